@@ -1,0 +1,73 @@
+# One entry point for every task. Each target prepares what it needs by itself.
+
+PYTHON  ?= python3
+VENV    ?= .venv
+WORKERS ?= auto
+PORT    ?= 8000
+# Extra arguments: `make test ARGS="-k softmax"`, `make serve ARGS="--device cpu"`.
+ARGS    ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+# Tests and small requests gain nothing from several BLAS threads on top of several processes.
+export OPENBLAS_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo serve test check format coverage bench docs test-gpu clean
+
+help: ## explain every target (this text)
+	@echo "gradserve: send a computation graph, get gradients back."
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  Variables: PYTHON=$(PYTHON)  VENV=$(VENV)  PORT=$(PORT)  WORKERS=$(WORKERS)  ARGS=..."
+
+setup: $(VENV)/.dev ## make the virtual environment with everything for development
+
+demo: $(VENV)/.demo ## start a server, train a digits classifier through it, stop it
+	@$(BIN)/python examples/digits.py $(ARGS)
+
+serve: $(VENV)/.demo ## serve on PORT until Ctrl-C
+	@$(BIN)/gradserve serve --port $(PORT) $(ARGS)
+
+test: $(VENV)/.dev ## run all tests (no GPU needed)
+	$(BIN)/python -m pytest -q -n $(WORKERS) $(ARGS)
+
+check: $(VENV)/.dev ## lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev ## format the code and repair what the linter can repair
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+coverage: $(VENV)/.dev ## run all tests and report branch coverage
+	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term $(ARGS)
+
+bench: $(VENV)/.dev ## time planning and execution on this machine
+	$(BIN)/python scripts/bench.py $(ARGS)
+
+docs: $(VENV)/.dev ## write docs/ops.md and docs/porting.md from the op registry
+	$(BIN)/python scripts/build_docs.py
+
+# For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it.
+test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
+	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider tests/engine tests/contract $(ARGS)
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "gradserve needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.demo
