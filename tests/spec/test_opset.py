@@ -20,12 +20,16 @@ def plain(default: Any) -> Any:
     return list(default) if isinstance(default, tuple) else getattr(default, "name", default)
 
 
+def written(attr: Any) -> dict[str, Any]:
+    """One attribute in the notation of the frozen file."""
+    if attr.required:
+        return {"required": True}
+    return {} if attr.default is None else {"default": plain(attr.default)}
+
+
 def attributes_of(op: Any) -> dict[str, dict[str, Any]]:
-    """The op's attributes in the notation of the frozen file."""
-    return {
-        name: {"required": True} if attr.required else {} if attr.default is None else {"default": plain(attr.default)}
-        for name, attr in op.attrs.items()
-    }
+    """All attributes of the op in that notation."""
+    return {name: written(attr) for name, attr in op.attrs.items()}
 
 
 def aliases_of(op: Any) -> dict[str, list[str]]:
@@ -62,7 +66,9 @@ def test_choices(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRESENT)
 def test_aliases(name: str) -> None:
-    expected = {spelling: sorted(systems) for spelling, systems in FROZEN["op"][name].get("aliases", {}).items()}
+    expected = {
+        spelling: sorted(systems) for spelling, systems in FROZEN["op"][name].get("aliases", {}).items()
+    }
     assert aliases_of(registry().ops[name]) == expected
 
 

@@ -1,0 +1,76 @@
+"""The demo: a classifier trained on real data, through HTTP alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+OURS = {"engine", "schemas", "service"}
+
+
+def demo(*options: str) -> subprocess.CompletedProcess[str]:
+    """Run the demo as a user does."""
+    return subprocess.run(
+        [sys.executable, EXAMPLES / "digits.py", *options],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_it_learns_the_digits() -> None:
+    run = demo()
+    assert run.returncode == 0, run.stderr
+    last = run.stdout.strip().splitlines()[-1]
+    found = re.fullmatch(r"test accuracy: (0\.\d+)", last)
+    assert found, last
+    assert float(found[1]) >= 0.95
+
+
+def test_it_shows_one_request_and_draws_the_loss() -> None:
+    run = demo("--epochs", "1")
+    assert run.returncode == 0, run.stderr
+    assert '"data": [2.0, 4.0, 6.0]' in run.stdout, "the gradient of sum(w²) at (1, 2, 3)"
+    picture = re.search(r"^loss curve: (.+)$", run.stdout, re.MULTILINE)
+    assert picture
+    assert Path(picture[1]).read_bytes().startswith(b"\x89PNG")
+    assert "training: 100%" in run.stderr, "the progress bar"
+
+
+@pytest.mark.parametrize("program", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_the_examples_use_nothing_but_the_wire(program: Path) -> None:
+    tree = ast.parse(program.read_text(encoding="utf-8"))
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not {name.partition(".")[0] for name in imported} & OURS
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {examples!r})
+from server import running_server
+with running_server() as url:
+    print(url, flush=True)
+    {then}
+"""
+
+
+@pytest.mark.parametrize("then", ["pass", "raise RuntimeError", "raise KeyboardInterrupt", "sys.exit(3)"])
+def test_the_server_is_stopped_however_the_block_ends(then: str) -> None:
+    program = PROGRAM.format(examples=str(EXAMPLES), then=then)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    url = run.stdout.strip()
+    assert urlsplit(url).port, run.stderr
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url + "/health/live")
