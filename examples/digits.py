@@ -1,8 +1,8 @@
 """Train a classifier of handwritten digits through HTTP.
 
 The data are the 1,797 scanned digits of the UCI repository, 8 × 8 pixels each, as scikit-learn ships them.
-This program holds the parameters and steps them; the server keeps nothing. Graph, batch and parameters go there,
-gradients come back.
+This program holds the parameters and steps them; the server keeps nothing. Graph, batch and parameters go
+there, gradients come back.
 
     python examples/digits.py                 starts a server of its own, and stops it
     python examples/digits.py --url URL       uses one that is running

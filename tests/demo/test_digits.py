@@ -18,13 +18,8 @@ OURS = {"engine", "schemas", "service"}
 
 def demo(*options: str) -> subprocess.CompletedProcess[str]:
     """Run the demo as a user does."""
-    return subprocess.run(
-        [sys.executable, EXAMPLES / "digits.py", *options],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command = [sys.executable, EXAMPLES / "digits.py", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_it_learns_the_digits() -> None:

@@ -1,0 +1,54 @@
+"""What the tests of this folder read: the project's own Python files, parsed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("engine", "schemas", "service")
+EVERYTHING = (*PACKAGES, "tests", "examples", "scripts", "benchmarks")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def files(*folders: str) -> list[Path]:
+    """The Python files of these folders, in a stable order."""
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def name(path: Path) -> str:
+    """The path as the tests show it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The file's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(path: Path) -> Iterator[Function]:
+    """Every function and method, nested ones included."""
+    return (node for node in ast.walk(parsed(path)) if isinstance(node, Function))
+
+
+def length(function: Function) -> int:
+    """Lines from `def` to the end, the docstring aside."""
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    has_docstring = ast.get_docstring(function, clean=False) is not None
+    return lines - ((first.end_lineno or first.lineno) - first.lineno + 1 if has_docstring else 0)
+
+
+def imports(path: Path) -> set[str]:
+    """Every module named by an import statement, wherever in the file it stands."""
+    found: set[str] = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module or "")
+    return found

@@ -1,0 +1,62 @@
+"""Imports point one way: service → schemas, service → engine, and nothing back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.source import PACKAGES, ROOT, files, imports, name
+
+FORBIDDEN = {
+    "schemas": {"engine", "service", "numpy", "cupy", "fastapi", "starlette", "uvicorn"},
+    "engine": {
+        "schemas",
+        "service",
+        "pydantic",
+        "pydantic_settings",
+        "fastapi",
+        "starlette",
+        "uvicorn",
+        "httpx",
+        "orjson",
+    },
+    "service": {"tests", "examples", "scripts"},
+}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_import_direction(package: str) -> None:
+    assert files(package), f"{package} has no files: the rule would hold for nothing"
+    broken = {
+        name(path): sorted(roots)
+        for path in files(package)
+        if (roots := {module.partition(".")[0] for module in imports(path)} & FORBIDDEN[package])
+    }
+    assert not broken, f"{package} may not import these: {broken}"
+
+
+@pytest.mark.parametrize(
+    ("package", "absent"), [("engine", "pydantic"), ("schemas", "numpy"), ("service.app", "cupy")]
+)
+def test_what_importing_a_package_loads(package: str, absent: str) -> None:
+    """What the statements promise, the interpreter confirms, indirect imports included."""
+    program = f"import sys, {package}; sys.exit({absent!r} in sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, f"importing {package} loads {absent}: {run.stderr}"
+
+
+def test_handlers_know_no_http() -> None:
+    http = {"fastapi", "starlette", "uvicorn", "h11", "httpx"}
+    handlers = [
+        path for path in files("service") if path.stem.startswith("handlers") or "handlers" in path.parts
+    ]
+    assert handlers
+    assert not {name(path) for path in handlers if {m.partition(".")[0] for m in imports(path)} & http}
+
+
+def test_every_package_is_typed() -> None:
+    assert not [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()]
