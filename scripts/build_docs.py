@@ -1,0 +1,211 @@
+"""Write docs/ops.md and docs/porting.md from the op registry; with --check, say whether they are current."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))  # so that the script documents the tree that it stands in
+
+from engine import describe, registry  # noqa: E402
+
+DOCS = ROOT / "docs"
+NOTES = DOCS / "porting_notes.toml"
+Row = Mapping[str, Any]
+
+GENERATED = "<!-- Written by `make docs` from the op registry. Edit the op, not this page. -->"
+
+OPS_HEAD = f"""{GENERATED}
+
+# The ops
+
+Every op that a graph may use, as `GET /v1/ops` lists them. In a signature, `b?` may be absent and `x...`
+stands for one or more operands; `=` gives an attribute's default, `*` marks a required one. In the
+formula of a gradient, `g` is the cotangent of the result `y`, and what was broadcast is summed back.
+Spellings of other systems are in [porting.md](porting.md).
+"""
+
+PORTING_HEAD = f"""{GENERATED}
+
+# Porting a graph from another system
+
+Other systems' spellings of an op are accepted in place of its name, ignoring case. A spelling renames
+the op and nothing else: attributes and defaults are those of [the op](ops.md). Where a system's
+convention differs, the note beside the spelling says what to write.
+
+Everywhere: a node used more than once gets the sum of its gradients; only the gradients asked for in
+`wrt` are computed; `relu` has gradient 0 at 0, and `at_zero` 1 gives that of the systems that let it
+pass there.
+"""
+
+
+def ops_page(rows: Iterable[Row]) -> str:
+    """docs/ops.md: an index, then one section an op."""
+    rows = list(rows)
+    index = table(("op", "operands", "what it is"), (_index_row(row) for row in rows))
+    return "\n".join([OPS_HEAD, index, *(section(row) for row in rows)])
+
+
+def _index_row(row: Row) -> tuple[str, str, str]:
+    return f"[`{row['name']}`](#{row['name']})", ", ".join(row["operands"]) or "–", row["summary"]
+
+
+def section(row: Row) -> str:
+    """One op: its signature, its documentation and its table of attributes."""
+    several = ["Several results, each read through `get_output`.", ""] if row["several_outputs"] else []
+    return "\n".join(
+        [
+            f"## {row['name']}",
+            "",
+            f"`{signature(row)}`",
+            "",
+            row["doc"],
+            "",
+            *several,
+            *attribute_table(row),
+            f"- gradient: {row['gradient']}",
+            f"- dtypes: {', '.join(row['dtypes'])}",
+            *alias_line(row),
+            f"- since opset {row['since']}",
+            "",
+        ]
+    )
+
+
+def signature(row: Row) -> str:
+    """The op as a call: operands, then attributes with their defaults."""
+    attributes = ", ".join(_parameter(attribute) for attribute in row["attributes"])
+    parts = [part for part in (", ".join(row["operands"]), attributes) if part]
+    return f"{row['name']}({'; '.join(parts)})"
+
+
+def _parameter(attribute: Row) -> str:
+    if attribute["required"]:
+        return f"{attribute['name']}*"
+    return (
+        f"{attribute['name']}={shown(attribute['default'])}" if "default" in attribute else attribute["name"]
+    )
+
+
+def shown(default: Any) -> str:
+    """A default as a request writes it."""
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def attribute_table(row: Row) -> list[str]:
+    """What each attribute takes and means."""
+    if not row["attributes"]:
+        return []
+    lines = ((f"`{a['name']}`", a["type"], _default(a), _meaning(a)) for a in row["attributes"])
+    return [table(("attribute", "type", "default", "meaning"), lines)]
+
+
+def _default(attribute: Row) -> str:
+    return "required" if attribute["required"] else shown(attribute.get("default", "absent"))
+
+
+def _meaning(attribute: Row) -> str:
+    choices = ", ".join(attribute.get("choices", ()))
+    return "; ".join(part for part in (attribute["doc"], choices and f"one of {choices}") if part)
+
+
+def alias_line(row: Row) -> list[str]:
+    """Other systems' spellings, if there are any."""
+    aliases = ", ".join(f"`{alias['name']}` ({alias['systems']})" for alias in row["aliases"])
+    return [f"- also spelled: {aliases}"] if aliases else []
+
+
+def porting_page(rows: Iterable[Row], systems: Mapping[str, Any]) -> str:
+    """docs/porting.md: one section a system. Raises ValueError for a note on an op that does not exist."""
+    rows = list(rows)
+    _check_notes({row["name"] for row in rows}, systems)
+    return "\n".join(
+        [PORTING_HEAD, *(part for key in systems for part in system_section(key, systems[key], rows))]
+    )
+
+
+def _check_notes(known: set[str], systems: Mapping[str, Any]) -> None:
+    lost = sorted(f"{key}.{name}" for key in systems for name in systems[key]["notes"] if name not in known)
+    if lost:
+        raise ValueError(f"{NOTES.name} has notes on ops that do not exist: {', '.join(lost)}")
+
+
+def system_section(key: str, system: Row, rows: Iterable[Row]) -> Iterator[str]:
+    """One system: its spellings, its conventions, and what it does around the ops."""
+    yield f"## {system['title']}\n\n{system['language']}.\n"
+    lines = (
+        (
+            ", ".join(f"`{name}`" for name in names) or "–",
+            f"[`{op}`](ops.md#{op})",
+            system["notes"].get(op, ""),
+        )
+        for op, names in spellings(key, rows)
+        if names or op in system["notes"]
+    )
+    yield table((system["title"], "here", "what differs"), lines)
+    yield from (f"- {line}" for line in system["around"])
+    if system["around"]:
+        yield ""
+
+
+def spellings(system: str, rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:
+    """Each op, and the names that the system has for it."""
+    for row in rows:
+        aliases = row["aliases"]
+        yield row["name"], [a["name"] for a in aliases if system in a["systems"].replace(",", " ").split()]
+
+
+def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    """A Markdown table, with an empty line behind it."""
+    head = list(head)
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", r"\|").split())
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page, by path."""
+    rows = describe(registry())
+    systems = tomllib.loads(NOTES.read_text(encoding="utf-8"))
+    return {DOCS / "ops.md": ops_page(rows), DOCS / "porting.md": porting_page(rows, systems)}
+
+
+def stale(written: Mapping[Path, str]) -> list[str]:
+    """Names of the pages whose file is missing or says something else."""
+    return [
+        path.name
+        for path, text in written.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+
+
+def main() -> int:
+    """Write the pages, or with --check return 1 where one is not current."""
+    parser = argparse.ArgumentParser(
+        description="Write docs/ops.md and docs/porting.md from the op registry."
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail where a page is not current"
+    )
+    options = parser.parse_args()
+    written = pages()
+    if options.check:
+        behind = stale(written)
+        print(f"not current: {', '.join(behind)}; run `make docs`" if behind else "docs are current")
+        return bool(behind)
+    for path, text in written.items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
