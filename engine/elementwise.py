@@ -1,0 +1,108 @@
+"""Base of the elementwise ops: an op states a kernel and one partial derivative an operand, nothing else.
+
+Broadcasting, its adjoint, batching and cost are here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from engine import batching
+from engine.errors import DtypeMismatch
+from engine.op import Array, Namespace, NoGradient, Op, Types
+from engine.sample import Real, Sample
+from engine.tensor_type import DType, TensorType, broadcast, in_opset
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+#: the partial derivative by one operand: `partial(y, *operands, **attrs)`; a number, or a bool mask, is allowed
+Partial = Callable[..., "Value | float"]
+
+
+class Elementwise(Op):
+    """y = f(a, b, …) on broadcast operands.
+
+    A subclass names the ufunc (of numpy and cupy alike) or overrides `compute` and `result_dtype`; and gives
+    `partials`, one for each operand, or a reason why there are none.
+    """
+
+    #: name of the function in numpy and cupy
+    ufunc: ClassVar[str] = ""
+    partials: ClassVar[Sequence[Partial] | NoGradient]
+    #: FLOPs for one element
+    cost: ClassVar[int] = 1
+    #: arrays of the result's size that `compute` allocates beside `out`
+    temporaries: ClassVar[int] = 0
+    samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)),)
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """As NumPy 2 decides for the ufunc. Raises DtypeMismatch where NumPy has no loop for these dtypes."""
+        return _ufunc_dtype(self.ufunc, dtypes)
+
+    def compute(self, xp: Namespace, *xs: Array, out: Array, **attrs: Any) -> None:
+        """The kernel: write f(xs) into `out`."""
+        getattr(xp, self.ufunc)(*xs, out=out)
+
+    def infer(self, *types: TensorType, **attrs: Any) -> Types:
+        """Broadcast shape, dtype by `result_dtype`."""
+        return TensorType(
+            broadcast(*(t.shape for t in types)), self.result_dtype(*(t.dtype for t in types), **attrs)
+        )
+
+    def forward(self, xp: Namespace, *xs: Array, **attrs: Any) -> None:
+        """Run the kernel."""
+        self.compute(xp, *xs, **attrs)
+
+    def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
+        """g times each partial, summed over the axes that its operand was broadcast along."""
+        if isinstance(self.partials, NoGradient):
+            return [None for _ in xs]
+        return [
+            unbroadcast(scale(g, partial(y, *xs, **attrs)), x) if x.type.is_float else None
+            for partial, x in zip(self.partials, xs, strict=True)
+        ]
+
+    def batch(self, mapped: Sequence[bool], *xs: Value, **attrs: Any) -> Value:
+        """Itself, once the ranks agree."""
+        aligned = batching.align(mapped, xs)
+        return aligned[0].builder.emit(self, aligned, attrs)
+
+    def flops(self, out: Types, *types: Any, **attrs: Any) -> int:
+        """`cost` for each element."""
+        return self.cost * super().flops(out, *types, **attrs)
+
+    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
+        """`temporaries` arrays like the result."""
+        return self.temporaries * out.nbytes if isinstance(out, TensorType) else 0
+
+
+def scale(g: Value, partial: Value | float) -> Value:
+    """g · partial. A bool partial is a mask: it selects, so that an infinite g beside it does no harm."""
+    if not isinstance(partial, (int, float)):
+        return partial.where(g, 0.0) if partial.dtype.kind == "b" else g * partial
+    return g if partial == 1 else -g if partial == -1 else g * partial
+
+
+def unbroadcast(g: Value, x: Value) -> Value:
+    """The adjoint of broadcasting x to g's shape: g summed over the axes that x does not have or has at extent 1."""
+    if g.shape == x.shape:
+        return g
+    lead = g.ndim - x.ndim
+    axes = (*range(lead), *(lead + i for i, e in enumerate(x.shape) if e != g.shape[lead + i]))
+    summed = g.sum(axes=axes) if axes else g
+    return summed if summed.shape == x.shape else summed.reshape(shape=x.shape)
+
+
+@lru_cache(maxsize=4096)
+def _ufunc_dtype(ufunc: str, dtypes: tuple[DType, ...]) -> DType:
+    try:
+        resolved = getattr(np, ufunc).resolve_dtypes((*dtypes, None))
+    except TypeError:
+        names = ", ".join(d.name for d in dtypes)
+        raise DtypeMismatch(f"is not defined for {names}", expected="numbers", got=names) from None
+    return in_opset(resolved[-1])

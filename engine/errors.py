@@ -1,0 +1,159 @@
+"""What can be wrong with a graph, as the client will read it.
+
+    EngineError
+    ├── UnknownOp            unknown_op
+    ├── BadReference         bad_reference
+    ├── OperandCount         operand_count
+    ├── BadAttribute         bad_attribute
+    ├── ShapeMismatch        shape_mismatch
+    ├── DtypeMismatch        dtype_mismatch
+    ├── IndexOutOfRange      index_out_of_range
+    ├── MissingFeed          missing_feed
+    ├── UnexpectedFeed       unexpected_feed
+    ├── NonScalarOutput      non_scalar_output
+    ├── NotDifferentiable    not_differentiable
+    ├── InvalidField         invalid_field
+    ├── OverBudget           over_budget
+    │   └── TooManyNodes     too_many_nodes
+    └── DeadlineExceeded     deadline_exceeded
+
+An op raises the sentence without saying where; `EngineError.at` adds the node once, on the way out.
+No message ever contains an element of a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+
+def printable(text: str, limit: int = 64) -> str:
+    """`text` with control characters replaced by `?` and cut to `limit` characters: safe to show anywhere."""
+    clean = "".join(c if c.isprintable() else "?" for c in text[: limit + 1])
+    return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+
+
+class EngineError(Exception):
+    """A graph that cannot be run, and why.
+
+    `detail` is one sentence for a person; `node` and `operand` (zero-based) say where, in the client's own
+    numbering; `expected` and `got` repeat the two sides for programs.
+    """
+
+    code: ClassVar[str] = "invalid_field"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        node: int | None = None,
+        operand: int | None = None,
+        expected: str | None = None,
+        got: str | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.node = node
+        self.operand = operand
+        self.expected = expected
+        self.got = got
+
+    def __str__(self) -> str:
+        return self.detail
+
+    def at(self, node: int, op: str, label: str | None = None) -> Self:
+        """The same error, its sentence opened with the node it happened at (kept if already known)."""
+        if self.node is None:
+            name = f" “{printable(label)}”" if label else ""
+            self.node = node
+            self.detail = f"node {node} ({op}{name}): {self.detail}"
+        return self
+
+
+class UnknownOp(EngineError):
+    """No op has this name or alias."""
+
+    code = "unknown_op"
+
+
+class BadReference(EngineError):
+    """An operand, `of`, `wrt` or output that names no usable node."""
+
+    code = "bad_reference"
+
+
+class OperandCount(EngineError):
+    """Too few or too many operands."""
+
+    code = "operand_count"
+
+
+class BadAttribute(EngineError):
+    """An attribute that is unknown, missing, of the wrong type or out of its range."""
+
+    code = "bad_attribute"
+
+
+class ShapeMismatch(EngineError):
+    """Operand shapes that do not fit the op or one another."""
+
+    code = "shape_mismatch"
+
+
+class DtypeMismatch(EngineError):
+    """An operand dtype that the op does not take."""
+
+    code = "dtype_mismatch"
+
+
+class IndexOutOfRange(EngineError):
+    """An index tensor with an entry outside its axis; found while running, before the kernel."""
+
+    code = "index_out_of_range"
+
+
+class MissingFeed(EngineError):
+    """A leaf that the answer needs and the request does not feed."""
+
+    code = "missing_feed"
+
+
+class UnexpectedFeed(EngineError):
+    """A feed for a node that takes none, or that the answer does not need."""
+
+    code = "unexpected_feed"
+
+
+class NonScalarOutput(EngineError):
+    """A gradient of a tensor of several elements, asked for without a cotangent."""
+
+    code = "non_scalar_output"
+
+
+class NotDifferentiable(EngineError):
+    """A derivative of, or with respect to, something that is not float."""
+
+    code = "not_differentiable"
+
+
+class InvalidField(EngineError):
+    """A request field that contradicts the graph (a node listed twice in `wrt`, say)."""
+
+    code = "invalid_field"
+
+
+class OverBudget(EngineError):
+    """More bytes, FLOPs or axes than the server's limits allow; decided before anything is allocated."""
+
+    code = "over_budget"
+
+
+class TooManyNodes(OverBudget):
+    """More nodes than the limit, after gradients have been written out."""
+
+    code = "too_many_nodes"
+
+
+class DeadlineExceeded(EngineError):
+    """The request's time is up; looked at while planning and between steps."""
+
+    code = "deadline_exceeded"

@@ -1,0 +1,67 @@
+"""The loop that runs a plan, for any array module that looks like NumPy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.errors import EngineError
+from engine.limits import NO_DEADLINE, Deadline
+from engine.op import Array, Namespace, View
+from engine.plan import Plan, Step
+
+
+class Executor(ABC):
+    """Runs plans on one device."""
+
+    device: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def xp(self) -> Namespace:
+        """The array module."""
+
+    @abstractmethod
+    def to_device(self, array: np.ndarray[Any, Any]) -> Array:
+        """`array` where kernels can read it, C-contiguous."""
+
+    @abstractmethod
+    def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        """Results as NumPy arrays, once they are complete."""
+
+    def run(
+        self, plan: Plan, feeds: Mapping[Hashable, np.ndarray[Any, Any]], deadline: Deadline = NO_DEADLINE
+    ) -> list[np.ndarray[Any, Any]]:
+        """The plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
+
+        Raises DeadlineExceeded between steps, and what kernels find in their data (IndexOutOfRange).
+        """
+        slots: list[Array] = [None] * plan.slots
+        for feed, slot in plan.feeds.items():
+            slots[slot] = self.to_device(feeds[feed])
+        with np.errstate(all="ignore"):
+            for step in plan.steps:
+                deadline.check()
+                self._run_step(step, slots)
+        deadline.check()
+        return self.to_host([slots[i] for i in plan.results])
+
+    def _run_step(self, step: Step, slots: list[Array]) -> None:
+        operands = [slots[i] for i in step.operands]
+        try:
+            slots[step.result] = self._compute(step, operands)
+        except EngineError as error:
+            raise error.at(-1 if step.origin is None else step.origin, step.op.name) from None
+        for i in step.dead:
+            slots[i] = None
+
+    def _compute(self, step: Step, operands: Sequence[Array]) -> Array:
+        if step.is_view and isinstance(step.op, View):
+            return step.op.view(self.xp, operands[0], **step.attrs)
+        outs = tuple(self.xp.empty(t.shape, t.dtype) for t in step.types)
+        out = outs if step.op.several else outs[0]
+        step.op.forward(self.xp, *operands, out=out, **step.attrs)
+        return out

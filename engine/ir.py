@@ -1,0 +1,220 @@
+"""The intermediate representation: typed nodes in a list, each referring to earlier ones only.
+
+A `Graph` is finished and immutable. A `Builder` is a graph being written: ops are emitted by calling methods of a
+`Value`, so that a rule reads as mathematics: `g * (1 - y.square())`. Nothing is merged or simplified while writing:
+two nodes that say the same are two nodes (passes merge them later, when nothing refers to them by name any more).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from engine.limits import NO_DEADLINE, Deadline, Limits
+from engine.op import NONE, Op
+from engine.registry import registry
+from engine.tensor_type import DType, Shape, TensorType
+
+LEAVES = ("input", "parameter")
+COTANGENT = "cotangent"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation on earlier nodes. `origin` is the client's node that it stems from, for messages."""
+
+    op: Op
+    operands: tuple[int, ...]
+    attrs: Mapping[str, Any]
+    types: tuple[TensorType, ...]
+    origin: int | None = None
+
+    @property
+    def type(self) -> TensorType:
+        """The type of the (first) result."""
+        return self.types[0]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether its value is fed: `attrs["feed"]` says from where."""
+        return self.op.name in LEAVES
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes in topological order, and which of them are asked for."""
+
+    nodes: tuple[Node, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def feeds(self) -> dict[Hashable, int]:
+        """Where each fed value enters."""
+        return {node.attrs["feed"]: i for i, node in enumerate(self.nodes) if node.is_leaf}
+
+
+@dataclass(eq=False, slots=True)
+class Builder:
+    """A graph being written. `origin` is stamped on the nodes that are emitted."""
+
+    limits: Limits = field(default_factory=Limits)
+    deadline: Deadline = NO_DEADLINE
+    nodes: list[Node] = field(default_factory=list)
+    origin: int | None = None
+
+    def emit(self, op: Op, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+        """Append `op` on `operands`, inferring its type; composites append their parts. Raises EngineError."""
+        types: list[Any] = [v.node.types if v.node.op.several else v.type for v in operands]
+        op.check_operands(types)
+        complete = op.canonical({name: attrs.get(name, a.default) for name, a in op.attrs.items()}, *types)
+        inferred = op.infer(*types, **complete)
+        parts = op.decompose(*operands, **complete)
+        if parts is not None:
+            return parts
+        results = inferred if isinstance(inferred, tuple) else (inferred,)
+        return self.append(Node(op, tuple(v.index for v in operands), complete, results, self.origin))
+
+    def append(self, node: Node) -> Value:
+        """Append a node whose types are known, within the limits."""
+        self.limits.admit_nodes(len(self.nodes) + 1)
+        for type in node.types:
+            self.limits.admit_type(type)
+        if not len(self.nodes) % 256:
+            self.deadline.check()
+        self.nodes.append(node)
+        return Value(self, len(self.nodes) - 1)
+
+    def copy(self, node: Node, operands: Sequence[Value]) -> Value:
+        """Append `node` on other operands of the same types."""
+        return self.append(replace(node, operands=tuple(v.index for v in operands)))
+
+    def leaf(self, type: TensorType, feed: Hashable, op: str = "input") -> Value:
+        """Append a value that is fed under the key `feed`."""
+        return self.append(Node(registry().ops[op], (), {"feed": feed}, (type,), self.origin))
+
+    def full(self, shape: Sequence[int], fill: float, dtype: DType | str) -> Value:
+        """Append a tensor that holds `fill` everywhere."""
+        attrs = {"shape": tuple(shape), "fill": float(fill), "dtype": np.dtype(dtype)}
+        return self.emit(registry().ops["full"], (), attrs)
+
+    def constant(self, array: Any) -> Value:
+        """Append a constant tensor."""
+        return self.emit(registry().ops["constant"], (), {"value": np.asarray(array)})
+
+    def value(self, index: int) -> Value:
+        """The node at `index`, as a value."""
+        return Value(self, index)
+
+    def graph(self, outputs: Sequence[Value]) -> Graph:
+        """What has been written, as a graph with these outputs."""
+        return Graph(tuple(self.nodes), tuple(v.index for v in outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A node of a builder, as rules handle it.
+
+    Arithmetic operators and a method for every op emit nodes: `x.sum(axes=(0,))`, `a.where(b, c)`, `x @ w`. Python
+    numbers stand for constants of the value's own dtype.
+    """
+
+    builder: Builder
+    index: int
+
+    @property
+    def node(self) -> Node:
+        """The node itself."""
+        return self.builder.nodes[self.index]
+
+    @property
+    def type(self) -> TensorType:
+        """Type of the (first) result."""
+        return self.node.types[0]
+
+    @property
+    def shape(self) -> Shape:
+        """Extents of the axes."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.type.ndim
+
+    def __getattr__(self, name: str) -> Any:
+        op = registry().ops.get(name)
+        if op is None:
+            raise AttributeError(f"there is no op {name}")
+
+        def emit(*operands: Value | float, **attrs: Any) -> Value:
+            return self.builder.emit(op, self._lift((self, *operands)), attrs)
+
+        return emit
+
+    def _lift(self, operands: Sequence[Value | float]) -> list[Value]:
+        dtype = next((v.dtype for v in operands if isinstance(v, Value) and v.type.is_float), self.dtype)
+        return [v if isinstance(v, Value) else self.builder.full((), v, dtype) for v in operands]
+
+    def full_like(self, fill: float, shape: Sequence[int] | None = None) -> Value:
+        """A constant of this dtype and, by default, this shape."""
+        return self.builder.full(self.shape if shape is None else shape, fill, self.dtype)
+
+    def output(self, index: int) -> Value:
+        """One result of an op that has several."""
+        return self.builder.emit(registry().ops["get_output"], (self,), {"index": index})
+
+    def __add__(self, other: Value | float) -> Value:
+        return self.add(other) if isinstance(other, Value) else self.add_scalar(scalar=float(other))
+
+    def __sub__(self, other: Value | float) -> Value:
+        return self.sub(other) if isinstance(other, Value) else self.sub_scalar(scalar=float(other))
+
+    def __mul__(self, other: Value | float) -> Value:
+        return self.mul(other) if isinstance(other, Value) else self.mul_scalar(scalar=float(other))
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return self.div(other) if isinstance(other, Value) else self.div_scalar(scalar=float(other))
+
+    def __pow__(self, exponent: float) -> Value:
+        return self.pow_scalar(exponent=float(exponent))
+
+    def __radd__(self, other: float) -> Value:
+        return self + other
+
+    def __rsub__(self, other: float) -> Value:
+        return -self + other
+
+    def __rmul__(self, other: float) -> Value:
+        return self * other
+
+    def __rtruediv__(self, other: float) -> Value:
+        return self.reciprocal() * other
+
+    def __neg__(self) -> Value:
+        return self.neg()
+
+    def __matmul__(self, other: Value) -> Value:
+        return self.matmul(other)
+
+    def __gt__(self, other: Value | float) -> Value:
+        return self.greater(other)
+
+    def __ge__(self, other: Value | float) -> Value:
+        return self.greater_equal(other)
+
+    def __lt__(self, other: Value | float) -> Value:
+        return self.less(other)
+
+    def __le__(self, other: Value | float) -> Value:
+        return self.less_equal(other)
+
+
+__all__ = ["COTANGENT", "LEAVES", "NONE", "Builder", "Graph", "Node", "Value"]

@@ -1,0 +1,39 @@
+"""Array code that kernels share, and the places where NumPy and CuPy differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.errors import IndexOutOfRange
+from engine.op import Array, Namespace, wrong_dtype
+from engine.tensor_type import INTEGERS, TensorType
+
+
+def require_integer(type: TensorType, operand: int, name: str) -> None:
+    """Raise DtypeMismatch unless an index operand holds integers."""
+    if type.dtype.name not in INTEGERS:
+        raise wrong_dtype(name, operand, INTEGERS, type)
+
+
+def check_indices(xp: Namespace, index: Array, extent: int, *, operand: int) -> None:
+    """Raise IndexOutOfRange unless all entries lie in [0, extent): NumPy and CuPy would wrap negative ones."""
+    if index.size and not (0 <= int(index.min()) and int(index.max()) < extent):
+        wanted = f"in [0, {extent})"
+        raise IndexOutOfRange(
+            f"operand {operand} holds an index outside the axis: all must lie {wanted}",
+            operand=operand,
+            expected=wanted,
+            got="an entry outside",
+        )
+
+
+def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any) -> None:
+    """target[index] += updates, where repeated indices accumulate."""
+    if xp is np:
+        np.add.at(target, index, updates)
+    else:
+        import cupyx
+
+        cupyx.scatter_add(target, index, updates)

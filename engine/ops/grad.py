@@ -1,0 +1,53 @@
+"""Differentiation as an op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import NotDifferentiable
+from engine.op import Array, Namespace, Op, Types
+from engine.sample import Real, Sample
+from engine.tensor_type import TensorType, require_type
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+
+class Grad(Op):
+    """The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
+
+    A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
+    where y does not depend on it.
+    """
+
+    name = "grad"
+    operands = ("y", "x", "cotangent?")
+    gradient = "the gradient is written out as nodes first, and those are differentiated"
+    samples: tuple[Sample, ...] = (Sample(Real(2), Real(2)),)
+
+    def infer(self, y: TensorType, x: TensorType, cotangent: TensorType | None = None) -> Types:
+        """x's type. Raises NotDifferentiable unless y and x are float."""
+        for i, (name, type) in enumerate((("y", y), ("x", x))):
+            if not type.is_float:
+                raise NotDifferentiable(
+                    f"operand {i} ({name}) must be float to be differentiated, but is {type.dtype.name}",
+                    operand=i,
+                    expected="a float dtype",
+                    got=type.dtype.name,
+                )
+        if cotangent is not None:
+            require_type(cotangent, y, "operand 2 (cotangent)", operand=2)
+        return x
+
+    def forward(self, xp: Namespace, *arrays: Array, **attrs: Any) -> None:
+        """Never reached: `expand_grad` comes first."""
+        raise AssertionError("grad is expanded before it runs")
+
+    def vjp(self, *args: Any, **attrs: Any) -> Sequence[Value | None]:
+        """Never reached, as `forward`."""
+        raise AssertionError("grad is expanded before it is differentiated")
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """Never reached, as `forward`."""
+        raise AssertionError("grad is expanded before it is batched")

@@ -1,0 +1,207 @@
+"""Where values come from: fed leaves, constants, and tensors that are described instead of sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from engine.attrs import Attr
+from engine.errors import BadAttribute
+from engine.op import Array, Namespace, NoGradient, Op, Types, View
+from engine.sample import Sample
+from engine.tensor_type import FLOAT64, INT64, DType, TensorType
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+_NO_OPERANDS = NoGradient("there are no operands")
+
+
+class Source(Op):
+    """Base of ops without operands: nothing to differentiate, nothing to batch."""
+
+    operands: ClassVar[tuple[str, ...]] = ()
+    gradient: ClassVar[str] = "none: there are no operands"
+    vjp = _NO_OPERANDS
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """Never reached: no operand can be mapped."""
+        raise AssertionError(f"{self.name} has no operands")
+
+    def flops(self, out: Types, *types: Any, **attrs: Any) -> int:
+        """None: memory is only filled."""
+        return 0
+
+
+class Leaf(Source):
+    """Base of the fed leaves. Their type is that of the feed, which must match what is declared."""
+
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "dtype": Attr("dtype", None, "declares the feed's dtype; absent: any"),
+        "shape": Attr("ints", None, "declares the feed's shape, -1 for a free extent; absent: any", minimum=-1),
+        "zero_d": Attr("bool", False, "declares a 0-d feed"),
+    }
+    samples: ClassVar[tuple[Sample, ...]] = ()
+
+    def infer(self, *types: TensorType, **attrs: Any) -> Types:
+        """Never reached: the type comes with the feed."""
+        raise AssertionError("leaves are typed by their feeds")
+
+    def forward(self, xp: Namespace, *arrays: Array, **attrs: Any) -> None:
+        """Never reached: the value is fed."""
+        raise AssertionError("leaves are fed")
+
+
+class Input(Leaf):
+    """Data, fed with the request.
+
+    Differentiated with respect to only when `wrt` names it. A declared `dtype` or `shape` must match the feed.
+    """
+
+    name = "input"
+    aliases: ClassVar[Mapping[str, str]] = {"Input": "cjc"}
+
+
+class Parameter(Leaf):
+    """A trainable tensor, fed with the request.
+
+    As `input`, but part of `wrt` by default.
+    """
+
+    name = "parameter"
+    aliases: ClassVar[Mapping[str, str]] = {"Parameter": "cjc"}
+
+
+class Constant(Source):
+    """A tensor that is part of the graph: y = value."""
+
+    name = "constant"
+    attrs: ClassVar[Mapping[str, Attr]] = {"value": Attr("tensor", doc="the tensor")}
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(value=np.array([[1.0, -2.0]])),
+        Sample(value=np.array(3, dtype="int32")),
+    )
+
+    def infer(self, *types: TensorType, value: Array) -> Types:
+        """The type of the value."""
+        return TensorType.of(value)
+
+    def forward(self, xp: Namespace, *arrays: Array, out: Array, value: Array) -> None:
+        """Copy the value."""
+        out[...] = xp.asarray(value)
+
+
+class Full(Source):
+    """A tensor of one number, made on the server: y[…] = fill.
+
+    An absent or empty `shape` makes a 0-d tensor.
+    """
+
+    name = "full"
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "shape": Attr("ints", (), "the result's shape", minimum=0),
+        "fill": Attr("float", 0.0, "the number"),
+        "dtype": Attr("dtype", FLOAT64, "the result's dtype"),
+    }
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(shape=[2, 3], fill=1.5),
+        Sample(fill=-1.0, dtype="int32"),
+        Sample(shape=[0, 2], fill=0.0, dtype="float32"),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute when `fill` is not a number of `dtype`."""
+        _check_representable(attrs["fill"], attrs["dtype"])
+        return attrs
+
+    def infer(self, *types: TensorType, shape: Sequence[int], fill: float, dtype: DType) -> Types:
+        """As stated."""
+        return TensorType(tuple(shape), dtype)
+
+    def forward(self, xp: Namespace, *arrays: Array, out: Array, fill: float, **attrs: Any) -> None:
+        """Fill."""
+        out.fill(fill)
+
+
+def _check_representable(fill: float, dtype: DType) -> None:
+    if dtype.kind == "f":
+        return
+    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    if not (math.isfinite(fill) and fill == int(fill) and low <= int(fill) <= high):
+        wanted = f"a whole number that {dtype.name} holds"
+        raise BadAttribute(f"attribute fill must be {wanted}, but is {fill:g}", expected=wanted, got=f"{fill:g}")
+
+
+class Arange(Source):
+    """Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+
+    Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange.
+    """
+
+    name = "arange"
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "start": Attr("float", 0.0, "the first number"),
+        "stop": Attr("float", doc="the end, not included"),
+        "step": Attr("float", 1.0, "the distance; negative to count down, not 0"),
+        "dtype": Attr("dtype", INT64, "the result's dtype"),
+    }
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(stop=5.0),
+        Sample(start=1.0, stop=0.0, step=-0.25, dtype="float64"),
+        Sample(start=3.0, stop=1.0),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute for a step of 0, and for a range that the dtype does not hold."""
+        start, stop, step = attrs["start"], attrs["stop"], attrs["step"]
+        if step == 0:
+            raise BadAttribute("attribute step must not be 0", expected="a number other than 0", got="0")
+        if not math.isfinite((stop - start) / step):
+            raise BadAttribute("the range from start to stop by step is too long to count", expected="a finite range")
+        return attrs
+
+    def infer(self, *types: TensorType, start: float, stop: float, step: float, dtype: DType) -> Types:
+        """One axis, as long as the range."""
+        return TensorType((max(0, math.ceil((stop - start) / step)),), dtype)
+
+    def forward(self, xp: Namespace, *arrays: Array, out: Array, start: float, step: float, **attrs: Any) -> None:
+        """Count in float64, then cast."""
+        out[...] = start + step * xp.arange(out.size, dtype="float64")
+
+    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
+        """The float64 numbers, and what is made of them."""
+        return 24 * out.size if isinstance(out, TensorType) else 0
+
+
+class GetOutput(View):
+    """One result of an op that has several: y = x[index]."""
+
+    name = "get_output"
+    operands = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"index": Attr("int", doc="which result, from 0", minimum=0)}
+    gradient = "g lands on that result; the others of the same op have 0"
+    samples: ClassVar[tuple[Sample, ...]] = ()
+    reshapes = True
+
+    def infer(self, *types: tuple[TensorType, ...], index: int) -> Types:
+        """The type of that result. Raises BadAttribute when there is none of this index."""
+        (x,) = types
+        if index >= len(x):
+            wanted = f"between 0 and {len(x) - 1}"
+            raise BadAttribute(f"attribute index must be {wanted}, but is {index}", expected=wanted, got=str(index))
+        return x[index]
+
+    def view(self, xp: Namespace, x: Sequence[Array], *, index: int) -> Array:
+        """That result."""
+        return x[index]
+
+    def vjp(self, *args: Any, **attrs: Any) -> Sequence[Value | None]:
+        """Never reached: the transform moves cotangents through projections itself."""
+        raise AssertionError("projections have no rule")
+
+    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
+        """The same projection."""
+        return x.builder.emit(self, (x,), attrs)

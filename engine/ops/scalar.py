@@ -1,0 +1,73 @@
+"""Arithmetic with a constant. The scalar is weak, as a Python float in NumPy 2: it does not widen a float dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.attrs import Attr
+from engine.elementwise import Elementwise
+from engine.op import Array, Namespace
+from engine.sample import Real, Sample
+from engine.tensor_type import DType, in_opset
+
+
+class WithScalar(Elementwise):
+    """Base: y = f(x, scalar) by a ufunc of two operands."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"scalar": Attr("float", doc="the constant")}
+    samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3), scalar=2.5), Sample(Real(), scalar=-0.5))
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """x's own dtype where it is float, else float64."""
+        return in_opset(np.result_type(dtypes[0], 0.0))
+
+    def compute(self, xp: Namespace, *xs: Array, out: Array, scalar: float, **attrs: Any) -> None:
+        """The ufunc, with the scalar in the result's dtype."""
+        getattr(xp, self.ufunc)(xs[0], out.dtype.type(scalar), out=out)
+
+
+class AddScalar(WithScalar):
+    """y = x + scalar."""
+
+    name = "add_scalar"
+    aliases = {"AddScalar": "born, minima"}
+    ufunc = "add"
+    gradient = "g"
+    partials = (lambda y, x, scalar: 1,)
+
+
+class SubScalar(WithScalar):
+    """y = x − scalar."""
+
+    name = "sub_scalar"
+    aliases = {"SubScalar": "born"}
+    ufunc = "subtract"
+    gradient = "g"
+    partials = (lambda y, x, scalar: 1,)
+
+
+class MulScalar(WithScalar):
+    """y = x · scalar."""
+
+    name = "mul_scalar"
+    aliases = {"MulScalar": "born, minima", "ScalarMul": "cjc"}
+    ufunc = "multiply"
+    gradient = "g · scalar"
+    partials = (lambda y, x, scalar: scalar,)
+
+
+class DivScalar(WithScalar):
+    """y = x / scalar."""
+
+    name = "div_scalar"
+    aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
+    ufunc = "divide"
+    gradient = "g / scalar"
+
+    def vjp(self, g, y, x, *, scalar):  # type: ignore[no-untyped-def]
+        """g / scalar, which is not g · (1/scalar) to the last bit, and exists for a scalar of 0 as well."""
+        return (g / scalar,)

@@ -1,0 +1,30 @@
+"""Common subexpressions: value numbering, so that what is said twice is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from engine.attrs import key
+from engine.ir import Graph, Node
+
+
+def cse(graph: Graph) -> Graph:
+    """`graph` with equal nodes merged. Leaves are never equal; operands of commutative ops may be swapped."""
+    nodes: list[Node] = []
+    seen: dict[Hashable, int] = {}
+    renamed: list[int] = []
+    for node in graph.nodes:
+        operands = tuple(renamed[i] for i in node.operands)
+        number = seen.setdefault(_value_number(node, operands, len(nodes)), len(nodes))
+        if number == len(nodes):
+            nodes.append(replace(node, operands=operands))
+        renamed.append(number)
+    return Graph(tuple(nodes), tuple(renamed[i] for i in graph.outputs))
+
+
+def _value_number(node: Node, operands: tuple[int, ...], position: int) -> Hashable:
+    if node.is_leaf:
+        return position
+    ordered = tuple(sorted(operands)) if node.op.commutative else operands
+    return node.op.name, ordered, tuple((name, key(value)) for name, value in node.attrs.items())

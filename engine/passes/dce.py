@@ -1,0 +1,21 @@
+"""Dead code: nodes that no output depends on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.ir import Graph
+
+
+def dce(graph: Graph) -> Graph:
+    """`graph` without the nodes that its outputs do not need."""
+    live = set(graph.outputs)
+    for index in range(len(graph.nodes) - 1, -1, -1):
+        if index in live:
+            live.update(graph.nodes[index].operands)
+    kept = sorted(live)
+    renamed = {old: new for new, old in enumerate(kept)}
+    nodes = (
+        replace(graph.nodes[i], operands=tuple(renamed[j] for j in graph.nodes[i].operands)) for i in kept
+    )
+    return Graph(tuple(nodes), tuple(renamed[i] for i in graph.outputs))

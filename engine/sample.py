@@ -1,0 +1,56 @@
+"""Sample operands: what an op states about its own domain, and what the contract tests are derived from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.tensor_type import Shape
+
+
+@dataclass(frozen=True)
+class Operand:
+    """How to draw one operand: uniformly from [low, high), in a float, integer or bool dtype."""
+
+    kind: str
+    shape: Shape
+    low: float
+    high: float
+
+    def draw(self, rng: np.random.Generator, float_dtype: str = "float64") -> np.ndarray[Any, Any]:
+        """A random array of this shape; floats have `float_dtype`, integers are int64."""
+        if self.kind == "real":
+            return np.asarray(rng.uniform(self.low, self.high, self.shape)).astype(float_dtype)
+        if self.kind == "int":
+            return np.asarray(rng.integers(int(self.low), int(self.high), self.shape))
+        return np.asarray(rng.random(self.shape) < 0.5)
+
+
+def Real(*shape: int, low: float = -2.0, high: float = 2.0) -> Operand:  # noqa: N802 - reads as a constructor
+    """Floats between `low` and `high`: the op's domain, kept away from its kinks and poles."""
+    return Operand("real", shape, low, high)
+
+
+def Ints(*shape: int, high: int, low: int = 0) -> Operand:  # noqa: N802 - reads as a constructor
+    """Integers in [low, high): indices and classes."""
+    return Operand("int", shape, low, high)
+
+
+def Bools(*shape: int) -> Operand:  # noqa: N802 - reads as a constructor
+    """Booleans."""
+    return Operand("bool", shape, 0, 1)
+
+
+class Sample:
+    """One use of an op: operands to draw and attributes as a client would write them."""
+
+    def __init__(self, *operands: Operand, **attrs: Any) -> None:
+        self.operands = operands
+        self.attrs = attrs
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{o.kind}{list(o.shape)}" for o in self.operands)
+        attrs = "".join(f", {k}={v}" for k, v in self.attrs.items())
+        return f"({shapes}{attrs})".replace(" ", "")

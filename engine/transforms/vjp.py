@@ -1,0 +1,91 @@
+"""Reverse mode: cotangents travel from outputs back to the nodes asked for, each op emitting its own rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from engine.ir import Builder, Node, Value
+from engine.op import NoGradient
+
+Cotangents = dict[tuple[int, int], Value]
+
+
+def vjp(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value | None]:
+    """Append the gradient of Σ sum(output · cotangent) over `seeds` with respect to each node of `wrt`.
+
+    Every node counts as itself: paths through another node that computes the same do not contribute. A node without
+    a path to any output has None; the others a value of their own type. Nodes on no path cost nothing.
+    """
+    cotangents: Cotangents = {}
+    for output, cotangent in seeds:
+        _accumulate(cotangents, (output.index, 0), cotangent)
+    targets = {x.index for x in wrt}
+    found: dict[int, Value] = {}
+    origin = builder.origin
+    for index in reversed(_paths(builder.nodes, [i for i, _ in cotangents], targets)):
+        if index in targets and (index, 0) in cotangents:
+            found[index] = cotangents[index, 0]
+        _pull_back(builder, index, cotangents)
+    builder.origin = origin
+    return [found.get(x.index) for x in wrt]
+
+
+def vjp_or_zeros(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value]:
+    """As `vjp`, with zeros for nodes without a path."""
+    return [
+        x.full_like(0.0) if g is None else g for x, g in zip(wrt, vjp(builder, seeds, wrt), strict=True)
+    ]
+
+
+def _paths(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int]) -> list[int]:
+    """Nodes between `targets` and `outputs`, both included, in ascending order."""
+    first = min(targets, default=len(nodes))
+    above = _ancestors(nodes, [i for i in outputs if i >= first], first)
+    reached: set[int] = set()
+    for index in sorted(above):
+        if index in targets or any(i in reached for i in _differentiable_operands(nodes[index])):
+            reached.add(index)
+    return sorted(reached)
+
+
+def _ancestors(nodes: Sequence[Node], roots: Iterable[int], first: int) -> set[int]:
+    """All that `roots` depend on differentiably, from node `first` on."""
+    seen, todo = set(), list(roots)
+    while todo:
+        index = todo.pop()
+        if index not in seen:
+            seen.add(index)
+            todo.extend(i for i in _differentiable_operands(nodes[index]) if i >= first)
+    return seen
+
+
+def _differentiable_operands(node: Node) -> Sequence[int]:
+    stops = isinstance(node.op.vjp, NoGradient) or not any(t.is_float for t in node.types)
+    return () if stops else node.operands
+
+
+def _pull_back(builder: Builder, index: int, cotangents: Cotangents) -> None:
+    """Move the cotangents of a node to its operands."""
+    node = builder.nodes[index]
+    arrived = [cotangents.pop((index, k), None) for k in range(len(node.types))]
+    if not _differentiable_operands(node) or all(g is None for g in arrived):
+        return
+    if node.op.name == "get_output":
+        _accumulate(cotangents, (node.operands[0], node.attrs["index"]), arrived[0])
+        return
+    builder.origin = node.origin
+    y, operands = builder.value(index), [builder.value(i) for i in node.operands]
+    gradients = node.op.vjp(tuple(arrived) if node.op.several else arrived[0], y, *operands, **node.attrs)
+    for operand, g in zip(operands, gradients, strict=True):
+        if g is not None and operand.type.is_float:
+            _accumulate(cotangents, (operand.index, 0), g)
+
+
+def _accumulate(cotangents: Cotangents, key: tuple[int, int], g: Value | None) -> None:
+    """Add `g`, in the dtype of what it belongs to."""
+    if g is None:
+        return
+    dtype = g.builder.nodes[key[0]].types[key[1]].dtype
+    cast = g if g.dtype == dtype else g.cast(dtype=dtype)
+    before = cotangents.get(key)
+    cotangents[key] = cast if before is None else before + cast
