@@ -9,6 +9,8 @@ What may live here: graphs, their derivatives, their execution. What may not: an
 or of the packages `schemas` and `service`.
 """
 
+from __future__ import annotations
+
 from engine.compile import Compiled, Compiler
 from engine.errors import DeadlineExceeded, EngineError, OverBudget
 from engine.executors import open_executor

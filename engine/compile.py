@@ -42,7 +42,11 @@ class Compiler:
         self._lock = Lock()
 
     def forward(
-        self, program: Program, types: Types, outputs: Sequence[int] | None = None, deadline: Deadline = NO_DEADLINE
+        self,
+        program: Program,
+        types: Types,
+        outputs: Sequence[int] | None = None,
+        deadline: Deadline = NO_DEADLINE,
     ) -> Compiled:
         """The plan for the values of `outputs` (default: the last node). Raises EngineError."""
         return self._compile(program, types, forward_request(program, outputs), deadline)
@@ -120,28 +124,31 @@ def _gradients(
 
 def _check_float(program: Program, role: str, node: int, type: TensorType) -> None:
     if not type.is_float:
-        error = NotDifferentiable(
+        wrong = NotDifferentiable(
             f"{role} names this node, whose dtype {type.dtype.name} has no derivatives",
             expected="a float dtype",
             got=type.dtype.name,
         )
-        raise program.statements[node].located(error, node)
+        raise program.statements[node].located(wrong, node)
 
 
 def _seed(builder: Builder, program: Program, request: Request, of: Value) -> Value:
     """The cotangent that reverse mode starts from: fed, or one."""
-    if request.cotangent is not None:
-        try:
-            require_type(request.cotangent, of.type, "its cotangent")
-        except EngineError as error:
-            raise program.statements[request.of or 0].located(error, request.of or 0) from None
-        return builder.leaf(request.cotangent, COTANGENT)
-    if of.type.size != 1:
+    try:
+        _check_seed(request.cotangent, of.type)
+    except EngineError as error:
+        assert request.of is not None
+        raise program.statements[request.of].located(error, request.of) from None
+    return of.full_like(1.0) if request.cotangent is None else builder.leaf(request.cotangent, COTANGENT)
+
+
+def _check_seed(cotangent: TensorType | None, of: TensorType) -> None:
+    if cotangent is not None:
+        require_type(cotangent, of, "its cotangent")
+    elif of.size != 1:
         shape = show_shape(of.shape)
-        error = NonScalarOutput(
+        raise NonScalarOutput(
             f"has shape {shape}: give a cotangent of that shape, or reduce it to one element (sum, mean)",
             expected="one element",
             got=shape,
         )
-        raise program.statements[request.of or 0].located(error, request.of or 0)
-    return of.full_like(1.0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine import batching
 from engine.errors import DtypeMismatch
-from engine.op import Array, Namespace, NoGradient, Op, Types
+from engine.op import Namespace, NoGradient, Op, Types
 from engine.sample import Real, Sample
 from engine.tensor_type import DType, TensorType, broadcast, in_opset
 
@@ -44,21 +44,19 @@ class Elementwise(Op):
         """As NumPy 2 decides for the ufunc. Raises DtypeMismatch where NumPy has no loop for these dtypes."""
         return _ufunc_dtype(self.ufunc, dtypes)
 
-    def compute(self, xp: Namespace, *xs: Array, out: Array, **attrs: Any) -> None:
-        """The kernel: write f(xs) into `out`."""
-        getattr(xp, self.ufunc)(*xs, out=out)
+    def compute(self, xp: Namespace, *xs: Any, **attrs: Any) -> None:
+        """The kernel: write f(xs) into the keyword argument `out`."""
+        getattr(xp, self.ufunc)(*xs, out=attrs["out"])
 
-    def infer(self, *types: TensorType, **attrs: Any) -> Types:
+    def infer(self, *types: Any, **attrs: Any) -> Types:
         """Broadcast shape, dtype by `result_dtype`."""
-        return TensorType(
-            broadcast(*(t.shape for t in types)), self.result_dtype(*(t.dtype for t in types), **attrs)
-        )
+        return TensorType(broadcast(*(t.shape for t in types)), self.result_dtype(*(t.dtype for t in types), **attrs))
 
-    def forward(self, xp: Namespace, *xs: Array, **attrs: Any) -> None:
+    def forward(self, xp: Namespace, *xs: Any, **attrs: Any) -> None:
         """Run the kernel."""
         self.compute(xp, *xs, **attrs)
 
-    def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
+    def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
         """g times each partial, summed over the axes that its operand was broadcast along."""
         if isinstance(self.partials, NoGradient):
             return [None for _ in xs]
@@ -67,7 +65,7 @@ class Elementwise(Op):
             for partial, x in zip(self.partials, xs, strict=True)
         ]
 
-    def batch(self, mapped: Sequence[bool], *xs: Value, **attrs: Any) -> Value:
+    def batch(self, mapped: Sequence[bool], *xs: Any, **attrs: Any) -> Value:
         """Itself, once the ranks agree."""
         aligned = batching.align(mapped, xs)
         return aligned[0].builder.emit(self, aligned, attrs)

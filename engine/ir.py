@@ -7,7 +7,7 @@ two nodes that say the same are two nodes (passes merge them later, when nothing
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -149,7 +149,7 @@ class Value:
         """Number of axes."""
         return self.type.ndim
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Value]:
         op = registry().ops.get(name)
         if op is None:
             raise AttributeError(f"there is no op {name}")

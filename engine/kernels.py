@@ -17,9 +17,9 @@ def require_integer(type: TensorType, operand: int, name: str) -> None:
         raise wrong_dtype(name, operand, INTEGERS, type)
 
 
-def check_indices(xp: Namespace, index: Array, extent: int, *, operand: int) -> None:
+def check_indices(index: Array, extent: int, *, operand: int) -> None:
     """Raise IndexOutOfRange unless all entries lie in [0, extent): NumPy and CuPy would wrap negative ones."""
-    if index.size and not (0 <= int(index.min()) and int(index.max()) < extent):
+    if index.size and not (int(index.min()) >= 0 and int(index.max()) < extent):
         wanted = f"in [0, {extent})"
         raise IndexOutOfRange(
             f"operand {operand} holds an index outside the axis: all must lie {wanted}",
@@ -34,6 +34,6 @@ def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any)
     if xp is np:
         np.add.at(target, index, updates)
     else:
-        import cupyx
+        import cupyx  # noqa: PLC0415 - optional
 
         cupyx.scatter_add(target, index, updates)

@@ -35,6 +35,7 @@ class NoGradient:
         self.reason = reason
 
     def __call__(self, *args: Any, **attrs: Any) -> Sequence[Value | None]:
+        """Never reached: transforms look before they call."""
         raise AssertionError(f"differentiation stops here: {self.reason}")
 
 

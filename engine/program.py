@@ -115,9 +115,7 @@ class Program:
                 raise self.statements[node].located(error, node) from None
         return builder, values
 
-    def _emit(
-        self, builder: Builder, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]
-    ) -> Value:
+    def _emit(self, builder: Builder, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> Value:
         statement = self.statements[node]
         if statement.op.name in LEAVES:
             check_declared(self.attrs[node], types[node])
@@ -158,5 +156,3 @@ def check_declared(attrs: Mapping[str, Any], type: TensorType) -> None:
 
 def _fits(declared: Sequence[int], shape: Sequence[int]) -> bool:
     return len(declared) == len(shape) and all(d in (-1, s) for d, s in zip(declared, shape, strict=True))
-
-

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.attrs import Attr
 from engine.batching import shift
-from engine.op import Array, Namespace, Op, Types
+from engine.op import Namespace, Op, Types
 from engine.sample import Real, Sample
 from engine.tensor_type import DType, Shape, TensorType, normalise_axes
 
@@ -37,22 +37,20 @@ class Reduction(Op):
         """The result's dtype for operands of `dtype`; by default the same."""
         return dtype
 
-    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **attrs: Any) -> None:
-        """The kernel: write the reduction of x into `out`."""
+    def reduce(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
+        """The kernel: `reduce(xp, x, out=…, axes=…, keepdims=…)` writes the reduction of x into `out`."""
         raise NotImplementedError
 
-    def infer(self, *types: TensorType, axes: tuple[int, ...], keepdims: bool, **attrs: Any) -> Types:
+    def infer(self, x: TensorType, *, axes: tuple[int, ...], keepdims: bool, **attrs: Any) -> Types:
         """x's shape without `axes`, or with extent 1 there."""
-        x = types[0]
         return TensorType(reduced_shape(x.shape, axes, keepdims), self.result_dtype(x.dtype))
 
-    def forward(self, xp: Namespace, *arrays: Array, **attrs: Any) -> None:
+    def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
         """Run the kernel."""
         self.reduce(xp, *arrays, **attrs)
 
-    def batch(self, mapped: Sequence[bool], *xs: Value, axes: tuple[int, ...], **attrs: Any) -> Value:
+    def batch(self, mapped: Sequence[bool], x: Value, *, axes: tuple[int, ...], **attrs: Any) -> Value:
         """The same over the shifted axes; over none of them for a scalar, where no axes would mean all."""
-        (x,) = xs
         if not axes:
             return self.batch_scalar(x, **attrs)
         return x.builder.emit(self, (x,), {"axes": shift(axes), **attrs})
@@ -61,9 +59,9 @@ class Reduction(Op):
         """The reduction of N 0-d tensors, each by itself: over a unit axis put behind N."""
         return x.builder.emit(self, (x.reshape(shape=(*x.shape, 1)),), {**attrs, "axes": (1,), "keepdims": False})
 
-    def flops(self, out: Types, *types: TensorType, **attrs: Any) -> int:
+    def flops(self, out: Types, *types: Any, **attrs: Any) -> int:
         """One for each element that is read."""
-        return types[0].size
+        return int(types[0].size)
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:

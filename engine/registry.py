@@ -79,9 +79,9 @@ def _discover() -> Iterator[Op]:
     for module_info in pkgutil.walk_packages(engine.ops.__path__, "engine.ops."):
         module = importlib.import_module(module_info.name)
         for _, cls in inspect.getmembers(module, inspect.isclass):
-            if issubclass(cls, Op) and cls.__module__ == module.__name__ and not inspect.isabstract(cls):
-                if "name" in vars(cls):
-                    yield cls()
+            # A class without a name of its own is a base.
+            if issubclass(cls, Op) and cls.__module__ == module.__name__ and "name" in vars(cls):
+                yield cls()
 
 
 def describe(known: Registry) -> list[dict[str, Any]]:

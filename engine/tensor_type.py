@@ -86,7 +86,7 @@ def promote(*dtypes: DType) -> DType:
 @lru_cache(maxsize=1024)
 def to_float(*dtypes: DType) -> DType:
     """The dtype in which a function with real results computes: as NumPy's ufuncs choose (int32 → float64)."""
-    return in_opset(np.result_type(*dtypes, np.float16))
+    return promote(np.dtype("float16"), *dtypes)
 
 
 def broadcast(*shapes: Shape) -> Shape:

@@ -1,7 +1,8 @@
-"""What runs a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules; CuPy is imported only when asked for."""
+"""What runs a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules."""
 
 from __future__ import annotations
 
+from engine.executors import cupy, numpy
 from engine.executors.base import Executor
 
 
@@ -10,8 +11,6 @@ def open_executor(device: str = "auto") -> Executor:
 
     Raises RuntimeError when cuda is asked for and cannot be had.
     """
-    from engine.executors import cupy, numpy
-
     if device == "cuda" or (device == "auto" and cupy.is_available()):
         return cupy.CuPyExecutor()
     if device in ("cpu", "auto"):

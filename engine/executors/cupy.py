@@ -16,7 +16,7 @@ def is_available() -> bool:
     """Whether CuPy is installed and finds a GPU."""
     if importlib.util.find_spec("cupy") is None:
         return False
-    import cupy
+    import cupy  # noqa: PLC0415 - optional
 
     return bool(cupy.is_available())
 
@@ -28,7 +28,7 @@ class CuPyExecutor(Executor):
         """Raises RuntimeError when there is no usable GPU."""
         if not is_available():
             raise RuntimeError("no GPU can be used: CuPy is not installed, or finds no device")
-        import cupy
+        import cupy  # noqa: PLC0415 - optional
 
         self._cupy = cupy
         self.device = f"cuda:{cupy.cuda.Device().id}"  # type: ignore[misc]

@@ -95,15 +95,13 @@ class Where(Elementwise):
         """The common dtype of the branches."""
         return promote(*dtypes[1:])
 
-    def compute(self, xp: Namespace, *xs: Array, out: Array, **attrs: Any) -> None:
+    def compute(self, xp: Namespace, cond: Array, on_true: Array, on_false: Array, *, out: Array) -> None:
         """Copy one branch, then the other over it."""
-        cond, on_true, on_false = xs
         xp.copyto(out, on_false)
         xp.copyto(out, on_true, where=cond if cond.dtype.kind == "b" else cond != 0)
 
-    def vjp(self, g: Value, y: Value, *xs: Value, **attrs: Any) -> Sequence[Value | None]:
+    def vjp(self, g: Value, y: Value, cond: Value, on_true: Value, on_false: Value) -> Sequence[Value | None]:
         """The cotangent goes to the branch that was taken."""
-        cond, on_true, on_false = xs
         return None, unbroadcast(cond.where(g, 0.0), on_true), unbroadcast(cond.where(0.0, g), on_false)
 
     def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:

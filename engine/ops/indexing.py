@@ -50,7 +50,9 @@ class Gather(Op):
             _check_listed(attrs["indices"], types[0].shape[axis])
         return {**attrs, "axis": axis}
 
-    def infer(self, x: TensorType, index: TensorType | None = None, *, axis: int, indices: Sequence[int] | None) -> Types:
+    def infer(
+        self, x: TensorType, index: TensorType | None = None, *, axis: int, indices: Sequence[int] | None
+    ) -> Types:
         """The index's shape; for a list, x's with its length on the axis."""
         if index is None:
             return x.with_shape((*x.shape[:axis], len(indices or ()), *x.shape[axis + 1 :]))
@@ -65,12 +67,11 @@ class Gather(Op):
         shape = tuple(len(indices) if i == axis else e for i, e in enumerate(x.shape))
         column = tuple(len(indices) if i == axis else 1 for i in range(x.ndim))
         listed = x.builder.constant(np.array(indices, dtype="int64").reshape(column))
-        result: Value = x.gather(listed.broadcast_to(shape=shape), axis=axis)
-        return result
+        return x.gather(listed.broadcast_to(shape=shape), axis=axis)
 
     def forward(self, xp: Namespace, x: Array, index: Array, *, out: Array, axis: int, indices: None) -> None:
         """Take along the axis, after the range check."""
-        check_indices(xp, index, x.shape[axis], operand=1)
+        check_indices(index, x.shape[axis], operand=1)
         out[...] = xp.take_along_axis(_cropped(x, index.shape, axis), index, axis)
 
     def vjp(self, g: Value, y: Value, x: Value, index: Value, *, axis: int, indices: None) -> Sequence[Value | None]:
@@ -80,8 +81,7 @@ class Gather(Op):
     def batch(self, mapped: Sequence[bool], *xs: Value, axis: int, indices: None) -> Value:
         """The next axis, with N on both operands."""
         x, index = batching.expand(mapped, xs)
-        result: Value = x.gather(index, axis=axis + 1)
-        return result
+        return x.gather(index, axis=axis + 1)
 
     def workspace(self, out: Types, *types: TensorType, **attrs: Any) -> int:
         """What was taken, the range check's mask, and an index array for every axis."""
@@ -126,7 +126,7 @@ class ScatterAdd(Op):
 
     def forward(self, xp: Namespace, x: Array, index: Array, updates: Array, *, out: Array, axis: int) -> None:
         """Copy x, then add one by one."""
-        check_indices(xp, index, x.shape[axis], operand=1)
+        check_indices(index, x.shape[axis], operand=1)
         out[...] = x
         add_at(xp, out, _positions(xp, index, axis), updates)
 
@@ -137,8 +137,7 @@ class ScatterAdd(Op):
     def batch(self, mapped: Sequence[bool], *xs: Value, axis: int) -> Value:
         """The next axis, with N on all operands."""
         x, index, updates = batching.expand(mapped, xs)
-        result: Value = x.scatter_add(index, updates, axis=axis + 1)
-        return result
+        return x.scatter_add(index, updates, axis=axis + 1)
 
     def workspace(self, out: Types, x: TensorType, index: TensorType, *types: TensorType, **attrs: Any) -> int:
         """The range check's masks, and the position of every update on every axis."""
@@ -155,7 +154,9 @@ def _check_listed(indices: Sequence[int] | None, extent: int) -> None:
 
 
 def _check_covered(shape: Shape, index: Shape, axis: int, operand: int) -> None:
-    fits = len(index) == len(shape) and all(i == axis or n <= m for i, (n, m) in enumerate(zip(index, shape, strict=True)))
+    fits = len(index) == len(shape) and all(
+        i == axis or n <= m for i, (n, m) in enumerate(zip(index, shape, strict=True))
+    )
     if not fits:
         wanted = f"rank {len(shape)} and at most shape {show_shape(shape)} off axis {axis}"
         raise ShapeMismatch(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from engine.attrs import Attr
 from engine.elementwise import Elementwise
-from engine.op import Array, Namespace
+from engine.op import Array, Namespace, NoGradient
 from engine.sample import Real, Sample
 from engine.tensor_type import DType, in_opset
+
+if TYPE_CHECKING:
+    from engine.ir import Value
 
 
 class WithScalar(Elementwise):
@@ -25,9 +28,9 @@ class WithScalar(Elementwise):
         """x's own dtype where it is float, else float64."""
         return in_opset(np.result_type(dtypes[0], 0.0))
 
-    def compute(self, xp: Namespace, *xs: Array, out: Array, scalar: float, **attrs: Any) -> None:
+    def compute(self, xp: Namespace, x: Array, *, out: Array, scalar: float, **attrs: Any) -> None:
         """The ufunc, with the scalar in the result's dtype."""
-        getattr(xp, self.ufunc)(xs[0], out.dtype.type(scalar), out=out)
+        getattr(xp, self.ufunc)(x, out.dtype.type(scalar), out=out)
 
 
 class AddScalar(WithScalar):
@@ -68,6 +71,8 @@ class DivScalar(WithScalar):
     ufunc = "divide"
     gradient = "g / scalar"
 
-    def vjp(self, g, y, x, *, scalar):  # type: ignore[no-untyped-def]
+    partials = NoGradient("written out in vjp")
+
+    def vjp(self, g: Value, y: Value, x: Value, *, scalar: float) -> Sequence[Value | None]:
         """g / scalar, which is not g · (1/scalar) to the last bit, and exists for a scalar of 0 as well."""
         return (g / scalar,)

@@ -44,7 +44,9 @@ class Reshape(View):
         shape, original = types[0].shape, attrs["original_shape"]
         if original is not None and tuple(original) != shape:
             wanted, got = show_shape(original), show_shape(shape)
-            raise ShapeMismatch(f"original_shape is {wanted}, but the operand has shape {got}", expected=wanted, got=got)
+            raise ShapeMismatch(
+                f"original_shape is {wanted}, but the operand has shape {got}", expected=wanted, got=got
+            )
         return {"shape": _resolved(tuple(attrs["shape"]), shape), "original_shape": None}
 
     def infer(self, x: TensorType, *, shape: Shape, original_shape: None) -> Types:
@@ -61,8 +63,7 @@ class Reshape(View):
 
     def batch(self, mapped: Sequence[bool], x: Value, *, shape: Shape, **attrs: Any) -> Value:
         """N stays in front."""
-        result: Value = x.reshape(shape=(x.shape[0], *shape))
-        return result
+        return x.reshape(shape=(x.shape[0], *shape))
 
 
 def _resolved(wanted: Shape, shape: Shape) -> Shape:
@@ -112,8 +113,7 @@ class BroadcastTo(View):
         """N stays in front; unit axes make up for the rank that x lacked."""
         n, *inner = x.shape
         aligned = x.reshape(shape=(n, *[1] * (len(shape) - len(inner)), *inner))
-        result: Value = aligned.broadcast_to(shape=(n, *shape))
-        return result
+        return aligned.broadcast_to(shape=(n, *shape))
 
 
 class Transpose(View):
@@ -153,8 +153,7 @@ class Transpose(View):
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Sequence[int]) -> Value:
         """N stays in front."""
-        result: Value = x.transpose(axes=(0, *shift(axes)))
-        return result
+        return x.transpose(axes=(0, *shift(axes)))
 
 
 def _permutation(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:

@@ -64,4 +64,3 @@ class Mean(Reduction):
 def count(shape: Sequence[int], axes: Sequence[int]) -> int:
     """How many elements of `shape` one result over `axes` takes in."""
     return int(np.prod([shape[a] for a in axes], dtype=object))
-

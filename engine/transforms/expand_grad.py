@@ -27,5 +27,4 @@ def expand_grad(graph: Graph, limits: Limits | None = None, deadline: Deadline =
 def _gradient(builder: Builder, y: Value, x: Value, cotangent: Value | None = None) -> Value:
     seed = y.full_like(1.0) if cotangent is None else cotangent
     (gradient,) = vjp_or_zeros(builder, [(y, seed)], [x])
-    fresh: Value = gradient.identity()
-    return fresh
+    return gradient.identity()

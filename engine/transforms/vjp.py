@@ -32,9 +32,7 @@ def vjp(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Va
 
 def vjp_or_zeros(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value]:
     """As `vjp`, with zeros for nodes without a path."""
-    return [
-        x.full_like(0.0) if g is None else g for x, g in zip(wrt, vjp(builder, seeds, wrt), strict=True)
-    ]
+    return [x.full_like(0.0) if g is None else g for x, g in zip(wrt, vjp(builder, seeds, wrt), strict=True)]
 
 
 def _paths(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int]) -> list[int]:

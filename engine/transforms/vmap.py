@@ -12,7 +12,11 @@ Mapped = tuple[Value, bool]
 
 
 def vmap(
-    graph: Graph, mapped: Set[Hashable], size: int, limits: Limits | None = None, deadline: Deadline = NO_DEADLINE
+    graph: Graph,
+    mapped: Set[Hashable],
+    size: int,
+    limits: Limits | None = None,
+    deadline: Deadline = NO_DEADLINE,
 ) -> Graph:
     """`graph` with a leading axis of extent `size` on the leaves fed under `mapped`, and on every output.
 
