@@ -25,7 +25,7 @@ INT64 = np.dtype("int64")
 BOOL = np.dtype("bool")
 
 # NumPy's promotion leaves opset 1's dtypes in two places (int8 with uint8; sums of uint8): the next wider one we have.
-_WIDENED = {np.dtype("int16"): np.dtype("int32"), np.dtype("uint64"): INT64, np.dtype("uint32"): INT64}
+_WIDENED: dict[DType, DType] = {np.dtype("int16"): np.dtype("int32"), np.dtype("uint64"): INT64, np.dtype("uint32"): INT64}
 
 
 @dataclass(frozen=True)

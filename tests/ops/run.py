@@ -1,0 +1,51 @@
+"""One op, run as a client would have it run: what tests of single ops are written with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import COTANGENT, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
+
+Array = np.ndarray[Any, Any]
+
+
+def _program(op: str, arrays: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Program, dict[int, Array]]:
+    known = registry()
+    feeds = {i: np.asarray(a) for i, a in enumerate(arrays)}
+    leaves = [Statement(known.ops["input"]) for _ in arrays]
+    program = Program([*leaves, Statement(known.get(op), tuple(feeds), attrs)])
+    return program, feeds
+
+
+def _types(feeds: dict[int, Array]) -> dict[int, TensorType]:
+    return {i: TensorType.of(a) for i, a in feeds.items()}
+
+
+def run(op: str, *arrays: Any, **attrs: Any) -> Array:
+    """The op's value."""
+    program, feeds = _program(op, arrays, attrs)
+    compiled = Compiler(Limits()).forward(program, _types(feeds))
+    return open_executor("cpu").run(compiled.plan, feeds)[0]
+
+
+def grads(
+    op: str, *arrays: Any, cotangent: Any = None, wrt: list[int] | None = None, **attrs: Any
+) -> tuple[Array, list[Array]]:
+    """The op's value, and the gradients of sum(value · cotangent) by the float operands (or those in `wrt`)."""
+    program, feeds = _program(op, arrays, attrs)
+    value = run(op, *arrays, **attrs)
+    seed = np.ones_like(value) if cotangent is None else np.asarray(cotangent, value.dtype)
+    by = [i for i, a in feeds.items() if a.dtype.kind == "f"] if wrt is None else wrt
+    compiled = Compiler(Limits()).gradients(program, _types(feeds), wrt=by, cotangent=TensorType.of(seed))
+    value, *gradients = open_executor("cpu").run(compiled.plan, {**feeds, COTANGENT: seed})
+    return value, gradients
+
+
+def error(op: str, *arrays: Any, **attrs: Any) -> EngineError:
+    """The error that the op's use ends in."""
+    with pytest.raises(EngineError) as caught:
+        run(op, *arrays, **attrs)
+    return caught.value
