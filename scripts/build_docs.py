@@ -87,9 +87,7 @@ def signature(row: Row) -> str:
 def _parameter(attribute: Row) -> str:
     if attribute["required"]:
         return f"{attribute['name']}*"
-    return (
-        f"{attribute['name']}={shown(attribute['default'])}" if "default" in attribute else attribute["name"]
-    )
+    return f"{attribute['name']}={shown(attribute['default'])}" if "default" in attribute else attribute["name"]
 
 
 def shown(default: Any) -> str:
@@ -124,9 +122,7 @@ def porting_page(rows: Iterable[Row], systems: Mapping[str, Any]) -> str:
     """docs/porting.md: one section a system. Raises ValueError for a note on an op that does not exist."""
     rows = list(rows)
     _check_notes({row["name"] for row in rows}, systems)
-    return "\n".join(
-        [PORTING_HEAD, *(part for key in systems for part in system_section(key, systems[key], rows))]
-    )
+    return "\n".join([PORTING_HEAD, *(part for key in systems for part in system_section(key, systems[key], rows))])
 
 
 def _check_notes(known: set[str], systems: Mapping[str, Any]) -> None:
@@ -181,20 +177,14 @@ def pages() -> dict[Path, str]:
 def stale(written: Mapping[Path, str]) -> list[str]:
     """Names of the pages whose file is missing or says something else."""
     return [
-        path.name
-        for path, text in written.items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
+        path.name for path, text in written.items() if not path.is_file() or path.read_text(encoding="utf-8") != text
     ]
 
 
 def main() -> int:
     """Write the pages, or with --check return 1 where one is not current."""
-    parser = argparse.ArgumentParser(
-        description="Write docs/ops.md and docs/porting.md from the op registry."
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail where a page is not current"
-    )
+    parser = argparse.ArgumentParser(description="Write docs/ops.md and docs/porting.md from the op registry.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a page is not current")
     options = parser.parse_args()
     written = pages()
     if options.check:

@@ -37,23 +37,17 @@ def test_import_direction(package: str) -> None:
     assert not broken, f"{package} may not import these: {broken}"
 
 
-@pytest.mark.parametrize(
-    ("package", "absent"), [("engine", "pydantic"), ("schemas", "numpy"), ("service.app", "cupy")]
-)
+@pytest.mark.parametrize(("package", "absent"), [("engine", "pydantic"), ("schemas", "numpy"), ("service.app", "cupy")])
 def test_what_importing_a_package_loads(package: str, absent: str) -> None:
     """What the statements promise, the interpreter confirms, indirect imports included."""
     program = f"import sys, {package}; sys.exit({absent!r} in sys.modules)"
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, f"importing {package} loads {absent}: {run.stderr}"
 
 
 def test_handlers_know_no_http() -> None:
     http = {"fastapi", "starlette", "uvicorn", "h11", "httpx"}
-    handlers = [
-        path for path in files("service") if path.stem.startswith("handlers") or "handlers" in path.parts
-    ]
+    handlers = [path for path in files("service") if path.stem.startswith("handlers") or "handlers" in path.parts]
     assert handlers
     assert not {name(path) for path in handlers if {m.partition(".")[0] for m in imports(path)} & http}
 

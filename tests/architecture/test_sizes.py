@@ -15,9 +15,7 @@ MEDIAN_FUNCTION = 8
 
 def lengths(*folders: str) -> dict[str, int]:
     """Each function, by place, and its length."""
-    return {
-        f"{name(path)}:{f.lineno} {f.name}": length(f) for path in files(*folders) for f in functions(path)
-    }
+    return {f"{name(path)}:{f.lineno} {f.name}": length(f) for path in files(*folders) for f in functions(path)}
 
 
 def test_no_file_is_long() -> None:

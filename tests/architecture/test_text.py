@@ -29,9 +29,7 @@ def texts() -> list[Path]:
         paths = [ROOT / line for line in listed.stdout.split("\0") if line]
     else:  # an unpacked archive instead of a clone
         paths = [path for path in ROOT.rglob("*") if not SKIPPED & set(path.relative_to(ROOT).parts)]
-    return [
-        path for path in paths if path.is_file() and path.suffix not in BINARY and "static" not in path.parts
-    ]
+    return [path for path in paths if path.is_file() and path.suffix not in BINARY and "static" not in path.parts]
 
 
 def found(pattern: re.Pattern[str]) -> list[str]:
@@ -64,9 +62,7 @@ def test_every_module_says_what_it_is(path: Path) -> None:
 @pytest.mark.parametrize("path", files(*PACKAGES, "examples", "scripts"), ids=name)
 def test_everything_public_says_what_it_does(path: Path) -> None:
     assert not [
-        f"{name(path)}:{node.lineno} {node.name}"
-        for node in public(parsed(path))
-        if not ast.get_docstring(node)
+        f"{name(path)}:{node.lineno} {node.name}" for node in public(parsed(path)) if not ast.get_docstring(node)
     ]
 
 
@@ -75,7 +71,6 @@ def public(scope: ast.Module | ast.ClassDef) -> list[ast.ClassDef | ast.Function
     here = [
         node
         for node in scope.body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and not node.name.startswith("_")
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
     ]
     return here + [inner for node in here if isinstance(node, ast.ClassDef) for inner in public(node)]
