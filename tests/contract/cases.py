@@ -1,0 +1,125 @@
+"""Every sample of every op in the registry, ready to be written into a graph and run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from engine import Builder, Graph, Limits, Program, Statement, TensorType, Value, open_executor, registry
+from engine.op import NoGradient, Op
+from engine.passes.pipeline import optimise
+from engine.plan import make_plan
+from engine.sample import Sample
+from engine.transforms.expand_grad import expand_grad
+
+Array = np.ndarray[Any, Any]
+EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
+LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One op with one of its samples."""
+
+    op: Op
+    number: int
+
+    @property
+    def sample(self) -> Sample:
+        return self.op.samples[self.number]
+
+    def __str__(self) -> str:
+        return f"{self.op.name}{self.sample}"
+
+    def arrays(self, dtype: str = "float64", salt: int = 0) -> list[Array]:
+        """Operands drawn from the sample's domain: the same ones every time."""
+        rng = np.random.default_rng(crc32(f"{self.op.name} {self.number} {salt}".encode()))
+        return [operand.draw(rng, dtype) for operand in self.sample.operands]
+
+    def program(self) -> Program:
+        """Inputs, the op, and a projection for each of several outputs."""
+        ops, count = registry().ops, len(self.sample.operands)
+        statements = [Statement(ops["input"]) for _ in range(count)]
+        statements.append(Statement(self.op, tuple(range(count)), self.attrs))
+        if self.op.several:
+            arity = len(self.result_types())
+            statements += [Statement(ops["get_output"], (count,), {"index": k}) for k in range(arity)]
+        return Program(statements)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes, as a client's node would carry them."""
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in self.sample.attrs.items()}
+
+    def result_types(self) -> tuple[TensorType, ...]:
+        """What `infer` says of a single or several results."""
+        types = [TensorType.of(a) for a in self.arrays()]
+        checked = Program([Statement(registry().ops["input"])] * len(types) + [self._statement()]).attrs[-1]
+        inferred = self.op.infer(*types, **self.op.canonical(checked, *types))
+        return inferred if isinstance(inferred, tuple) else (inferred,)
+
+    def _statement(self) -> Statement:
+        return Statement(self.op, tuple(range(len(self.sample.operands))), self.attrs)
+
+    def write(self, arrays: Sequence[Array]) -> Written:
+        """The typed graph of this case for operands like `arrays`."""
+        program = self.program()
+        first = len(arrays)
+        outputs = tuple(range(first + 1, len(program.statements))) if self.op.several else (first,)
+        builder, values = program.build(dict(enumerate(map(TensorType.of, arrays))), (*range(first), *outputs))
+        typed = builder.graph([values[i] for i in (*range(first), *outputs)])
+        graph = expand_grad(typed)
+        writing = Builder(LIMITS, nodes=list(graph.nodes))
+        placed = [writing.value(i) for i in graph.outputs]
+        return Written(writing, placed[:first], placed[first:])
+
+
+@dataclass(frozen=True)
+class Written:
+    """A case in a builder: its operands and results as values."""
+
+    builder: Builder
+    operands: list[Value]
+    outputs: list[Value]
+
+    @property
+    def float_operands(self) -> list[Value]:
+        return [x for x in self.operands if x.type.is_float]
+
+    @property
+    def float_outputs(self) -> list[Value]:
+        return [y for y in self.outputs if y.type.is_float]
+
+
+def run_graph(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
+    """The outputs of a graph, by way of the passes and a plan."""
+    plan = make_plan(optimise(graph), LIMITS)
+    return EXECUTOR.run(plan, feeds)
+
+
+def feeds_of(arrays: Sequence[Array]) -> dict[Any, Array]:
+    """Feeds by the position of the operand."""
+    return dict(enumerate(arrays))
+
+
+def all_cases() -> Iterator[Case]:
+    for op in registry().ops.values():
+        for number in range(len(op.samples)):
+            yield Case(op, number)
+
+
+def has_rule(case: Case) -> bool:
+    """Whether derivatives pass through this case."""
+    real = any(o.kind == "real" for o in case.sample.operands)
+    return real and not isinstance(case.op.vjp, NoGradient) and any(t.is_float for t in case.result_types())
+
+
+def each(choose: Callable[[Case], bool] = lambda _: True) -> pytest.MarkDecorator:
+    """Parametrise a test by the cases that `choose` accepts."""
+    return pytest.mark.parametrize("case", [c for c in all_cases() if choose(c)], ids=str)

@@ -1,0 +1,52 @@
+"""vmap = loop, for every op, its gradient, and every choice of mapped operands."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from engine import Graph
+from engine.transforms.vjp import vjp_or_zeros
+from engine.transforms.vmap import vmap
+from tests.contract.cases import Array, Case, each, feeds_of, has_rule, run_graph
+from tests.contract.test_derivatives import weighted, weights_for
+
+SIZE = 3
+
+
+def looped(graph: Graph, feeds: dict[Any, Array], mapped: set[Any]) -> list[Array]:
+    runs = []
+    for i in range(SIZE):
+        runs.append(run_graph(graph, {key: a[i] if key in mapped else a for key, a in feeds.items()}))
+    return [np.stack(results) for results in zip(*runs, strict=True)]
+
+
+def check(case: Case, graph: Graph) -> None:
+    single = case.arrays()
+    many = [np.stack(stacked) for stacked in zip(*(case.arrays(salt=i) for i in range(SIZE)), strict=True)]
+    for flags in product([False, True], repeat=len(single)):
+        if any(flags):
+            mapped = {i for i, flag in enumerate(flags) if flag}
+            feeds = feeds_of([m if flag else s for m, s, flag in zip(many, single, flags, strict=True)])
+            needed = {key: feeds[key] for key in graph.feeds}
+            batched = run_graph(vmap(graph, mapped, SIZE), needed)
+            for found, expected in zip(batched, looped(graph, needed, mapped), strict=True):
+                assert found.shape == expected.shape
+                assert found.dtype == expected.dtype
+                np.testing.assert_allclose(found, expected, 1e-10, 1e-12)
+
+
+@each(lambda case: len(case.sample.operands) > 0)
+def test_vmap_is_a_loop(case: Case) -> None:
+    written = case.write(case.arrays())
+    check(case, written.builder.graph(written.outputs))
+
+
+@each(has_rule)
+def test_vmap_of_the_gradient_is_a_loop(case: Case) -> None:
+    written = case.write(case.arrays())
+    loss = weighted(written, weights_for(written))
+    gradients = vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
+    check(case, written.builder.graph(gradients))

@@ -1,0 +1,133 @@
+"""First order, second order and forward mode of every op, against central differences in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine import COTANGENT, TensorType, Value
+from engine.passes.pipeline import optimise
+from engine.transforms.jvp import jvp
+from engine.transforms.vjp import vjp_or_zeros
+from tests.contract.cases import Array, Case, Written, each, feeds_of, has_rule, run_graph
+
+RTOL, ATOL = 1e-7, 1e-9
+
+
+def slope(f: Callable[[Sequence[Array]], Array], at: Sequence[Array], along: Sequence[Array]) -> Array:
+    """The derivative of f at `at` along a direction, by the five-point rule: error O(h⁴)."""
+    h = 1e-4
+
+    def shifted(t: float) -> Array:
+        return f([a + t * h * d if a.dtype.kind == "f" else a for a, d in zip(at, along, strict=True)])
+
+    return (8 * (shifted(1) - shifted(-1)) - (shifted(2) - shifted(-2))) / (12 * h)
+
+
+def directions(arrays: Sequence[Array], seed: int = 1) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [np.asarray(rng.uniform(-1, 1, a.shape)) for a in arrays]
+
+
+def weighted(written: Written, weights: Sequence[Array]) -> Value:
+    """Σ sum(output · weight): a scalar that depends on every element of every float output."""
+    builder = written.builder
+    terms = [(y * builder.constant(w)).sum() for y, w in zip(written.float_outputs, weights, strict=True)]
+    return sum(terms[1:], start=terms[0])
+
+
+def weights_for(written: Written) -> list[Array]:
+    rng = np.random.default_rng(2)
+    return [np.asarray(rng.uniform(0.5, 1.5, y.shape)) for y in written.float_outputs]
+
+
+def inner(gradients: Sequence[Array], arrays: Sequence[Array], along: Sequence[Array]) -> float:
+    floats = [d for a, d in zip(arrays, along, strict=True) if a.dtype.kind == "f"]
+    return float(sum(np.sum(g * d) for g, d in zip(gradients, floats, strict=True)))
+
+
+@each(has_rule)
+def test_gradient_is_the_slope(case: Case) -> None:
+    arrays = case.arrays()
+    written = case.write(arrays)
+    weights = weights_for(written)
+    loss = weighted(written, weights)
+    seed = loss.full_like(1.0)
+    graph = written.builder.graph(vjp_or_zeros(written.builder, [(loss, seed)], written.float_operands))
+    gradients = run_graph(graph, feeds_of(arrays))
+    for gradient, operand in zip(gradients, written.float_operands, strict=True):
+        assert TensorType.of(gradient) == operand.type
+    along = directions(arrays)
+
+    def value(at: Sequence[Array]) -> Array:
+        again = case.write(at)
+        return run_graph(again.builder.graph([weighted(again, weights)]), feeds_of(at))[0]
+
+    np.testing.assert_allclose(inner(gradients, arrays, along), slope(value, arrays, along), RTOL, ATOL)
+
+
+def gradient_along(case: Case, at: Sequence[Array], weights: Sequence[Array], along: Sequence[Array]) -> Written:
+    """A graph whose one output is the gradient of the weighted sum, times `along`."""
+    written = case.write(at)
+    loss = weighted(written, weights)
+    gradients = vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
+    chosen = [d for a, d in zip(at, along, strict=True) if a.dtype.kind == "f"]
+    terms = [(g * written.builder.constant(d)).sum() for g, d in zip(gradients, chosen, strict=True)]
+    return Written(written.builder, written.operands, [sum(terms[1:], start=terms[0])])
+
+
+@each(has_rule)
+def test_second_gradient_is_the_slope_of_the_first(case: Case) -> None:
+    arrays = case.arrays()
+    weights = weights_for(case.write(arrays))
+    first, second = directions(arrays, 3), directions(arrays, 4)
+    written = gradient_along(case, arrays, weights, first)
+    (slope_along,) = written.outputs
+    gradients = vjp_or_zeros(written.builder, [(slope_along, slope_along.full_like(1.0))], written.float_operands)
+    found = run_graph(written.builder.graph(gradients), feeds_of(arrays))
+
+    def value(at: Sequence[Array]) -> Array:
+        again = gradient_along(case, at, weights, first)
+        return run_graph(again.builder.graph(again.outputs), feeds_of(at))[0]
+
+    np.testing.assert_allclose(inner(found, arrays, second), slope(value, arrays, second), RTOL, 10 * ATOL)
+
+
+@each(has_rule)
+def test_forward_mode_is_the_slope_and_leaves_no_dummy(case: Case) -> None:
+    arrays = case.arrays()
+    written = case.write(arrays)
+    along = directions(arrays)
+    chosen = [d for a, d in zip(arrays, along, strict=True) if a.dtype.kind == "f"]
+    pairs = [(x, written.builder.constant(d)) for x, d in zip(written.float_operands, chosen, strict=True)]
+    tangents = jvp(written.builder, written.float_outputs, pairs)
+    outputs = [y.full_like(0.0) if t is None else t for y, t in zip(written.float_outputs, tangents, strict=True)]
+    graph = written.builder.graph(outputs)
+    assert set(optimise(graph).feeds) <= set(range(len(arrays))), "a dummy cotangent is left in the tangent"
+    found = run_graph(graph, feeds_of(arrays))
+
+    for k, tangent in enumerate(found):
+
+        def value(at: Sequence[Array], k: int = k) -> Array:
+            again = case.write(at)
+            return run_graph(again.builder.graph([again.float_outputs[k]]), feeds_of(at))[0]
+
+        np.testing.assert_allclose(tangent, slope(value, arrays, along), 1e-6, 1e-8)
+
+
+@each(has_rule)
+def test_gradient_is_linear_in_its_cotangent(case: Case) -> None:
+    arrays = case.arrays()
+    for k, output in enumerate(case.write(arrays).float_outputs):
+        rng = np.random.default_rng(5)
+        first, second = (np.asarray(rng.uniform(-1, 1, output.shape)) for _ in range(2))
+
+        def pulled(cotangent: Array, k: int = k) -> list[Array]:
+            written = case.write(arrays)
+            seed = written.builder.leaf(TensorType.of(cotangent), COTANGENT)
+            found = vjp_or_zeros(written.builder, [(written.float_outputs[k], seed)], written.float_operands)
+            return run_graph(written.builder.graph(found), {**feeds_of(arrays), COTANGENT: cotangent})
+
+        for a, b, both in zip(pulled(first), pulled(second), pulled(2 * first - 3 * second), strict=True):
+            np.testing.assert_allclose(both, 2 * a - 3 * b, 1e-9, 1e-11)

@@ -1,0 +1,45 @@
+"""What every op says about itself, and that its samples exercise what it says."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from engine import registry
+from engine.attrs import Attr
+from engine.op import Op
+
+OPS = list(registry().ops.values())
+LEAVES = {"input", "parameter", "get_output"}
+
+
+@pytest.mark.parametrize("op", OPS, ids=str)
+def test_an_op_is_documented(op: Op) -> None:
+    doc = inspect.cleandoc(type(op).__doc__ or "")
+    assert doc.startswith(doc[:1].upper()) or "=" in doc
+    assert doc.endswith((".", ")"))
+    assert op.gradient
+    assert all(attr.doc for attr in op.attrs.values())
+    assert set(", ".join(op.aliases.values()).split(", ")) <= {"", "born", "cjc", "minima", "sadl"}
+
+
+@pytest.mark.parametrize("op", [op for op in OPS if op.name not in LEAVES], ids=str)
+def test_samples_cover_every_attribute_and_choice(op: Op) -> None:
+    assert op.samples
+    for name, attr in op.attrs.items():
+        used = [sample.attrs[name] for sample in op.samples if name in sample.attrs]
+        assert used, f"no sample of {op.name} sets {name}"
+        assert set(attr.choices) <= {*used, *_default(op, name, attr)}, f"samples of {op.name} miss a choice of {name}"
+
+
+def _default(op: Op, name: str, attr: Attr) -> list[object]:
+    return [attr.default] if any(name not in s.attrs for s in op.samples) else []
+
+
+def test_optional_operands_are_sampled_both_ways() -> None:
+    for op in OPS:
+        least, most = op.arity
+        counts = {len(sample.operands) for sample in op.samples}
+        if op.name not in LEAVES and least != most:
+            assert len(counts) > 1 or most == float("inf"), f"samples of {op.name} have only {counts} operands"
