@@ -24,7 +24,7 @@ class Grad(Op):
     name = "grad"
     operands = ("y", "x", "cotangent?")
     gradient = "the gradient is written out as nodes first, and those are differentiated"
-    samples = (Sample(Real(2), Real(2)),)
+    samples = (Sample(Real(2), Real(2)), Sample(Real(2, 3), Real(2), Real(2, 3)))
 
     def infer(self, y: TensorType, x: TensorType, cotangent: TensorType | None = None) -> Types:
         """x's type. Raises NotDifferentiable unless y and x are float."""

@@ -17,9 +17,7 @@ SIZE = 3
 
 
 def looped(graph: Graph, feeds: dict[Any, Array], mapped: set[Any]) -> list[Array]:
-    runs = []
-    for i in range(SIZE):
-        runs.append(run_graph(graph, {key: a[i] if key in mapped else a for key, a in feeds.items()}))
+    runs = [run_graph(graph, {key: a[i] if key in mapped else a for key, a in feeds.items()}) for i in range(SIZE)]
     return [np.stack(results) for results in zip(*runs, strict=True)]
 
 

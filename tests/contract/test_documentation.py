@@ -17,7 +17,6 @@ LEAVES = {"input", "parameter", "get_output"}
 @pytest.mark.parametrize("op", OPS, ids=str)
 def test_an_op_is_documented(op: Op) -> None:
     doc = inspect.cleandoc(type(op).__doc__ or "")
-    assert doc.startswith(doc[:1].upper()) or "=" in doc
     assert doc.endswith((".", ")"))
     assert op.gradient
     assert all(attr.doc for attr in op.attrs.values())
@@ -30,7 +29,8 @@ def test_samples_cover_every_attribute_and_choice(op: Op) -> None:
     for name, attr in op.attrs.items():
         used = [sample.attrs[name] for sample in op.samples if name in sample.attrs]
         assert used, f"no sample of {op.name} sets {name}"
-        assert set(attr.choices) <= {*used, *_default(op, name, attr)}, f"samples of {op.name} miss a choice of {name}"
+        for choice in attr.choices:
+            assert choice in [*used, *_default(op, name, attr)], f"no sample of {op.name} has {name}={choice}"
 
 
 def _default(op: Op, name: str, attr: Attr) -> list[object]:
