@@ -1,0 +1,126 @@
+"""CONTRIBUTING is true: an op dropped in as one file is in the enum, the catalogue, the documents and the tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.tree import copy_tree
+
+CUBE = '''"""The op that the tests of CONTRIBUTING drop in."""
+
+from __future__ import annotations
+
+from engine.attrs import Attr
+from engine.elementwise import Elementwise
+
+
+class Cube(Elementwise):
+    """y = sharpness · x³, elementwise."""
+
+    name = "cube"
+    aliases = {"ThirdPower": "born"}
+    operands = ("x",)
+    attrs = {"sharpness": Attr("float", 1.0, "the factor")}
+    dtypes = ("float16", "float32", "float64")
+    gradient = "3 · sharpness · g · x²"
+    partials = (lambda y, x, sharpness: x.square() * (FACTOR * sharpness),)
+    cost = 3
+    temporaries = 1
+
+    def result_dtype(self, *dtypes, **attrs):
+        """That of x."""
+        return dtypes[0]
+
+    def compute(self, xp, *xs, out, sharpness, **attrs):
+        """Two products and a factor."""
+        xp.multiply(xs[0] * xs[0], xs[0], out=out)
+        xp.multiply(out, sharpness, out=out)
+'''
+
+SERVED = """
+import json
+from fastapi.testclient import TestClient
+from service.app import create_app
+
+with TestClient(create_app()) as client:
+    request = {
+        "graph": {"nodes": [{"op": "parameter"}, {"op": "ThirdPower", "operands": [0], "attrs": {"sharpness": 2}}]},
+        "feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [], "data": [2]}}],
+    }
+    answer = client.post("/v1/gradients", json=request)
+    print(json.dumps({
+        "document": client.get("/openapi.json").json(),
+        "catalogue": client.get("/v1/ops/cube").json(),
+        "answer": answer.json(),
+    }))
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with one file more."""
+    copy = copy_tree(tmp_path_factory.mktemp("contributing"))
+    drop_in(copy, factor="3.0")
+    return copy
+
+
+def drop_in(tree: Path, factor: str) -> None:
+    """Put the op into the copy, with this factor in its derivative; 3 is the right one."""
+    (tree / "engine/ops/cube.py").write_text(CUBE.replace("FACTOR", factor), encoding="utf-8")
+
+
+def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python inside the copy."""
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_the_service_knows_it(tree: Path) -> None:
+    served = run(tree, "-c", SERVED)
+    assert served.returncode == 0, served.stderr
+    found = json.loads(served.stdout)
+    schemas = found["document"]["components"]["schemas"]
+    assert any("cube" in schema.get("enum", ()) for schema in enums(schemas)), "the op is not in an enum"
+    assert not any("ThirdPower" in schema.get("enum", ()) for schema in enums(schemas)), "aliases stay out of it"
+    assert "sharpness" in schemas["Attrs"]["properties"]
+    assert found["catalogue"]["name"] == "cube"
+    assert found["answer"]["values"][0]["tensor"]["data"] == [16.0]
+    assert found["answer"]["gradients"][0]["tensor"]["data"] == [24.0]
+
+
+def enums(schema: object) -> list[dict[str, list[str]]]:
+    """Every object with an `enum`, at any depth."""
+    if isinstance(schema, list):
+        return [found for item in schema for found in enums(item)]
+    if not isinstance(schema, dict):
+        return []
+    here = [schema] if isinstance(schema.get("enum"), list) else []
+    return here + [found for value in schema.values() for found in enums(value)]
+
+
+def test_the_documents_have_it_after_make_docs(tree: Path) -> None:
+    before = run(tree, "scripts/build_docs.py", "--check")
+    assert before.returncode == 1, "the check does not notice a new op"
+    assert run(tree, "scripts/build_docs.py").returncode == 0
+    assert run(tree, "scripts/build_docs.py", "--check").returncode == 0
+    assert "\n## cube\n" in (tree / "docs/ops.md").read_text(encoding="utf-8")
+    assert "`ThirdPower`" in (tree / "docs/porting.md").read_text(encoding="utf-8")
+
+
+def test_the_contract_tests_cover_it(tree: Path) -> None:
+    right = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract", "-k", "cube")
+    assert right.returncode == 0, right.stdout[-3000:]
+    drop_in(tree, factor="2.0")
+    wrong = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract", "-k", "cube")
+    drop_in(tree, factor="3.0")
+    assert wrong.returncode == 1, "a wrong derivative passes"
+
+
+def test_the_promises_still_hold(tree: Path) -> None:
+    spec = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/spec")
+    assert spec.returncode == 0, spec.stdout[-3000:]

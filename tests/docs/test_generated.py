@@ -1,0 +1,78 @@
+"""The pages that come from the registry are current, and the check that says so notices when they are not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import describe, registry
+from scripts import build_docs
+
+NOTES: dict[str, Any] = tomllib.loads(build_docs.NOTES.read_text(encoding="utf-8"))
+PAGES = ["ops.md", "porting.md"]
+
+
+def test_the_pages_are_current() -> None:
+    run = subprocess.run(
+        [sys.executable, "scripts/build_docs.py", "--check"],
+        cwd=build_docs.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_drift_is_noticed(page: str, tmp_path: Path) -> None:
+    written = {tmp_path / path.name: text for path, text in build_docs.pages().items()}
+    for path, text in written.items():
+        path.write_text(text, encoding="utf-8")
+    assert build_docs.stale(written) == []
+    drifted = tmp_path / page
+    drifted.write_text(drifted.read_text(encoding="utf-8").replace("softmax", "hardmax"), encoding="utf-8")
+    assert build_docs.stale(written) == [page]
+
+
+def test_a_missing_page_is_noticed(tmp_path: Path) -> None:
+    assert build_docs.stale({tmp_path / "ops.md": ""}) == ["ops.md"]
+
+
+def test_the_reference_has_every_op_attribute_and_spelling() -> None:
+    page = build_docs.ops_page(describe(registry()))
+    for name, op in registry().ops.items():
+        section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert section, f"{name} has no section"
+        absent = [word for word in (*op.attrs, *op.aliases) if f"`{word}`" not in section]
+        assert not absent, f"the section of {name} lacks {absent}"
+
+
+def test_the_porting_guide_has_every_spelling_under_its_system() -> None:
+    page = build_docs.porting_page(describe(registry()), NOTES)
+    for key, system in NOTES.items():
+        section = page.partition(f"\n## {system['title']}\n")[2].partition("\n## ")[0]
+        spelled = [
+            s for op in registry().ops.values() for s, systems in op.aliases.items() if key in systems.split(", ")
+        ]
+        assert spelled
+        assert not [spelling for spelling in spelled if f"`{spelling}`" not in section]
+
+
+def test_a_note_on_an_op_that_does_not_exist_is_refused() -> None:
+    lost = {"cjc": {**NOTES["cjc"], "notes": {"no_such_op": "…"}}}
+    with pytest.raises(ValueError, match=r"cjc\.no_such_op"):
+        build_docs.porting_page(describe(registry()), lost)
+
+
+def test_every_system_of_the_registry_has_a_section() -> None:
+    systems = {s for op in registry().ops.values() for listed in op.aliases.values() for s in listed.split(", ")}
+    assert systems == set(NOTES)
+
+
+def test_a_bar_in_a_formula_does_not_break_the_table() -> None:
+    assert build_docs.table(["a"], [["|x|"]]) == "| a |\n| --- |\n| \\|x\\| |\n"

@@ -1,0 +1,46 @@
+"""Links inside the project lead somewhere, sections included."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments that a rendered page offers: its headings, lower case, with dashes for spaces."""
+    headings = HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken(page: Path) -> list[str]:
+    """The page's relative links whose file or section is not there."""
+    found = []
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        path, _, fragment = link.partition("#")
+        target = (page.parent / path) if path else page
+        if "://" not in link and not (target.exists() and (not fragment or fragment in anchors(target))):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_resolve(page: Path) -> None:
+    assert not broken(page)
+
+
+def test_a_broken_link_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A heading\n[1](#a-heading) [2](page.md#a-heading) [3](other.md) [4](#else)", encoding="utf-8")
+    assert broken(page) == ["other.md", "#else"]
+
+
+def test_every_decision_is_listed() -> None:
+    listed = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
+    assert not [page.name for page in (ROOT / "docs" / "adr").glob("0*.md") if page.name not in listed]
