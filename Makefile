@@ -47,10 +47,10 @@ coverage: $(VENV)/.dev ## run all tests and report branch coverage
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term $(ARGS)
 
 bench: $(VENV)/.dev ## time planning and execution on this machine
-	$(BIN)/python scripts/bench.py $(ARGS)
+	$(BIN)/python -m scripts.bench $(ARGS)
 
 docs: $(VENV)/.dev ## write docs/ops.md and docs/porting.md from the op registry
-	$(BIN)/python scripts/build_docs.py
+	$(BIN)/python -m scripts.build_docs
 
 # For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)

@@ -9,18 +9,15 @@ import argparse
 import os
 import platform
 import statistics
-import sys
 import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the script measures the tree that it stands in
-
-from engine import Compiler, Limits, Program, Statement, TensorType, open_executor, registry  # noqa: E402
+from engine import Compiler, Limits, Program, Statement, TensorType, open_executor, registry
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -60,7 +57,7 @@ def perceptron(widths: tuple[int, ...], batch: int) -> Workload:
     rng = np.random.default_rng(0)
     work = Workload(f"MLP {'-'.join(map(str, widths))}, batch {batch}")
     node = work.leaf("input", rng.random((batch, widths[0]), np.float32))
-    for i, (into, out) in enumerate(zip(widths, widths[1:], strict=False)):
+    for i, (into, out) in enumerate(pairwise(widths)):
         weight = work.leaf("parameter", rng.normal(0, into**-0.5, (into, out)).astype(np.float32))
         bias = work.leaf("parameter", np.zeros(out, np.float32))
         activation = "relu" if i < len(widths) - 2 else "none"
@@ -83,7 +80,7 @@ def median_ms(call: Callable[[], object], repeats: int) -> float:
 def measure(work: Workload, device: str, repeats: int) -> tuple[float, float, int]:
     """Milliseconds to check and plan, milliseconds to run the plan, and its peak bytes."""
     types = {node: TensorType.of(array) for node, array in work.feeds.items()}
-    feeds: Mapping[Hashable, Array] = {**work.feeds}
+    feeds: Mapping[Hashable, Array] = dict(work.feeds.items())
     limits = Limits(nodes=1_000_000)
 
     def plan() -> Any:

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from engine import describe, registry
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # so that the script documents the tree that it stands in
-
-from engine import describe, registry  # noqa: E402
-
 DOCS = ROOT / "docs"
 NOTES = DOCS / "porting_notes.toml"
 Row = Mapping[str, Any]

@@ -104,10 +104,10 @@ def enums(schema: object) -> list[dict[str, list[str]]]:
 
 
 def test_the_documents_have_it_after_make_docs(tree: Path) -> None:
-    before = run(tree, "scripts/build_docs.py", "--check")
+    before = run(tree, "-m", "scripts.build_docs", "--check")
     assert before.returncode == 1, "the check does not notice a new op"
-    assert run(tree, "scripts/build_docs.py").returncode == 0
-    assert run(tree, "scripts/build_docs.py", "--check").returncode == 0
+    assert run(tree, "-m", "scripts.build_docs").returncode == 0
+    assert run(tree, "-m", "scripts.build_docs", "--check").returncode == 0
     assert "\n## cube\n" in (tree / "docs/ops.md").read_text(encoding="utf-8")
     assert "`ThirdPower`" in (tree / "docs/porting.md").read_text(encoding="utf-8")
 

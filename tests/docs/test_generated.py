@@ -19,7 +19,7 @@ PAGES = ["ops.md", "porting.md"]
 
 def test_the_pages_are_current() -> None:
     run = subprocess.run(
-        [sys.executable, "scripts/build_docs.py", "--check"],
+        [sys.executable, "-m", "scripts.build_docs", "--check"],
         cwd=build_docs.ROOT,
         capture_output=True,
         text=True,
