@@ -1,0 +1,50 @@
+"""The op catalogue, as clients and porting tools read it."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from schemas.numbers import Int64
+
+
+class AttributeInfo(TypedDict):
+    """One attribute that an op takes."""
+
+    name: str
+    type: Annotated[str, Field(description="int, float, bool, string, ints, dtype or tensor")]
+    required: bool
+    doc: str
+    default: NotRequired[Annotated[str, Field(description="as JSON; without one, absence means what `doc` says")]]
+    choices: NotRequired[list[str]]
+
+
+class Alias(TypedDict):
+    """Another spelling of an op, and the systems that use it."""
+
+    name: str
+    systems: str
+
+
+class OpInfo(TypedDict):
+    """One op."""
+
+    name: str
+    summary: str
+    doc: str
+    operands: Annotated[list[str], Field(description='"b?" may be absent, "x..." stands for one or more')]
+    attributes: list[AttributeInfo]
+    gradient: Annotated[str, Field(description="the gradient as a formula")]
+    dtypes: list[str]
+    aliases: list[Alias]
+    several_outputs: Annotated[bool, Field(description="whether results are read through get_output")]
+    since: Annotated[Int64, Field(description="the opset that introduced it")]
+
+
+class Catalogue(TypedDict):
+    """All ops, sorted by name."""
+
+    opset: Int64
+    ops: list[OpInfo]

@@ -1,0 +1,35 @@
+"""A computation graph on the wire: a list of nodes, each referring to earlier ones by index."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NotRequired
+
+from pydantic import FailFast, Field, with_config
+from pydantic.json_schema import SkipJsonSchema
+from typing_extensions import TypedDict
+
+from schemas.numbers import OPEN_IN_DOCUMENT, Int64, NodeId
+
+NAME_CHARACTERS = 128
+
+
+@with_config(OPEN_IN_DOCUMENT)
+class Node(TypedDict):
+    """One operation. Its id is its index in `nodes`; its operands are indices of earlier nodes."""
+
+    op: Annotated[str, Field(description="canonical name of an op; aliases are accepted too, ignoring case")]
+    operands: NotRequired[Annotated[list[NodeId], FailFast()]]
+    # Checked by the engine, which knows what the op takes and says so.
+    attrs: NotRequired[dict[str, Any]]
+    name: NotRequired[
+        Annotated[str, Field(max_length=NAME_CHARACTERS, description="a label for people; refers to nothing")]
+    ]
+
+
+@with_config(OPEN_IN_DOCUMENT)
+class Graph(TypedDict):
+    """A computation graph."""
+
+    opset: NotRequired[Annotated[Int64, Field(description="version of the set of ops; default 1", examples=[1])]]
+    nodes: Annotated[list[Node], FailFast(), Field(description="operands come before the nodes that use them")]
+    functions: NotRequired[SkipJsonSchema[list[Any]]]  # reserved for opset 2; clients generated then send []
