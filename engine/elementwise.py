@@ -48,9 +48,12 @@ class Elementwise(Op):
         """The kernel: write f(xs) into the keyword argument `out`."""
         getattr(xp, self.ufunc)(*xs, out=attrs["out"])
 
-    def infer(self, *types: Any, **attrs: Any) -> Types:
+    def infer(self, *types: Any, **attrs: Any) -> Any:
         """Broadcast shape, dtype by `result_dtype`."""
-        return TensorType(broadcast(*(t.shape for t in types)), self.result_dtype(*(t.dtype for t in types), **attrs))
+        dtype = self.result_dtype(*(t.dtype for t in types), **attrs)
+        if all(t is types[0] for t in types) and dtype == types[0].dtype:
+            return types[0]
+        return TensorType(broadcast(*(t.shape for t in types)), dtype)
 
     def forward(self, xp: Namespace, *xs: Any, **attrs: Any) -> None:
         """Run the kernel."""

@@ -8,7 +8,7 @@ two nodes that say the same are two nodes (passes merge them later, when nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ class Node:
     attrs: Mapping[str, Any]
     types: tuple[TensorType, ...]
     origin: int | None = None
+
+    def on(self, operands: tuple[int, ...]) -> Node:
+        """The same node on other operands."""
+        return Node(self.op, operands, self.attrs, self.types, self.origin)
 
     @property
     def type(self) -> TensorType:
@@ -68,8 +72,8 @@ class Builder:
     def emit(self, op: Op, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
         """Append `op` on `operands`, inferring its type; composites append their parts. Raises EngineError."""
         types: list[Any] = [v.node.types if v.node.op.several else v.type for v in operands]
-        op.check_operands(types)
-        complete = op.canonical({name: attrs.get(name, a.default) for name, a in op.attrs.items()}, *types)
+        complete = {name: attrs.get(name, a.default) for name, a in op.attrs.items()} if op.attrs else {}
+        complete = op.canonical(complete, *types)
         inferred = op.infer(*types, **complete)
         parts = op.decompose(*operands, **complete)
         if parts is not None:
@@ -89,7 +93,7 @@ class Builder:
 
     def copy(self, node: Node, operands: Sequence[Value]) -> Value:
         """Append `node` on other operands of the same types."""
-        return self.append(replace(node, operands=tuple(v.index for v in operands)))
+        return self.append(node.on(tuple(v.index for v in operands)))
 
     def leaf(self, type: TensorType, feed: Hashable, op: str = "input") -> Value:
         """Append a value that is fed under the key `feed`."""

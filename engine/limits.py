@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -36,10 +37,7 @@ class Limits:
                 got=f"{type.ndim} axes",
             )
         # Zero extents are read as one: NumPy refuses [0, 2**70] too.
-        span = type.dtype.itemsize
-        for extent in type.shape:
-            span *= extent or 1
-        self.admit_bytes(span)
+        self.admit_bytes(type.nbytes or type.dtype.itemsize * math.prod(extent or 1 for extent in type.shape))
 
     def admit_bytes(self, count: int) -> None:
         """Raise OverBudget when `count` bytes are over the limit."""

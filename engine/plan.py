@@ -5,14 +5,15 @@ Peak bytes and FLOPs are known here, before anything runs; a request over its bu
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from engine.ir import Graph, Node
 from engine.limits import NO_DEADLINE, Deadline, Limits
-from engine.op import Op, Types, View
+from engine.op import Op, Types
 from engine.registry import registry
+from engine.storage import Storage
 from engine.tensor_type import TensorType
 
 
@@ -47,24 +48,24 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) ->
     """The plan of an optimised graph. Raises OverBudget, DeadlineExceeded."""
     deadline.check()
     graph = _materialise(graph)
-    storage = _Storage(graph)
-    dead = _last_uses(graph)
+    storage, dead = Storage(graph), _last_uses(graph)
+    costs = [_cost(graph, node) for node in graph.nodes]
+    flops = sum(cost for cost, _ in costs)
+    peak = storage.peak(dead, [workspace for _, workspace in costs])
+    limits.admit_flops(flops)
+    limits.admit_bytes(peak)
     steps = tuple(
         Step(n.op, n.operands, n.attrs, i, n.types, storage.is_view[i], tuple(dead.get(i, ())), n.origin)
         for i, n in enumerate(graph.nodes)
         if not n.is_leaf
     )
-    flops = sum(_cost(graph, n)[0] for n in graph.nodes if not n.is_leaf)
-    peak = storage.peak(dead)
-    limits.admit_flops(flops)
-    limits.admit_bytes(peak)
     types = tuple(graph.nodes[i].type for i in graph.outputs)
     return Plan(steps, graph.feeds, graph.outputs, types, len(graph.nodes), flops, peak)
 
 
 def _materialise(graph: Graph) -> Graph:
     """`graph` with an `identity`, which copies what is not contiguous, on each output that is a strided view."""
-    contiguous = _Storage(graph).contiguous
+    contiguous = Storage(graph).contiguous
     nodes = list(graph.nodes)
     moved: dict[int, int] = {}
     for i in graph.outputs:
@@ -76,6 +77,8 @@ def _materialise(graph: Graph) -> Graph:
 
 def _cost(graph: Graph, node: Node) -> tuple[int, int]:
     """FLOPs and workspace bytes of one node."""
+    if node.is_leaf:
+        return 0, 0
     operands = [graph.nodes[i].types if graph.nodes[i].op.several else graph.nodes[i].type for i in node.operands]
     out: Types = node.types if node.op.several else node.type
     return node.op.flops(out, *operands, **node.attrs), node.op.workspace(out, *operands, **node.attrs)
@@ -90,42 +93,3 @@ def _last_uses(graph: Graph) -> dict[int, list[int]]:
         if value not in outputs:
             dead.setdefault(user, []).append(value)
     return dead
-
-
-class _Storage:
-    """Who owns memory. A view shares its operand's block, which lives as long as any of its views."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.is_view: list[bool] = []
-        self.owner: list[int] = []
-        self.contiguous: list[bool] = []
-        for i, node in enumerate(graph.nodes):
-            self._place(i, node)
-
-    def _place(self, i: int, node: Node) -> None:
-        shares = isinstance(node.op, View) and self._can_share(node.op, node.operands)
-        self.is_view.append(shares)
-        self.owner.append(self.owner[node.operands[0]] if shares else i)
-        self.contiguous.append(not shares or (isinstance(node.op, View) and node.op.reshapes))
-
-    def _can_share(self, op: View, operands: Sequence[int]) -> bool:
-        return not op.reshapes or self.contiguous[operands[0]]
-
-    def peak(self, dead: Mapping[int, Iterable[int]]) -> int:
-        """The most bytes that are live at once, fed leaves, results and workspaces included."""
-        nodes = self.graph.nodes
-        users = [0] * len(nodes)
-        for owner in self.owner:
-            users[owner] += 1
-        live = sum(node.type.nbytes for node in nodes if node.is_leaf)
-        peak = live
-        for i, node in enumerate(nodes):
-            if not node.is_leaf and not self.is_view[i]:
-                live += sum(t.nbytes for t in node.types)
-            peak = max(peak, live + (0 if node.is_leaf else _cost(self.graph, node)[1]))
-            for value in dead.get(i, ()):
-                users[self.owner[value]] -= 1
-                if not users[self.owner[value]]:
-                    live -= sum(t.nbytes for t in nodes[self.owner[value]].types)
-        return peak

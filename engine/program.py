@@ -120,8 +120,9 @@ class Program:
         if statement.op.name in LEAVES:
             check_declared(self.attrs[node], types[node])
             return builder.leaf(types[node], node, statement.op.name)
-        before = len(builder.nodes)
-        value = builder.emit(statement.op, [values[i] for i in statement.operands], self.attrs[node])
+        before, operands = len(builder.nodes), [values[i] for i in statement.operands]
+        statement.op.check_operands([x.type for x in operands])
+        value = builder.emit(statement.op, operands, self.attrs[node])
         # A composite may come down to one of its operands; the client's node is still a node of its own.
         return value if value.index >= before else value.identity()
 

@@ -24,8 +24,12 @@ FLOAT64 = np.dtype("float64")
 INT64 = np.dtype("int64")
 BOOL = np.dtype("bool")
 
-# NumPy's promotion leaves opset 1's dtypes in two places (int8 with uint8; sums of uint8): the next wider one we have.
-_WIDENED: dict[DType, DType] = {np.dtype("int16"): np.dtype("int32"), np.dtype("uint64"): INT64, np.dtype("uint32"): INT64}
+# NumPy's promotion leaves opset 1's dtypes in two places (int8 with uint8, sums of uint8): take the next wider one.
+_WIDENED: dict[DType, DType] = {
+    np.dtype("int16"): np.dtype("int32"),
+    np.dtype("uint32"): INT64,
+    np.dtype("uint64"): INT64,
+}
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,9 @@ def to_float(*dtypes: DType) -> DType:
 
 def broadcast(*shapes: Shape) -> Shape:
     """The broadcast of `shapes` by NumPy's rule. Raises ShapeMismatch naming both shapes and the axis."""
-    rank = max((len(s) for s in shapes), default=0)
+    if all(s == shapes[0] for s in shapes):
+        return shapes[0]
+    rank = max(len(s) for s in shapes)
     padded = [(1,) * (rank - len(s)) + s for s in shapes]
     result = []
     for axis, extents in enumerate(zip(*padded, strict=True)):

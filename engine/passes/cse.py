@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from engine.attrs import key
 from engine.ir import Graph, Node
@@ -18,7 +17,7 @@ def cse(graph: Graph) -> Graph:
         operands = tuple(renamed[i] for i in node.operands)
         number = seen.setdefault(_value_number(node, operands, len(nodes)), len(nodes))
         if number == len(nodes):
-            nodes.append(replace(node, operands=operands))
+            nodes.append(node.on(operands))
         renamed.append(number)
     return Graph(tuple(nodes), tuple(renamed[i] for i in graph.outputs))
 
@@ -27,4 +26,5 @@ def _value_number(node: Node, operands: tuple[int, ...], position: int) -> Hasha
     if node.is_leaf:
         return position
     ordered = tuple(sorted(operands)) if node.op.commutative else operands
-    return node.op.name, ordered, tuple((name, key(value)) for name, value in node.attrs.items())
+    stated = tuple((name, key(value)) for name, value in node.attrs.items()) if node.attrs else ()
+    return node.op.name, ordered, stated

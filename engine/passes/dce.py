@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from engine.ir import Graph
 
 
@@ -15,5 +13,5 @@ def dce(graph: Graph) -> Graph:
             live.update(graph.nodes[index].operands)
     kept = sorted(live)
     renamed = {old: new for new, old in enumerate(kept)}
-    nodes = (replace(graph.nodes[i], operands=tuple(renamed[j] for j in graph.nodes[i].operands)) for i in kept)
+    nodes = (graph.nodes[i].on(tuple(renamed[j] for j in graph.nodes[i].operands)) for i in kept)
     return Graph(tuple(nodes), tuple(renamed[i] for i in graph.outputs))

@@ -1,0 +1,88 @@
+"""Text in, text out: what each pass and transform makes of a graph, read from `*.txt` beside this file.
+
+A case is a graph, a line `---`, and the graph that comes out. `GRADSERVE_UPDATE_GOLDEN=1` writes the second part anew;
+then read the diff.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine import Builder, Graph
+from engine.passes.cse import cse
+from engine.passes.dce import dce
+from engine.passes.pipeline import optimise
+from engine.text import parse_graph, print_graph
+from engine.transforms.expand_grad import expand_grad
+from engine.transforms.jvp import jvp
+from engine.transforms.vjp import vjp_or_zeros
+from engine.transforms.vmap import vmap
+
+HERE = Path(__file__).parent
+CASES = sorted(HERE.glob("*/*.txt"))
+
+
+def gradients(graph: Graph) -> Graph:
+    """The first output's gradients by all parameters, after dead code is gone."""
+    builder = Builder(nodes=list(graph.nodes))
+    y = builder.value(graph.outputs[0])
+    by = [builder.value(i) for i, node in enumerate(graph.nodes) if node.op.name == "parameter"]
+    return dce(builder.graph(vjp_or_zeros(builder, [(y, y.full_like(1.0))], by)))
+
+
+def tangent(graph: Graph) -> Graph:
+    """The outputs' tangents along ones for all parameters, after dead code is gone."""
+    builder = Builder(nodes=list(graph.nodes))
+    nodes = [builder.value(i) for i, node in enumerate(graph.nodes) if node.op.name == "parameter"]
+    found = jvp(builder, [builder.value(i) for i in graph.outputs], [(x, x.full_like(1.0)) for x in nodes])
+    return dce(builder.graph([t for t in found if t is not None]))
+
+
+def batched(graph: Graph) -> Graph:
+    """Two examples at once: the leaves fed under even numbers are mapped."""
+    return vmap(graph, {feed for feed in graph.feeds if isinstance(feed, int) and feed % 2 == 0}, 2)
+
+
+APPLY: dict[str, Callable[[Graph], Graph]] = {
+    "dce": dce,
+    "cse": cse,
+    "optimise": optimise,
+    "expand_grad": lambda graph: dce(expand_grad(graph)),
+    "gradients": gradients,
+    "jvp": tangent,
+    "vmap": batched,
+}
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_golden(path: Path) -> None:
+    before, _, after = path.read_text().partition("---\n")
+    graph = parse_graph(before)
+    assert print_graph(graph) == before
+    found = print_graph(APPLY[path.stem.partition("-")[0]](graph))
+    if os.environ.get("GRADSERVE_UPDATE_GOLDEN"):
+        path.write_text(f"{before}---\n{found}")
+    else:
+        assert found == after
+
+
+def test_there_is_a_case_for_everything() -> None:
+    assert {path.stem.partition("-")[0] for path in CASES} == set(APPLY)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("%1 = input : float64[2]\nreturn %0", "line 0: expected “%0 = op"),
+        ("%0 = nonsense\nreturn %0", "line 0: expected “%0 = op"),
+        ('%0 = input {"feed": 0} : float64[2]\n%1 = sum(%0) : float64[2]\nreturn %1', "line 1: states float64"),
+        ('%0 = input {"feed": 0} : floaty\nreturn %0', "expected a type such as float64"),
+    ],
+)
+def test_unreadable_text_says_where(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_graph(text)
