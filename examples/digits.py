@@ -19,6 +19,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
+from adam import Adam
 from client import Array, Client, Feeds, Graph
 from server import running_server
 from sklearn.datasets import load_digits
@@ -32,7 +33,7 @@ Data = tuple[Array, Array]  # images [n, 64] between 0 and 1, labels [n]
 
 
 class Classifier:
-    """Two layers, 64 → 64 → 10, as a graph; its parameters, and the state of Adam."""
+    """Two layers, 64 → 64 → 10, as a graph, and its parameters."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         g = self.graph = Graph()
@@ -48,26 +49,14 @@ class Classifier:
             w2: rng.normal(0, np.sqrt(2 / HIDDEN), (HIDDEN, 10)).astype(np.float32),
             b2: np.zeros(10, np.float32),
         }
-        self.steps = 0
-        self.mean = {node: np.zeros_like(p) for node, p in self.parameters.items()}
-        self.square = {node: np.zeros_like(p) for node, p in self.parameters.items()}
+        self.adam = Adam(self.parameters, rate=3e-3)
 
     def train_on(self, client: Client, images: Array, labels: Array) -> float:
         """One step on one batch. Returns the loss before it."""
         feeds = {self.images: images, self.labels: labels, **self.parameters}
         loss, gradients = client.gradients(self.graph, feeds, self.loss)
-        self.adam(gradients)
+        self.adam.step(gradients)
         return loss
-
-    def adam(self, gradients: Feeds, rate: float = 3e-3, b1: float = 0.9, b2: float = 0.999) -> None:
-        """Kingma and Ba, Adam: a method for stochastic optimization (2015), algorithm 1."""
-        self.steps += 1
-        for node, g in gradients.items():
-            self.mean[node] += (1 - b1) * (g - self.mean[node])
-            self.square[node] += (1 - b2) * (g * g - self.square[node])
-            mean = self.mean[node] / (1 - b1**self.steps)
-            square = self.square[node] / (1 - b2**self.steps)
-            self.parameters[node] -= (rate * mean / (np.sqrt(square) + 1e-8)).astype(np.float32)
 
     def accuracy(self, client: Client, images: Array, labels: Array) -> float:
         """The share of images whose highest logit is that of their label."""

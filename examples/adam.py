@@ -1,0 +1,34 @@
+"""The optimiser of the examples. It runs in the client: the server computes gradients and keeps nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from client import Array, Feeds
+
+
+@dataclass
+class Adam:
+    """Kingma and Ba, Adam: a method for stochastic optimization (2015), algorithm 1."""
+
+    parameters: Feeds
+    rate: float = 1e-3
+    b1: float = 0.9
+    b2: float = 0.999
+    steps: int = 0
+    means: Feeds = field(default_factory=dict)
+    squares: Feeds = field(default_factory=dict)
+
+    def step(self, gradients: Feeds) -> None:
+        """Move every parameter, in place."""
+        self.steps += 1
+        for node, gradient in gradients.items():
+            mean = self.average(self.means, node, gradient, self.b1)
+            square = self.average(self.squares, node, gradient**2, self.b2)
+            self.parameters[node] -= (self.rate * mean / (np.sqrt(square) + 1e-8)).astype(gradient.dtype)
+
+    def average(self, averages: Feeds, node: int, new: Array, decay: float) -> Array:
+        """The running average of what came so far, without its bias towards 0."""
+        averages[node] = decay * averages.get(node, np.zeros_like(new)) + (1 - decay) * new
+        return averages[node] / (1 - decay**self.steps)

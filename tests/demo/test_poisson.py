@@ -1,0 +1,20 @@
+"""The second example: a differential equation, its second derivative made by nested `grad` nodes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_it_finds_the_solution() -> None:
+    command = [sys.executable, EXAMPLES / "poisson.py"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    last = run.stdout.strip().splitlines()[-1]
+    found = re.fullmatch(r"largest error: (\S+)", last)
+    assert found, last
+    assert float(found[1]) < 1e-2
