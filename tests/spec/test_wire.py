@@ -1,0 +1,197 @@
+"""The service keeps what the wire contract promises: see wire1.toml, which is frozen."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from engine import registry
+from examples.server import running_server
+from service.errors import KINDS
+
+FROZEN = tomllib.loads(Path(__file__).with_name("wire1.toml").read_text(encoding="utf-8"))
+SERVED = sorted(name for name, call in FROZEN["call"].items() if call.get("served"))
+FUTURE = sorted(set(FROZEN["call"]) - set(SERVED))
+CODES = [(int(status), code) for status, codes in FROZEN["errors"].items() for code in codes]
+METHODS = {"get", "put", "post", "delete"}
+
+JSON_TYPES = {
+    "int": {"type": "integer", "format": "int64"},
+    "double": {"type": "number", "format": "double"},
+    "bool": {"type": "boolean"},
+    "string": {"type": "string"},
+    "dtype": {"type": "string"},
+    "op": {"type": "string"},
+    "encoding": {"type": "string"},
+    "number": {"type": "number", "format": "double"},
+    "NT": {"properties": {"node", "tensor"}},
+}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with running_server("--device", "cpu") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def document(url: str) -> dict[str, Any]:
+    return httpx.get(url + "/openapi.json").json()
+
+
+def resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema behind a reference, one level deep."""
+    while "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def check_fields(document: dict[str, Any], schema: dict[str, Any], promised: dict[str, str]) -> None:
+    """Every promised field is there, of its type, required or not as promised."""
+    properties, required = schema["properties"], set(schema.get("required", ()))
+    for field, promise in promised.items():
+        assert field in properties, f"{field} is missing"
+        optional = promise.endswith("?") or "=" in promise
+        kind = promise.partition(" =")[0].rstrip("?")
+        check_type(document, properties[field], kind)
+        assert optional == (field not in required) or may_be_absent(field), f"{field} is required or not, wrongly"
+
+
+def may_be_absent(field: str) -> bool:
+    """`feeds` may be left out where no leaf needs one; an absent list is an empty one everywhere."""
+    return field == "feeds"
+
+
+def check_type(document: dict[str, Any], schema: dict[str, Any], kind: str) -> None:
+    """The schema is what `kind` names."""
+    schema = resolved(document, schema)
+    if kind.endswith("[]"):
+        assert schema["type"] == "array"
+        check_type(document, schema["items"], kind.removesuffix("[]"))
+    elif kind == "NT":
+        assert {"node", "tensor"} <= set(schema["properties"])
+    elif kind in JSON_TYPES:
+        assert {key: schema.get(key) for key in JSON_TYPES[kind]} == JSON_TYPES[kind], kind
+    else:
+        assert schema["type"] == "object"
+        assert schema.get("title", kind) == kind
+
+
+@pytest.mark.parametrize(("status", "code"), CODES)
+def test_the_status_of_each_code(status: int, code: str) -> None:
+    assert KINDS[code].status == status
+
+
+def test_no_code_has_left_the_table_unnoticed() -> None:
+    promised = {code for _, code in CODES}
+    added = set(KINDS) - promised
+    assert all(KINDS[code].status >= 500 for code in added), f"not promised: {sorted(added)}"
+
+
+@pytest.mark.parametrize("model", sorted(set(FROZEN["model"]) - {"NT"}))
+def test_the_fields_of_each_message(document: dict[str, Any], model: str) -> None:
+    check_fields(document, document["components"]["schemas"][model], FROZEN["model"][model])
+
+
+@pytest.mark.parametrize("call", SERVED)
+def test_the_fields_of_each_call(document: dict[str, Any], call: str) -> None:
+    post = document["paths"][f"/v1/{call}"]["post"]
+    request = post["requestBody"]["content"]["application/json"]["schema"]
+    answer = post["responses"]["200"]["content"]["application/json"]["schema"]
+    check_fields(document, resolved(document, request), FROZEN["call"][call]["request"])
+    check_fields(document, resolved(document, answer), FROZEN["call"][call]["answer"])
+    assert "timeout_ms" in {parameter["name"] for parameter in post["parameters"]}
+
+
+def test_the_paths(document: dict[str, Any]) -> None:
+    described = {"/openapi.json", "/docs"}  # the document need not describe itself
+    for method, paths in FROZEN["served_paths"].items():
+        absent = [path for path in paths if path not in described and method not in document["paths"].get(path, {})]
+        assert not absent, f"{method} {absent}"
+
+
+@pytest.mark.parametrize("call", FUTURE)
+def test_what_is_reserved_is_not_announced(document: dict[str, Any], call: str) -> None:
+    assert f"/v1/{call}" not in document["paths"]
+
+
+def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [operation for path in document["paths"].values() for method, operation in path.items() if method in METHODS]
+
+
+def test_operation_ids_are_single_words(document: dict[str, Any]) -> None:
+    ids = [operation["operationId"] for operation in operations(document)]
+    assert len(set(ids)) == len(ids)
+    assert not [name for name in ids if len(name) > 20 or not name.isidentifier()]
+
+
+def test_the_op_enum_has_the_canonical_names(document: dict[str, Any]) -> None:
+    enum = document["components"]["schemas"]["Node"]["properties"]["op"]["enum"]
+    assert sorted(enum) == sorted(registry().ops)
+
+
+def test_the_attributes_are_one_flat_model(document: dict[str, Any]) -> None:
+    attrs = document["components"]["schemas"]["Attrs"]
+    assert set(attrs["properties"]) == set(registry().attributes)
+    assert not attrs.get("required")
+
+
+def test_the_dtypes(document: dict[str, Any]) -> None:
+    assert document["components"]["schemas"]["Tensor"]["properties"]["dtype"]["enum"] == FROZEN["dtypes"]
+
+
+def schemas_in(value: object) -> Iterator[dict[str, Any]]:
+    """Every object of the document that states a type."""
+    if isinstance(value, list):
+        for item in value:
+            yield from schemas_in(item)
+    elif isinstance(value, dict):
+        if isinstance(value.get("type"), str | list):
+            yield value
+        for key, item in value.items():
+            if key not in {"example", "examples"}:
+                yield from schemas_in(item)
+
+
+def test_numbers_have_a_width_and_nothing_is_null(document: dict[str, Any]) -> None:
+    assert document["openapi"].startswith("3.1")
+    for schema in schemas_in(document):
+        assert schema["type"] != "null"
+        assert schema["type"] not in {"integer", "number"} or "format" in schema, schema
+
+
+def test_no_model_is_split_into_input_and_output(document: dict[str, Any]) -> None:
+    assert not [name for name in document["components"]["schemas"] if name.endswith(("-Input", "-Output"))]
+
+
+def test_every_operation_documents_its_errors(document: dict[str, Any]) -> None:
+    for operation in operations(document):
+        problems = [
+            response
+            for status, response in operation["responses"].items()
+            if FROZEN["media_types"]["problem"] in response.get("content", {}) and not status.startswith("2")
+        ]
+        assert problems, f"{operation['operationId']} documents no error"
+
+
+def test_the_worked_example(url: str) -> None:
+    answer = httpx.post(url + "/v1/gradients", json=json.loads(FROZEN["example"]["request"]))
+    assert answer.status_code == 200, answer.text
+    found, expected = answer.json(), json.loads(FROZEN["example"]["answer"])
+    assert {key: found[key] for key in expected} == expected
+    assert set(found["stats"]) >= set(FROZEN["model"]["Stats"])
+
+
+def test_every_spelling_answers_as_its_op_does(url: str) -> None:
+    """An alias is accepted in a request, in any case."""
+    tensor = {"dtype": "float64", "shape": [], "data": [0.5]}
+    for spelling in ("ExpOp", "expop", "EXP", "exp"):
+        graph = {"nodes": [{"op": "input"}, {"op": spelling, "operands": [0]}]}
+        answer = httpx.post(url + "/v1/forward", json={"graph": graph, "feeds": [{"node": 0, "tensor": tensor}]})
+        assert answer.json()["values"][0]["tensor"]["data"] == pytest.approx([1.6487212707001282], rel=1e-15)
