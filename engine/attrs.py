@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine.errors import BadAttribute, printable
+from engine.errors import BadAttribute, OverBudget, printable
 from engine.tensor_type import DTYPES
 
 REQUIRED: Final = object()
@@ -22,7 +22,7 @@ class Attr:
 
     `kind` is one of KINDS and, for one attribute name, the same in every op. A `default` of None means that
     absence has a meaning of its own, which `doc` states; REQUIRED means that there is none. `minimum` bounds an
-    int and every entry of ints.
+    int and every entry of ints; `longest` the number of entries: a few for each axis, unless they stand for elements.
     """
 
     kind: str
@@ -30,6 +30,7 @@ class Attr:
     doc: str = ""
     choices: tuple[str, ...] = ()
     minimum: int | None = None
+    longest: int = 128
 
     @property
     def required(self) -> bool:
@@ -41,6 +42,12 @@ class Attr:
         holds, wanted, convert = KINDS[self.kind]
         if not holds(value):
             raise _bad(name, wanted, value)
+        if self.kind == "ints" and len(value) > self.longest:
+            raise OverBudget(
+                f"attribute {name} has {len(value)} entries, and may have at most {self.longest}",
+                expected=f"at most {self.longest} entries",
+                got=f"{len(value)} entries",
+            )
         if self.choices and value not in self.choices:
             raise _bad(name, "one of " + ", ".join(self.choices), value)
         if self.minimum is not None and np.min(value, initial=self.minimum) < self.minimum:

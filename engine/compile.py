@@ -33,12 +33,17 @@ class Compiled:
 
 
 class Compiler:
-    """Makes plans and keeps the `capacity` most recently used. May be shared by threads."""
+    """Makes plans and keeps the most recently used: at most `capacity`, of at most `bytes` in all.
 
-    def __init__(self, limits: Limits, capacity: int = 256) -> None:
+    May be shared by threads.
+    """
+
+    def __init__(self, limits: Limits, capacity: int = 256, bytes: int = 256 << 20) -> None:
         self.limits = limits
         self.capacity = capacity
+        self.bytes = bytes
         self._plans: OrderedDict[Hashable, Compiled] = OrderedDict()
+        self._held = 0
         self._lock = Lock()
 
     def forward(
@@ -88,9 +93,13 @@ class Compiler:
 
     def _remember(self, name: Hashable, made: Compiled) -> None:
         with self._lock:
+            if name in self._plans:
+                return
             self._plans[name] = made
-            while len(self._plans) > self.capacity:
-                self._plans.popitem(last=False)
+            self._held += made.plan.nbytes
+            while self._plans and (len(self._plans) > self.capacity or self._held > self.bytes):
+                _, oldest = self._plans.popitem(last=False)
+                self._held -= oldest.plan.nbytes
 
 
 def compile_request(

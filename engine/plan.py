@@ -9,6 +9,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from engine.ir import Graph, Node
 from engine.limits import NO_DEADLINE, Deadline, Limits
 from engine.op import Op, Types
@@ -42,6 +44,12 @@ class Plan:
     slots: int
     flops: int
     peak_bytes: int
+
+    @property
+    def nbytes(self) -> int:
+        """Roughly what keeping the plan takes: its constants, and about 1 KiB a step."""
+        arrays = (value for step in self.steps for value in step.attrs.values() if isinstance(value, np.ndarray))
+        return sum(a.nbytes for a in arrays) + 1024 * len(self.steps)
 
 
 def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Plan:

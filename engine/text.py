@@ -1,8 +1,10 @@
 """Graphs as text, and back: one line a node, for tests of transforms and passes, and for people.
 
-%0 = input {"feed": 0} : float64[2,3]
-%1 = sum(%0) {"axes": [1], "keepdims": false} : float64[2]
-return %1
+    %0 = input {"feed": 0} : float64[2,3]
+    %1 = sum(%0) {"axes": [1], "keepdims": false} : float64[2]
+    return %1
+
+An id is a line's number; attributes are JSON; the type is what the op infers, so that a text cannot lie about it.
 """
 
 from __future__ import annotations

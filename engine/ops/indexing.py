@@ -31,7 +31,7 @@ class Gather(Op):
     name = "gather"
     aliases = {"GatherOp": "born", "Gather": "born, cjc"}
     operands = ("x", "index?")
-    attrs = {"axis": AXIS, "indices": Attr("ints", None, "positions on the axis, in place of `index`")}
+    attrs = {"axis": AXIS, "indices": Attr("ints", None, "positions on the axis, in place of `index`", longest=10**6)}
     gradient = "dx = scatter_add(0, index, g): repeated indices accumulate; none for index"
     samples = (
         Sample(Real(4, 3), Ints(2, 3, high=4)),

@@ -16,6 +16,7 @@ def vjp(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Va
     Every node counts as itself: paths through another node that computes the same do not contribute. A node without
     a path to any output has None; the others a value of their own type. Nodes on no path cost nothing.
     """
+    builder.deadline.check()
     cotangents: Cotangents = {}
     for output, cotangent in seeds:
         _accumulate(cotangents, (output.index, 0), cotangent)

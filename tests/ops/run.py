@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from engine import COTANGENT, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
 
+EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 Array = np.ndarray[Any, Any]
 
 
@@ -28,7 +30,7 @@ def run(op: str, *arrays: Any, **attrs: Any) -> Array:
     """The op's value."""
     program, feeds = _program(op, arrays, attrs)
     compiled = Compiler(Limits()).forward(program, _types(feeds))
-    return open_executor("cpu").run(compiled.plan, feeds)[0]
+    return EXECUTOR.run(compiled.plan, feeds)[0]
 
 
 def grads(
@@ -40,7 +42,7 @@ def grads(
     seed = np.ones_like(value) if cotangent is None else np.asarray(cotangent, value.dtype)
     by = [i for i, a in feeds.items() if a.dtype.kind == "f"] if wrt is None else wrt
     compiled = Compiler(Limits()).gradients(program, _types(feeds), wrt=by, cotangent=TensorType.of(seed))
-    value, *gradients = open_executor("cpu").run(compiled.plan, {**feeds, COTANGENT: seed})
+    value, *gradients = EXECUTOR.run(compiled.plan, {**feeds, COTANGENT: seed})
     return value, gradients
 
 

@@ -1,0 +1,298 @@
+"""What is wrong with a client's graph, before any op looks at it: each error with its sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Compiler, EngineError, Limits, Program, Statement, TensorType, registry
+
+F = TensorType((2,), np.dtype("float64"))
+M = TensorType((2, 3), np.dtype("float64"))
+
+
+def node(op: str, *operands: int, name: str | None = None, **attrs: Any) -> Statement:
+    return Statement(registry().get(op), operands, attrs, name)
+
+
+def gradients(statements: list[Statement], types: dict[int, TensorType], **request: Any) -> None:
+    Compiler(Limits()).gradients(Program(statements), types, **request)
+
+
+X = node("parameter")
+INT = TensorType((2,), np.dtype("int64"))
+
+WRONG: list[tuple[str, list[Statement], dict[int, TensorType], dict[str, Any], str, int | None, str]] = [
+    (
+        "forward reference",
+        [X, node("neg", 1)],
+        {0: F},
+        {},
+        "bad_reference",
+        1,
+        "node 1 (neg): operand 0 must be an earlier node, 0 to 0, but is 1",
+    ),
+    (
+        "reference from the first node",
+        [node("neg", 0)],
+        {},
+        {},
+        "bad_reference",
+        0,
+        "node 0 (neg): operand 0 must be absent: node 0 has no earlier nodes, but is 0",
+    ),
+    (
+        "too many operands, and a label",
+        [X, node("neg", 0, 0, name="bad\nname")],
+        {0: F},
+        {},
+        "operand_count",
+        1,
+        "node 1 (neg “bad?name”): takes 1 operand (x), but got 2 operands",
+    ),
+    (
+        "unknown attribute",
+        [X, node("sum", 0, axis=1)],
+        {0: F},
+        {},
+        "bad_attribute",
+        1,
+        "node 1 (sum): there is no attribute axis here (known: axes, keepdims); did you mean axes?",
+    ),
+    (
+        "missing attribute",
+        [X, node("cast", 0)],
+        {0: F},
+        {},
+        "bad_attribute",
+        1,
+        "node 1 (cast): attribute dtype is required",
+    ),
+    (
+        "attribute of the wrong type",
+        [X, node("sum", 0, keepdims=1)],
+        {0: F},
+        {},
+        "bad_attribute",
+        1,
+        "node 1 (sum): attribute keepdims must be true or false, but is 1",
+    ),
+    (
+        "attribute below its minimum",
+        [node("full", shape=[-1]), X],
+        {1: F},
+        {"of": 1},
+        "bad_attribute",
+        0,
+        "node 0 (full): attribute shape must be whole numbers of at least 0, but is [-1]",
+    ),
+    (
+        "endless attribute",
+        [node("full", shape=[1] * 200), X],
+        {1: F},
+        {"of": 1},
+        "over_budget",
+        0,
+        "node 0 (full): attribute shape has 200 entries, and may have at most 128",
+    ),
+    (
+        "get_output of a single output",
+        [X, node("get_output", 0, index=0)],
+        {0: F},
+        {},
+        "bad_reference",
+        1,
+        "node 1 (get_output): operand 0: get_output reads an op with several outputs, but node 0 is parameter",
+    ),
+    (
+        "missing feed",
+        [X, node("input", name="data"), node("add", 0, 1), node("sum", 2)],
+        {0: F},
+        {},
+        "missing_feed",
+        1,
+        "node 1 (input “data”): the answer needs a feed for this node, but got none",
+    ),
+    (
+        "feed of an op",
+        [X, node("sum", 0)],
+        {0: F, 1: F},
+        {},
+        "unexpected_feed",
+        1,
+        "node 1 (sum): got a feed, but only input and parameter nodes take one",
+    ),
+    (
+        "feed that nothing needs",
+        [X, node("input"), node("sum", 0)],
+        {0: F, 1: F},
+        {},
+        "unexpected_feed",
+        1,
+        "node 1 (input): got a feed, but the answer does not need it",
+    ),
+    (
+        "feed of no node",
+        [X, node("sum", 0)],
+        {0: F, 7: F},
+        {},
+        "unexpected_feed",
+        None,
+        "feeds name node 7, but the graph has 2 nodes",
+    ),
+    (
+        "declared dtype",
+        [node("parameter", dtype="float32"), node("sum", 0)],
+        {0: F},
+        {},
+        "dtype_mismatch",
+        0,
+        "node 0 (parameter): is declared as float32, but is fed float64",
+    ),
+    (
+        "declared shape",
+        [node("parameter", shape=[-1, 2]), node("sum", 0)],
+        {0: M},
+        {},
+        "shape_mismatch",
+        0,
+        "node 0 (parameter): is declared with shape [-1, 2], but is fed shape [2, 3]",
+    ),
+    (
+        "declared 0-d",
+        [node("parameter", zero_d=True), node("sum", 0)],
+        {0: F},
+        {},
+        "shape_mismatch",
+        0,
+        "node 0 (parameter): is declared with shape [], but is fed shape [2]",
+    ),
+    (
+        "several elements without a cotangent",
+        [X, node("neg", 0)],
+        {0: F},
+        {},
+        "non_scalar_output",
+        1,
+        "node 1 (neg): has shape [2]: give a cotangent of that shape, or reduce it to one element (sum, mean)",
+    ),
+    (
+        "cotangent of another shape",
+        [X, node("neg", 0)],
+        {0: F},
+        {"cotangent": M},
+        "shape_mismatch",
+        1,
+        "node 1 (neg): its cotangent must have shape [2], but has [2, 3]",
+    ),
+    (
+        "cotangent of another dtype",
+        [X, node("neg", 0)],
+        {0: F},
+        {"cotangent": TensorType((2,), np.dtype("float32"))},
+        "dtype_mismatch",
+        1,
+        "node 1 (neg): its cotangent must be float64, but is float32",
+    ),
+    (
+        "of is not float",
+        [X, node("equal", 0, 0)],
+        {0: F},
+        {},
+        "not_differentiable",
+        1,
+        "node 1 (equal): of names this node, whose dtype bool has no derivatives",
+    ),
+    (
+        "wrt is not float",
+        [X, node("sum", 0)],
+        {0: INT},
+        {},
+        "not_differentiable",
+        1,
+        "node 1 (sum): of names this node, whose dtype int64 has no derivatives",
+    ),
+    (
+        "grad by an integer",
+        [X, node("input"), node("sum", 0), node("grad", 2, 1), node("sum", 3)],
+        {0: F, 1: INT},
+        {},
+        "not_differentiable",
+        3,
+        "node 3 (grad): operand 1 (x) must be float to be differentiated, but is int64",
+    ),
+    (
+        "wrt twice",
+        [X, node("sum", 0)],
+        {0: F},
+        {"wrt": [0, 0]},
+        "invalid_field",
+        0,
+        "wrt names node 0 twice",
+    ),
+    (
+        "wrt out of range",
+        [X, node("sum", 0)],
+        {0: F},
+        {"wrt": [2]},
+        "bad_reference",
+        None,
+        "wrt names node 2, but the nodes are 0 to 1",
+    ),
+    (
+        "no parameters",
+        [node("input"), node("sum", 0)],
+        {0: F},
+        {},
+        "invalid_field",
+        None,
+        "wrt is empty and the graph has no parameter nodes: name the nodes to differentiate with respect to",
+    ),
+    ("no nodes", [], {}, {}, "invalid_field", None, "the graph has no nodes"),
+    (
+        "shapes that do not broadcast",
+        [X, node("input"), node("add", 0, 1), node("sum", 2)],
+        {0: M, 1: F},
+        {},
+        "shape_mismatch",
+        2,
+        "node 2 (add): shapes [2, 3] and [2] do not broadcast: their extents at axis -1 differ and none of them is 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("statements", "types", "request_", "code", "where", "detail"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG]
+)
+def test_a_wrong_graph_is_told_what_is_wrong(
+    statements: list[Statement],
+    types: dict[int, TensorType],
+    request_: dict[str, Any],
+    code: str,
+    where: int | None,
+    detail: str,
+) -> None:
+    with pytest.raises(EngineError) as caught:
+        gradients(statements, types, **request_)
+    assert (caught.value.code, caught.value.node, str(caught.value)) == (code, where, detail)
+
+
+def test_an_unknown_op_is_told_the_nearest() -> None:
+    with pytest.raises(EngineError, match="there is no op called “mutmul”; did you mean") as caught:
+        registry().get("mutmul")
+    assert caught.value.code == "unknown_op"
+    with pytest.raises(EngineError, match="GET /v1/ops lists all ops"):
+        registry().get("x" * 500)
+
+
+def test_names_do_not_count_in_the_digest_but_types_and_bits_do() -> None:
+    def digest(*statements: Statement) -> bytes:
+        return Program(statements).digest
+
+    assert digest(node("input", name="a")) == digest(node("input"))
+    assert digest(node("input")) != digest(node("parameter"))
+    assert digest(node("full", fill=0.0)) != digest(node("full", fill=-0.0))
+    one, true = np.array(1, "int64"), np.array(1, "int32")
+    assert digest(node("constant", value=one)) != digest(node("constant", value=true))

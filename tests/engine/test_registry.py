@@ -1,0 +1,91 @@
+"""Discovery: names are unique, an attribute has one type, and spellings are found whatever their case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import describe, registry
+from engine.attrs import REQUIRED, Attr, bind, key
+from engine.errors import BadAttribute
+from engine.op import Op
+from engine.registry import Registry
+
+
+def twin(op: Op, **changes: Any) -> Op:
+    """An op like `op` but for some of what it states."""
+    return type("Twin", (type(op),), changes)()
+
+
+SUM, CAST = registry().ops["sum"], registry().ops["cast"]
+
+
+def test_two_ops_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two ops are called sum"):
+        Registry([SUM, twin(SUM)])
+
+
+def test_an_alias_that_is_anothers_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="two ops are called cast"):
+        Registry([CAST, twin(SUM, aliases={"CAST": "born"})])
+
+
+def test_one_attribute_name_with_two_types_is_refused() -> None:
+    with pytest.raises(ValueError, match="attribute axes is int in total and ints elsewhere"):
+        Registry([SUM, twin(SUM, name="total", aliases={}, attrs={"axes": Attr("int")})])
+
+
+@pytest.mark.parametrize("spelling", ["matmul", "MatMul", "BATCHMATMULOP", "batchMatMul"])
+def test_spellings_ignore_case(spelling: str) -> None:
+    found = registry().find(spelling)
+    assert found is not None
+    assert found.name == "matmul"
+
+
+def test_every_alias_leads_to_its_op() -> None:
+    for op in registry().ops.values():
+        for alias in op.aliases:
+            assert registry().find(alias) is op
+
+
+def test_the_catalogue_has_a_row_for_every_op() -> None:
+    rows = describe(registry())
+    assert [row["name"] for row in rows] == sorted(registry().ops)
+    gather = next(row for row in rows if row["name"] == "gather")
+    assert gather["operands"] == ["x", "index?"]
+    assert {"name": "axis", "type": "int", "required": False, "doc": gather["attributes"][0]["doc"], "default": 0} in (
+        gather["attributes"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("attr", "value", "message"),
+    [
+        (Attr("int"), True, "attribute a must be a whole number of 64 bits, but is True"),
+        (Attr("int"), 2**63, "attribute a must be a whole number of 64 bits, but is 9223372036854775808"),
+        (Attr("float"), float("nan"), "attribute a must be a finite number, but is nan"),
+        (Attr("float"), 10**400, "attribute a must be a finite number, but is 1000"),
+        (Attr("string", choices=("x", "y")), "z", "attribute a must be one of x, y, but is “z”"),
+        (Attr("ints"), [1, 2.0], "attribute a must be a list of whole numbers of 64 bits, but is"),
+        (Attr("dtype"), "float128", "attribute a must be one of bool, int8,"),
+        (Attr("tensor"), [1], "attribute a must be a tensor, but is"),
+    ],
+)
+def test_attribute_values_are_checked(attr: Attr, value: Any, message: str) -> None:
+    with pytest.raises(BadAttribute) as caught:
+        bind({"a": attr}, {"a": value})
+    assert caught.value.detail.startswith(message)
+    assert len(caught.value.detail) < 250
+
+
+def test_bound_attributes_are_complete() -> None:
+    declared = {"a": Attr("ints", (1,)), "b": Attr("dtype"), "c": Attr("float", None)}
+    assert bind(declared, {"b": "int8"}) == {"a": (1,), "b": np.dtype("int8"), "c": None}
+    assert Attr("int").default is REQUIRED
+
+
+def test_keys_tell_types_and_bits_apart() -> None:
+    values: list[Any] = [1, 1.0, True, 0.0, -0.0, (1,), (1.0,), np.zeros(1), np.zeros(1, "float32"), -np.zeros(1), "1"]
+    assert len({key(v) for v in values}) == len(values)
