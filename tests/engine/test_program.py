@@ -50,7 +50,7 @@ WRONG: list[tuple[str, list[Statement], dict[int, TensorType], dict[str, Any], s
         {},
         "operand_count",
         1,
-        "node 1 (neg “bad?name”): takes 1 operand (x), but got 2 operands",
+        "node 1 (neg “bad?name”): takes 1 operand (x), but got 2",
     ),
     (
         "unknown attribute",
