@@ -97,9 +97,15 @@ class Program:
         return sorted(seen)
 
     def build(
-        self, types: Mapping[int, TensorType], roots: Sequence[int], deadline: Deadline = NO_DEADLINE
+        self,
+        types: Mapping[int, TensorType],
+        roots: Sequence[int],
+        deadline: Deadline = NO_DEADLINE,
+        wrt: Iterable[int] = (),
     ) -> tuple[Builder, dict[int, Value]]:
         """The typed nodes that `roots` need, for feeds of these types, and where each client's node went.
+
+        `wrt` are those that gradients will be taken by.
 
         Raises MissingFeed and UnexpectedFeed, and what the ops find wrong with their operands.
         """
@@ -107,13 +113,25 @@ class Program:
         self._check_feeds(types, needed)
         builder = Builder(self.limits, deadline)
         values: dict[int, Value] = {}
+        tapped = self._tapped(wrt, needed)
         for node in needed:
             builder.origin = node
             try:
-                values[node] = self._emit(builder, node, values, types)
+                made = self._emit(builder, node, values, types)
+                values[node] = made.identity() if node in tapped else made
             except EngineError as error:
                 raise self.statements[node].located(error, node) from None
         return builder, values
+
+    def _tapped(self, wrt: Iterable[int], needed: Iterable[int]) -> set[int]:
+        """Nodes that derivatives are taken by: they get an `identity`, and all read that in their place.
+
+        A rule may write a derivative with its result (exp' = y). What reads that derivative does not read the
+        client's node: without the tap, a gradient by that node would depend on how the rule is written.
+        """
+        grads = (self.statements[i] for i in needed if self.statements[i].op.name == "grad")
+        named = {*wrt, *(x for s in grads for x in s.operands[1:2])}
+        return named.difference(self.leaves)
 
     def _emit(self, builder: Builder, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> Value:
         statement = self.statements[node]
