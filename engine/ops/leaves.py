@@ -114,7 +114,7 @@ class Full(Source):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Raises BadAttribute when `fill` is not a number of `dtype`."""
-        _check_representable(attrs["fill"], attrs["dtype"])
+        check_representable(attrs["fill"], attrs["dtype"])
         return attrs
 
     def infer(self, *types: TensorType, shape: Sequence[int], fill: float, dtype: DType) -> Types:
@@ -126,7 +126,8 @@ class Full(Source):
         out.fill(fill)
 
 
-def _check_representable(fill: float, dtype: DType) -> None:
+def check_representable(fill: float, dtype: DType) -> None:
+    """Raise BadAttribute unless the attribute `fill` is a number of `dtype`; floats round, whatever their size."""
     if dtype.kind == "f":
         return
     low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)

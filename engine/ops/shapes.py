@@ -9,13 +9,40 @@ from typing import TYPE_CHECKING, Any
 from engine.attrs import Attr
 from engine.batching import shift
 from engine.elementwise import unbroadcast
-from engine.errors import BadAttribute, ShapeMismatch
+from engine.errors import BadAttribute, OverBudget, ShapeMismatch
 from engine.op import Array, Namespace, Types, View
 from engine.sample import Real, Sample
 from engine.tensor_type import Shape, TensorType, normalise_axes, show_shape
 
 if TYPE_CHECKING:
     from engine.ir import Value
+
+#: what NumPy can hold; looked at before a list of extents is multiplied out
+MOST_AXES = 64
+
+
+def check_rank(count: int) -> None:
+    """Raise OverBudget for a result of more axes than an array can have."""
+    if count > MOST_AXES:
+        wanted = f"at most {MOST_AXES} axes"
+        raise OverBudget(f"a tensor may have {wanted}, but this one has {count}", expected=wanted, got=f"{count} axes")
+
+
+def require_axes(x: TensorType, least: int, why: str) -> None:
+    """Raise ShapeMismatch unless the first operand has at least this many axes; `why` says what for."""
+    if x.ndim < least:
+        noun = "axis" if least == 1 else "axes"
+        raise ShapeMismatch(
+            f"needs at least {least} {noun} {why}, but the operand has {x.ndim}",
+            operand=0,
+            expected=f"at least {least} {noun}",
+            got=f"{x.ndim} axes",
+        )
+
+
+def with_extent(shape: Shape, axis: int, extent: int) -> Shape:
+    """`shape` with another extent on one axis."""
+    return (*shape[:axis], extent, *shape[axis + 1 :])
 
 
 class Reshape(View):
@@ -67,6 +94,7 @@ class Reshape(View):
 
 
 def _resolved(wanted: Shape, shape: Shape) -> Shape:
+    check_rank(len(wanted))
     free, size = wanted.count(-1), math.prod(shape)
     if free > 1:
         raise BadAttribute(f"shape may hold one -1, but is {show_shape(wanted)}", got=show_shape(wanted))
@@ -95,6 +123,7 @@ class BroadcastTo(View):
 
     def infer(self, x: TensorType, *, shape: Shape) -> Types:
         """The stated shape. Raises ShapeMismatch where x does not broadcast to it."""
+        check_rank(len(shape))
         lead = len(shape) - x.ndim
         if lead < 0 or any(e not in (1, s) for e, s in zip(x.shape, shape[lead:], strict=True)):
             wanted, got = show_shape(shape), show_shape(x.shape)
@@ -137,6 +166,8 @@ class Transpose(View):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """`axes` as a full permutation. Raises BadAttribute, ShapeMismatch."""
+        if not attrs["axes"]:
+            require_axes(types[0], 2, "to swap the last two")
         return {"axes": _permutation(attrs["axes"], types[0].ndim)}
 
     def infer(self, x: TensorType, *, axes: Sequence[int]) -> Types:
@@ -158,7 +189,7 @@ class Transpose(View):
 
 def _permutation(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     if not axes:
-        return _swapped(_last_two(ndim), ndim)
+        return _swapped((ndim - 2, ndim - 1), ndim)
     found = normalise_axes(axes, ndim)
     if len(found) == ndim:
         return found
@@ -166,17 +197,6 @@ def _permutation(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
         return _swapped(found, ndim)
     wanted = f"a permutation of {ndim} axes, or two axes to swap"
     raise BadAttribute(f"axes must be {wanted}, but is {show_shape(axes)}", expected=wanted, got=show_shape(axes))
-
-
-def _last_two(ndim: int) -> tuple[int, int]:
-    if ndim < 2:
-        raise ShapeMismatch(
-            f"needs at least 2 axes to swap the last two, but the operand has {ndim}",
-            operand=0,
-            expected="at least 2 axes",
-            got=f"{ndim} axes",
-        )
-    return ndim - 2, ndim - 1
 
 
 def _swapped(pair: Sequence[int], ndim: int) -> tuple[int, ...]:
