@@ -106,7 +106,7 @@ def compile_request(
     program: Program, types: Types, request: Request, limits: Limits, deadline: Deadline = NO_DEADLINE
 ) -> Compiled:
     """Build, differentiate, optimise and plan, in this order. Raises EngineError."""
-    builder, values = program.build(types, request.roots, deadline)
+    builder, values = program.build(types, request.roots, deadline, request.wrt)
     typed = builder.graph([values[root] for root in request.roots])
     expanded = expand_grad(typed, limits, deadline)
     writing = Builder(limits, deadline, list(expanded.nodes))
