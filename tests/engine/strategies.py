@@ -1,0 +1,260 @@
+"""Random programs for property tests: well-typed, smooth, of bounded values, with gradients in their middle.
+
+Every op that is drawn keeps values of order one (a growing one is followed by a squashing one), so that central
+differences of the whole program are a reference for its gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from engine import Builder, Program, Statement, TensorType, Value, registry
+from engine.attrs import bind
+
+Array = np.ndarray[Any, Any]
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+FLOAT64 = np.dtype("float64")
+EXTENTS = st.integers(1, 3)
+
+
+@dataclass
+class Sketch:
+    """A program while it is drawn. `nodes` are the statements, `results` those that later ops may read."""
+
+    nodes: list[Statement] = field(default_factory=list)
+    feeds: dict[int, Array] = field(default_factory=dict)
+    results: list[int] = field(default_factory=list)
+    _builder: Builder = field(default_factory=Builder)
+    _values: list[Value] = field(default_factory=list)
+
+    def leaf(self, array: Array) -> int:
+        """A parameter, fed with `array`."""
+        self.nodes.append(Statement(registry().ops["parameter"]))
+        self._values.append(self._builder.leaf(TensorType.of(array), len(self._values), "parameter"))
+        self.feeds[len(self.nodes) - 1] = array
+        self.results.append(len(self.nodes) - 1)
+        return len(self.nodes) - 1
+
+    def add(self, op: str, *operands: int, **attrs: Any) -> int:
+        """A node; its shape is what the engine infers."""
+        known = registry().ops[op]
+        self.nodes.append(Statement(known, operands, attrs))
+        values = [self._values[i] for i in operands]
+        self._values.append(self._builder.emit(known, values, bind(known.attrs, attrs)))
+        return len(self.nodes) - 1
+
+    def shape(self, node: int) -> tuple[int, ...]:
+        """The node's shape."""
+        return self._values[node].shape
+
+    def singles(self, above: int | None = None) -> list[int]:
+        """The nodes of one output, all or the ones that `above` depends on."""
+        nodes = range(len(self.nodes)) if above is None else self.program().needed([above])
+        return [i for i in nodes if not self.nodes[i].op.several]
+
+    def program(self) -> Program:
+        """What was drawn."""
+        return Program(self.nodes)
+
+    @property
+    def types(self) -> dict[int, TensorType]:
+        """The types of the feeds."""
+        return {node: TensorType.of(array) for node, array in self.feeds.items()}
+
+    @property
+    def leaves(self) -> list[int]:
+        """The fed nodes."""
+        return list(self.feeds)
+
+    def __repr__(self) -> str:
+        lines = (
+            f"  {i} = {s.op.name}{list(s.operands)} {dict(s.attrs) or ''} {list(self.shape(i))}"
+            for i, s in enumerate(self.nodes)
+        )
+        return "Sketch(\n" + "\n".join(lines) + "\n)"
+
+
+Move = Callable[[Draw, Sketch, int], int]
+
+
+def unary(op: str, **attrs: Any) -> Move:
+    return lambda draw, sketch, x: sketch.add(op, x, **attrs)
+
+
+def scaled(op: str, by: float) -> Move:
+    """An op that grows, brought back by a factor."""
+    return lambda draw, sketch, x: sketch.add("mul_scalar", sketch.add(op, x), scalar=by)
+
+
+def shifted(draw: Draw, sketch: Sketch, x: int) -> int:
+    return sketch.add("sin", sketch.add("add_scalar", x, scalar=draw(st.sampled_from([-1.0, 0.5, 2.0]))))
+
+
+def broadcastable(sketch: Sketch, x: int) -> list[int]:
+    def fits(a: Sequence[int], b: Sequence[int]) -> bool:
+        return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b), strict=False))
+
+    return [i for i in sketch.results if fits(sketch.shape(i), sketch.shape(x))]
+
+
+def binary(op: str) -> Move:
+    """Two results that broadcast, in either order."""
+
+    def move(draw: Draw, sketch: Sketch, x: int) -> int:
+        pair = [x, draw(st.sampled_from(broadcastable(sketch, x)))]
+        return sketch.add("tanh", sketch.add(op, *draw(st.permutations(pair))))
+
+    return move
+
+
+def quotient(draw: Draw, sketch: Sketch, x: int) -> int:
+    below = sketch.add("add_scalar", sketch.add("square", draw(st.sampled_from(broadcastable(sketch, x)))), scalar=1.5)
+    return sketch.add("div", x, below)
+
+
+def reduction(op: str) -> Move:
+    def move(draw: Draw, sketch: Sketch, x: int) -> int:
+        rank = len(sketch.shape(x))
+        axes = draw(st.lists(st.integers(-rank, rank - 1), max_size=2, unique_by=lambda a: a % rank)) if rank else []
+        return sketch.add("tanh", sketch.add(op, x, axes=axes, keepdims=draw(st.booleans())))
+
+    return move
+
+
+def transposed(draw: Draw, sketch: Sketch, x: int) -> int:
+    axes = draw(st.permutations(range(len(sketch.shape(x)))))
+    return sketch.add("transpose", x, axes=list(axes)) if axes else x
+
+
+def reshaped(draw: Draw, sketch: Sketch, x: int) -> int:
+    return sketch.add("reshape", x, shape=draw(st.sampled_from([[-1], [1, -1], list(reversed(sketch.shape(x)))])))
+
+
+def broadcast(draw: Draw, sketch: Sketch, x: int) -> int:
+    shape = [draw(EXTENTS) if e == 1 else e for e in sketch.shape(x)]
+    lead = [draw(EXTENTS)] if len(shape) < 3 else []
+    return sketch.add("broadcast_to", x, shape=[*lead, *shape])
+
+
+def on_an_axis(act: Callable[[Draw, Sketch, int, int, int], int]) -> Move:
+    """A move along one axis: act(draw, sketch, x, axis, extent); nothing on a 0-d tensor."""
+
+    def move(draw: Draw, sketch: Sketch, x: int) -> int:
+        shape = sketch.shape(x)
+        if not shape:
+            return x
+        axis = draw(st.integers(0, len(shape) - 1))
+        return act(draw, sketch, x, axis, shape[axis])
+
+    return move
+
+
+def gathered(draw: Draw, sketch: Sketch, x: int, axis: int, extent: int) -> int:
+    indices = draw(st.lists(st.integers(0, extent - 1), min_size=1, max_size=4))
+    return sketch.add("gather", x, axis=axis, indices=indices)
+
+
+def joined(_: Draw, sketch: Sketch, x: int, axis: int, extent: int) -> int:
+    return sketch.add("cat", x, x, axis=axis) if extent < 3 else x
+
+
+def divided(draw: Draw, sketch: Sketch, x: int, axis: int, extent: int) -> int:
+    """Both or one of two parts; where one stays unread, it counts as zero."""
+    if extent < 2:
+        return x
+    parts = sketch.add("split", x, sizes=[1, extent - 1], axis=axis)
+    first = sketch.add("get_output", parts, index=draw(st.integers(0, 1)))
+    if extent != 2 or draw(st.booleans()):
+        return first
+    return sketch.add("tanh", sketch.add("mul", first, sketch.add("get_output", parts, index=1)))
+
+
+def product(_: Draw, sketch: Sketch, x: int) -> int:
+    """x @ x'ᵀ for a matrix, x · x for a vector."""
+    rank = len(sketch.shape(x))
+    if rank == 0:
+        return x
+    other = sketch.add("transpose", x) if rank > 1 else x
+    return sketch.add("tanh", sketch.add("matmul", x, other))
+
+
+def gradient(draw: Draw, sketch: Sketch, y: int) -> int:
+    """The gradient of a result by a node that it depends on, or by any; seeded or not; used further on."""
+    x = draw(st.sampled_from(sketch.singles(draw(st.sampled_from([y, y, y, None])))))
+    seed = [i for i in sketch.results if sketch.shape(i) == sketch.shape(y)]
+    operands = (y, x, draw(st.sampled_from(seed))) if seed and draw(st.booleans()) else (y, x)
+    return sketch.add("tanh", sketch.add("grad", *operands))
+
+
+# What each move needs, so that the same strategies serve an opset that lacks some of it.
+MOVES: list[tuple[str, Move]] = [
+    ("sin", unary("sin")),
+    ("cos", unary("cos")),
+    ("tanh", unary("tanh")),
+    ("neg", unary("neg")),
+    ("square", unary("square")),
+    ("sigmoid", unary("sigmoid")),
+    ("softplus", scaled("softplus", 0.5)),
+    ("exp", scaled("exp", 1 / math.e)),
+    ("gelu", unary("gelu")),
+    ("softmax", on_an_axis(lambda draw, sketch, x, axis, extent: sketch.add("softmax", x, axis=axis))),
+    ("cumsum", on_an_axis(lambda draw, s, x, axis, extent: s.add("tanh", s.add("cumsum", x, axis=axis)))),
+    ("flip", on_an_axis(lambda draw, sketch, x, axis, extent: sketch.add("flip", x, axes=[axis]))),
+    ("roll", on_an_axis(lambda draw, sketch, x, axis, extent: sketch.add("roll", x, shifts=[1], axes=[axis]))),
+    ("add_scalar", shifted),
+    ("add", binary("add")),
+    ("sub", binary("sub")),
+    ("mul", binary("mul")),
+    ("logaddexp", binary("logaddexp")),
+    ("div", quotient),
+    ("sum", reduction("sum")),
+    ("mean", reduction("mean")),
+    ("logsumexp", reduction("logsumexp")),
+    ("prod", reduction("prod")),
+    ("var", reduction("var")),
+    ("transpose", transposed),
+    ("reshape", reshaped),
+    ("broadcast_to", broadcast),
+    ("gather", on_an_axis(gathered)),
+    ("cat", on_an_axis(joined)),
+    ("split", on_an_axis(divided)),
+    ("matmul", product),
+]
+
+
+@st.composite
+def sketches(draw: Draw, *, gradients: bool = True, largest: int = 9) -> Sketch:
+    """A program of up to `largest` moves on one to three parameters; its last node is float."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    sketch = Sketch()
+    for _ in range(draw(st.integers(1, 3))):
+        sketch.leaf(np.asarray(rng.uniform(-1, 1, draw(st.lists(EXTENTS, max_size=3)))))
+    known = [(op, move) for op, move in MOVES if op in registry().ops]
+    known += [("grad", gradient)] * (4 if gradients else 0)
+    for _ in range(draw(st.integers(1, largest))):
+        _, move = draw(st.sampled_from(known))
+        made = move(draw, sketch, draw(st.sampled_from(sketch.results)))
+        if made not in sketch.results:
+            sketch.results.append(made)
+    return sketch
+
+
+def copied(nodes: Sequence[Statement], which: int, moved: Sequence[tuple[int, int]]) -> list[Statement]:
+    """`nodes` with a second `which` right behind it; `moved` lists (user, position) pairs that read the copy."""
+
+    def place(node: int) -> int:
+        return node + (node > which)
+
+    renumbered = []
+    for user, s in enumerate(nodes):
+        operands = tuple(
+            which + 1 if (user, position) in moved else place(operand) for position, operand in enumerate(s.operands)
+        )
+        renumbered.append(Statement(s.op, operands, s.attrs, s.name))
+    return [*renumbered[: which + 1], renumbered[which], *renumbered[which + 1 :]]
