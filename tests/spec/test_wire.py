@@ -13,7 +13,9 @@ import pytest
 
 from engine import registry
 from examples.server import running_server
+from service import errors
 from service.errors import KINDS
+from service.settings import Settings
 
 FROZEN = tomllib.loads(Path(__file__).with_name("wire1.toml").read_text(encoding="utf-8"))
 SERVED = sorted(name for name, call in FROZEN["call"].items() if call.get("served"))
@@ -171,6 +173,20 @@ def test_every_operation_documents_its_errors(document: dict[str, Any]) -> None:
             if FROZEN["media_types"]["problem"] in response.get("content", {}) and not status.startswith("2")
         ]
         assert problems, f"{operation['operationId']} documents no error"
+
+
+def test_the_limits() -> None:
+    promised, fields = FROZEN["limits"], Settings.model_fields
+    assert fields["max_nodes"].default == promised["nodes"]
+    assert fields["max_rank"].default == promised["rank"]
+    assert fields["max_body_bytes"].default == promised["json_body_bytes"]
+    assert fields["json_depth"].default == promised["json_depth"]
+    assert errors.NAME_CHARACTERS == promised["echoed_name_characters"]
+
+
+def test_a_name_may_be_as_long_as_promised(document: dict[str, Any]) -> None:
+    name = document["components"]["schemas"]["Node"]["properties"]["name"]
+    assert name["maxLength"] == FROZEN["limits"]["name_characters"]
 
 
 def test_the_worked_example(url: str) -> None:
