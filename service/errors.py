@@ -1,0 +1,136 @@
+"""Every way in which a request can be refused: one table, one exception, one form of report.
+
+Refusal                   raised by the service, wherever it is found out
+engine.EngineError        raised by the engine; `from_engine` makes it a Refusal
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import orjson
+
+from engine import EngineError
+from schemas import Problem
+
+NAME_CHARACTERS: Final = 64
+
+
+class Kind(NamedTuple):
+    """What a code means to HTTP and to a reader."""
+
+    status: int
+    title: str
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "invalid_json": Kind(400, "The body is not JSON"),
+    "duplicate_key": Kind(400, "A JSON object has a key twice"),
+    "too_deep": Kind(400, "The JSON is nested too deeply"),
+    "bad_request_framing": Kind(400, "The request is not well-formed HTTP"),
+    "unauthenticated": Kind(401, "A key is needed"),
+    "forbidden": Kind(403, "Not allowed"),
+    "not_found": Kind(404, "There is no such thing"),
+    "method_not_allowed": Kind(405, "The path does not take this method"),
+    "not_acceptable": Kind(406, "None of the accepted media types is spoken here"),
+    "request_timeout": Kind(408, "The body did not arrive in time"),
+    "conflict": Kind(409, "The state has changed"),
+    "precondition_failed": Kind(412, "A condition of the request does not hold"),
+    "body_too_large": Kind(413, "The body is too large"),
+    "too_many_nodes": Kind(413, "The graph has too many nodes"),
+    "over_budget": Kind(413, "The request needs more than the server gives one request"),
+    "unsupported_media_type": Kind(415, "The media type is not spoken here"),
+    "unknown_op": Kind(422, "There is no such op"),
+    "bad_reference": Kind(422, "A node is referred to that cannot be"),
+    "operand_count": Kind(422, "Too few or too many operands"),
+    "bad_attribute": Kind(422, "An attribute is wrong"),
+    "shape_mismatch": Kind(422, "Shapes do not fit"),
+    "dtype_mismatch": Kind(422, "A dtype does not fit"),
+    "index_out_of_range": Kind(422, "An index is outside its axis"),
+    "missing_feed": Kind(422, "A leaf has no value"),
+    "unexpected_feed": Kind(422, "A value is given for a node that takes none"),
+    "bad_tensor": Kind(422, "A tensor is malformed"),
+    "non_scalar_output": Kind(422, "A tensor of several elements is differentiated without a cotangent"),
+    "not_differentiable": Kind(422, "There is no derivative"),
+    "invalid_field": Kind(422, "A field is wrong"),
+    "rate_limited": Kind(429, "Too many requests"),
+    "headers_too_large": Kind(431, "The headers are too large"),
+    "internal_error": Kind(500, "A fault of the server"),
+    "queue_full": Kind(503, "The server is busy"),
+    "shutting_down": Kind(503, "The server is stopping"),
+    "deadline_exceeded": Kind(504, "The time is up"),
+    "store_full": Kind(507, "There is no room left"),
+}
+
+
+@dataclass
+class Refusal(Exception):
+    """A request that is turned down: `detail` is one sentence; the rest says where, for programs."""
+
+    code: str
+    detail: str
+    node: int | None = None
+    operand: int | None = None
+    expected: str | None = None
+    got: str | None = None
+    pointer: str | None = None
+    retry_after: int | None = None
+    allow: str | None = None
+    errors: list[Refusal] = field(default_factory=list)
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of the code."""
+        return KINDS[self.code].status
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Header fields that go with the report."""
+        stated = {"Retry-After": self.retry_after, "Allow": self.allow}
+        return {name: str(value) for name, value in stated.items() if value is not None}
+
+    def problem(self, request_id: str) -> Problem:
+        """The report."""
+        kind = KINDS[self.code]
+        report = Problem(
+            type=f"/docs/errors#{self.code}",
+            title=kind.title,
+            status=kind.status,
+            detail=self.detail,
+            code=self.code,
+            request_id=request_id,
+        )
+        for name in ("node", "operand", "expected", "got", "pointer"):
+            if (value := getattr(self, name)) is not None:
+                report[name] = value  # type: ignore[literal-required]
+        if self.errors:
+            report["errors"] = [error.problem(request_id) for error in self.errors]
+        return report
+
+    def body(self, request_id: str) -> bytes:
+        """The report as JSON."""
+        return orjson.dumps(self.problem(request_id))
+
+
+def from_engine(error: EngineError) -> Refusal:
+    """What the engine refused, with a pointer to the node or operand it names."""
+    pointer = None
+    if error.node is not None:
+        operand = "" if error.operand is None else f"/operands/{error.operand}"
+        pointer = f"/graph/nodes/{error.node}{operand}"
+    return Refusal(
+        error.code,
+        error.detail,
+        node=error.node,
+        operand=error.operand,
+        expected=error.expected,
+        got=error.got,
+        pointer=pointer,
+    )
+
+
+def printable(text: str, limit: int = NAME_CHARACTERS) -> str:
+    """`text` as it may be shown in a message: at most `limit` characters, and only printable ones."""
+    clean = "".join(c if c.isprintable() else "?" for c in text[: limit + 1])
+    return clean if len(clean) <= limit else clean[: limit - 1] + "…"

@@ -1,0 +1,8 @@
+"""ASGI middleware: everything that is decided from a request's head, before its body is touched.
+
+    envelope ── an id and an arrival time for each request; the last resort for faults
+      cors ── which web pages may call
+        guard ── framing, size, pace and media types; what was not read is drained
+
+What may live here: HTTP itself. What may not: JSON, tensors, or anything that a handler decides.
+"""

@@ -1,0 +1,35 @@
+"""Which web pages may call, by the browser's rules."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from service.errors import Refusal, printable
+from service.middleware.envelope import HEADER
+from service.responses import PROBLEM
+
+
+class Cors(CORSMiddleware):
+    """Starlette's CORS, with a problem report for a page that may not call."""
+
+    def __init__(self, app: ASGIApp, origins: tuple[str, ...]) -> None:
+        super().__init__(
+            app,
+            allow_origins=origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("*",),
+            expose_headers=(HEADER, "Retry-After"),
+        )
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """What the browser asks before it calls."""
+        response = super().preflight_response(request_headers)
+        if response.status_code == 200:
+            return response
+        origin = printable(request_headers.get("origin", ""))
+        refusal = Refusal("forbidden", f"pages of {origin} may not make this call", got=origin)
+        headers = {**refusal.headers, "Vary": "Origin"}
+        return Response(refusal.body(request_headers.get(HEADER, "preflight")), 403, headers, media_type=PROBLEM)

@@ -1,0 +1,139 @@
+"""The OpenAPI document: paths from the routes, messages from the schemas, and for every call what it can refuse.
+
+One document, no input and output variants, no nulls: it is written for the generators of clients.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+import orjson
+from fastapi.openapi.utils import get_openapi
+from starlette.routing import BaseRoute
+
+from service import examples
+from service.errors import KINDS
+from service.examples import Failure
+from service.responses import JSON, PROBLEM
+from service.worker import Job, Reply
+
+Json = dict[str, Any]
+
+DESCRIPTION: Final = (
+    "Send a computation graph, get gradients back. A graph is a list of nodes; a node's id is its index, and its "
+    "operands are earlier nodes. Unknown request fields are refused. Errors are `application/problem+json`."
+)
+REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
+TIMEOUT: Final = 60.0
+
+_TIMEOUT: Final = {
+    "name": "timeout_ms",
+    "in": "query",
+    "required": False,
+    "description": "milliseconds that this request may take; the server's own limit stays",
+    "schema": {"type": "integer", "format": "int64", "minimum": 1},
+}
+_NAME: Final = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "an op, by its name or any alias, ignoring case",
+    "schema": {"type": "string"},
+    "example": "matmul",
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What the document says of a call beyond its path and its docstring."""
+
+    answer: str
+    failures: Sequence[Failure]
+    request: str = ""
+    requests: Mapping[str, Json] = examples.NONE
+    parameters: Sequence[Json] = ()
+
+
+OPERATIONS: Final = {
+    "gradients": Operation(
+        "GradientsAnswer",
+        (*examples.COMPUTING, *examples.GRADIENTS_ONLY),
+        "GradientsRequest",
+        examples.GRADIENTS,
+        (_TIMEOUT,),
+    ),
+    "forward": Operation("ForwardAnswer", examples.COMPUTING, "ForwardRequest", examples.FORWARD, (_TIMEOUT,)),
+    "listOps": Operation("Catalogue", examples.READING),
+    "getOp": Operation("OpInfo", (*examples.READING, *examples.GET_OP), parameters=(_NAME,)),
+    "live": Operation("Health", examples.ANY),
+    "ready": Operation("Health", (*examples.ANY, *examples.READY)),
+}
+
+
+def document(routes: Sequence[BaseRoute], components: Mapping[str, Json], work: Callable[[Job], Reply]) -> Json:
+    """The document for these routes and messages; `work` answers the failing examples that it shows."""
+    described: Json = get_openapi(
+        title="gradserve", version=_version(), openapi_version="3.1.0", description=DESCRIPTION, routes=routes
+    )
+    for methods in described["paths"].values():
+        for operation in methods.values():
+            _complete(operation, OPERATIONS[operation["operationId"]], work)
+    described["components"] = {"schemas": dict(components)}
+    return described
+
+
+def _complete(operation: Json, known: Operation, work: Callable[[Job], Reply]) -> None:
+    operation["summary"], _, rest = operation.pop("description").partition("\n")
+    operation["description"] = " ".join(rest.split()) or operation["summary"]
+    if known.parameters:
+        operation["parameters"] = list(known.parameters)
+    if known.request:
+        operation["requestBody"] = _body(known)
+    operation["responses"] = {
+        "200": {"description": "The answer", "content": {JSON: {"schema": _reference(known.answer)}}},
+        **_problems(operation["operationId"], known.failures, work),
+    }
+
+
+def _body(known: Operation) -> Json:
+    shown = {name: {"summary": name, "value": body} for name, body in known.requests.items()}
+    return {"required": True, "content": {JSON: {"schema": _reference(known.request), "examples": shown}}}
+
+
+def _problems(call: str, failures: Sequence[Failure], work: Callable[[Job], Reply]) -> Json:
+    """A response for each status, with an example for each code."""
+    responses: Json = {}
+    for failure in sorted(failures, key=lambda f: KINDS[f.code].status):
+        status = str(KINDS[failure.code].status)
+        blank = {"description": "", "content": {PROBLEM: {"schema": _reference("Problem"), "examples": {}}}}
+        response = responses.setdefault(status, blank)
+        response["content"][PROBLEM]["examples"][failure.code] = _example(call, failure, work)
+        response["description"] = ", ".join(response["content"][PROBLEM]["examples"])
+    return responses
+
+
+def _example(call: str, failure: Failure, work: Callable[[Job], Reply]) -> Json:
+    """An example object; `x-request` is what to send to get it."""
+    if failure.stated is not None:
+        problem = dict(failure.stated.problem(REQUEST_ID))
+    else:
+        body = failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body)
+        reply = work(Job(call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT))
+        problem = orjson.loads(reply.body)
+    example: Json = {"summary": KINDS[failure.code].title, "value": problem}
+    return example | ({"x-request": failure.request} if failure.request else {})
+
+
+def _reference(message: str) -> Json:
+    return {"$ref": f"#/components/schemas/{message}"}
+
+
+def _version() -> str:
+    try:
+        return version("gradserve")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,53 @@
+"""HTTP/1.1 on the wire: uvicorn's h11 protocol, whose own refusals become problem reports.
+
+h11 and not httptools: that one drops the body of a POST that offers an upgrade to HTTP/2 (`Upgrade: h2c`), as Java's
+HTTP client does by default.
+"""
+
+from __future__ import annotations
+
+import sys
+import uuid
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from service.errors import Refusal
+from service.middleware.envelope import HEADER
+from service.middleware.head import too_large
+from service.responses import PROBLEM
+
+
+class ProblemProtocol(H11Protocol):
+    """One connection."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are not HTTP, or a head that does not end; called while h11's error is handled."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            refusal = self._refusal(sys.exc_info()[1])
+            for event in _events(refusal, uuid.uuid4().hex):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _refusal(self, error: BaseException | None) -> Refusal:
+        if isinstance(error, h11.RemoteProtocolError) and error.error_status_hint == 431:
+            return too_large(self.config.h11_max_incomplete_event_size or 0)
+        return Refusal("bad_request_framing", "the request is not well-formed HTTP/1.1")
+
+    def _should_upgrade(self) -> bool:
+        return False  # every offer to upgrade is declined by answering in HTTP/1.1
+
+
+def _events(refusal: Refusal, request_id: str) -> list[h11.Event]:
+    body = refusal.body(request_id)
+    headers = [
+        ("content-type", PROBLEM),
+        ("content-length", str(len(body))),
+        ("connection", "close"),
+        (HEADER.lower(), request_id),
+    ]
+    return [
+        h11.Response(status_code=refusal.status, headers=headers),
+        h11.Data(data=body),
+        h11.EndOfMessage(),
+    ]

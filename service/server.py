@@ -1,0 +1,81 @@
+"""The process: a socket, uvicorn on it, and an orderly end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from service.app import create_routes, open_pool, wrap
+from service.pool import ThreadPool
+from service.protocol import ProblemProtocol
+from service.settings import Settings
+
+
+class Server(uvicorn.Server):
+    """uvicorn, announcing its address, and refusing new work from the moment it is asked to stop."""
+
+    def __init__(self, config: uvicorn.Config, pool: ThreadPool, url: str) -> None:
+        super().__init__(config)
+        self._pool = pool
+        self._url = url
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say where, once connections are taken."""
+        await super().startup(sockets)
+        sys.stdout.write(f"gradserve listening on {self._url}\n")
+        sys.stdout.flush()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal ends gracefully, the second at once."""
+        self._pool.drain()
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def serve(settings: Settings) -> None:
+    """Serve until a signal. Raises OSError when the address cannot be had, RuntimeError for the device."""
+    logging.basicConfig(
+        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    with listen(settings.host, settings.port) as listening:
+        pool = open_pool(settings)
+        app = wrap(create_routes(settings, pool), settings)
+        config = uvicorn.Config(
+            app,
+            http=ProblemProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=settings.keep_alive,
+            timeout_graceful_shutdown=settings.shutdown_grace,
+            h11_max_incomplete_event_size=settings.max_header_bytes,
+        )
+        Server(config, pool, address(settings.host, listening)).run(sockets=[listening])
+    _leave(pool)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound to the address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=2048)
+
+
+def address(host: str, listening: socket.socket) -> str:
+    """The URL of a bound socket."""
+    port = listening.getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _leave(pool: ThreadPool) -> None:
+    """A thread inside a kernel cannot be stopped, and Python would wait for it past the grace."""
+    if pool.busy:
+        logging.getLogger("gradserve").warning("work was still running when the grace was over")
+        sys.stdout.flush()
+        os._exit(0)

@@ -1,0 +1,98 @@
+"""Every setting of the server: its default, its limits, and what it is for.
+
+Each can be given as a flag (`--timeout-ms 5000`) and in the environment (`GRADSERVE_TIMEOUT_MS=5000`); a flag wins.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from service import machine
+
+PREFIX: Final = "GRADSERVE_"
+
+
+def _default_workers() -> int:
+    return min(4, machine.cpus())
+
+
+def _default_max_bytes(stated: dict[str, Any]) -> int:
+    return int(machine.memory_bytes() // (2 * stated.get("workers", 1)))
+
+
+class Settings(BaseSettings):
+    """How the server runs."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one and prints it")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="what computes: cpu, cuda, or auto (cuda where a GPU can be used)"
+    )
+    workers: int = Field(
+        default_factory=_default_workers, ge=1, le=256, description="requests that compute at the same time"
+    )
+    queue: int = Field(64, ge=0, description="requests that wait for a worker; one more gets 503 queue_full")
+    timeout_ms: int = Field(30_000, ge=1, le=86_400_000, description="time for one request; ?timeout_ms= may lower it")
+    max_nodes: int = Field(100_000, ge=1, description="nodes of a graph, those of its gradients included")
+    max_rank: int = Field(32, ge=1, le=64, description="axes of a tensor")
+    max_body_bytes: int = Field(64 << 20, ge=1, description="bytes of a request's body")
+    max_header_bytes: int = Field(16 << 10, ge=1024, description="bytes of a request's line and headers")
+    json_depth: int = Field(100, ge=8, le=190, description="levels of nesting in a JSON body")
+    max_bytes: int = Field(
+        default_factory=_default_max_bytes,
+        ge=1,
+        description="peak bytes of one execution; default: half the memory, divided by the workers",
+    )
+    max_flops: int = Field(
+        default_factory=lambda: 10**12 * machine.cpus(),
+        ge=1,
+        description="floating-point operations of one execution; default: 10^12 for each processor",
+    )
+    max_response_bytes: int = Field(256 << 20, ge=1, description="bytes of an answer, at most")
+    plan_cache: int = Field(256, ge=1, description="plans that are kept for requests of the same graph and shapes")
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="web origins that may call from a browser, separated by commas; * for all"
+    )
+    body_timeout: float = Field(
+        10.0, gt=0, le=3600, allow_inf_nan=False, description="seconds without a byte of the body before 408"
+    )
+    drain_bytes: int = Field(
+        16 << 20, ge=0, description="bytes read and dropped after an early refusal, so that the client sees it"
+    )
+    keep_alive: int = Field(75, ge=1, description="seconds that an idle connection stays open")
+    shutdown_grace: int = Field(30, ge=1, description="seconds that work in flight gets after SIGTERM")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level to log")
+
+    @field_validator("cors_origins", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+def flag(name: str) -> str:
+    """The command-line flag of a setting."""
+    return "--" + name.replace("_", "-")
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def default(info: FieldInfo, settings: Settings) -> object:
+    """The default of a setting, on this machine."""
+    return info.get_default(call_default_factory=True, validated_data=settings.model_dump())
+
+
+def complaint(error: ValidationError) -> str:
+    """The first thing that is wrong with the settings, as one sentence."""
+    first = error.errors()[0]
+    name = str(first["loc"][0])
+    reason = first["msg"][:1].lower() + first["msg"][1:]
+    return f"setting {flag(name)} ({variable(name)}) is {first['input']!r}: {reason}"

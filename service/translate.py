@@ -1,0 +1,138 @@
+"""From wire messages to the engine's terms. The only place that knows both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from engine import EngineError, Limits, Program, Registry, Statement
+from schemas import Feed, ForwardRequest, GradientsRequest, Graph, Node, Tensor
+from service.errors import Refusal, from_engine, printable
+from service.handlers import ForwardCall, GradientsCall
+from service.tensors import Array, decode
+from service.validation import Place, pointer, spoken, validate
+
+OPSET: Final = 1
+# Here an empty list is the shape of a 0-d tensor; everywhere else it stands for the default (some clients send
+# [] for every list that they leave unset).
+_EMPTY_IS_MEANT: Final = frozenset({"reshape", "broadcast_to", "full"})
+
+
+class Translator:
+    """Reads requests of one opset within limits."""
+
+    def __init__(self, registry: Registry, limits: Limits) -> None:
+        self._registry = registry
+        self._limits = limits
+
+    def forward(self, body: Mapping[str, Any]) -> ForwardCall:
+        """The call that a forward request makes. Raises Refusal and EngineError."""
+        request = validate(ForwardRequest, body)
+        return ForwardCall(
+            program=self._program(request["graph"]),
+            feeds=self._feeds(request.get("feeds", [])),
+            outputs=request.get("outputs"),
+            encoding=request.get("encoding", "json"),
+        )
+
+    def gradients(self, body: Mapping[str, Any]) -> GradientsCall:
+        """The call that a gradients request makes. Raises Refusal and EngineError."""
+        request = validate(GradientsRequest, body)
+        return GradientsCall(
+            program=self._program(request["graph"]),
+            feeds=self._feeds(request.get("feeds", [])),
+            outputs=request.get("outputs"),
+            encoding=request.get("encoding", "json"),
+            of=request.get("of"),
+            wrt=request.get("wrt"),
+            cotangent=self._cotangent(request),
+        )
+
+    def _cotangent(self, request: GradientsRequest) -> Array | None:
+        tensor = request.get("cotangent")
+        return None if tensor is None else self._array(tensor, ("cotangent",), None)
+
+    def _feeds(self, feeds: Sequence[Feed]) -> dict[int, Array]:
+        arrays: dict[int, Array] = {}
+        for i, feed in enumerate(feeds):
+            node = feed["node"]
+            if node in arrays:
+                raise Refusal(
+                    "invalid_field",
+                    f"feeds name node {node} twice",
+                    node=node,
+                    expected="one feed for a node",
+                    got="two",
+                    pointer=f"/feeds/{i}/node",
+                )
+            arrays[node] = self._array(feed["tensor"], ("feeds", i, "tensor"), node)
+        return arrays
+
+    def _array(self, tensor: Tensor, place: Place, node: int | None) -> Array:
+        try:
+            return decode(tensor, self._limits)
+        except EngineError as error:
+            refusal = from_engine(error)
+        except Refusal as error:
+            refusal = error
+        where = f"node {node}: {spoken(place)}" if node is not None else spoken(place)
+        refusal.detail = f"{where} {refusal.detail}" if refusal.code == "bad_tensor" else f"{where}: {refusal.detail}"
+        refusal.node, refusal.pointer = node, pointer(place)
+        raise refusal
+
+    def _program(self, graph: Graph) -> Program:
+        _check_opset(graph)
+        self._limits.admit_nodes(len(graph["nodes"]))
+        return Program([self._statement(i, node) for i, node in enumerate(graph["nodes"])], self._limits)
+
+    def _statement(self, i: int, node: Node) -> Statement:
+        label = node.get("name")
+        try:
+            op = self._registry.get(node["op"])
+        except EngineError as error:
+            raise error.at(i, printable(node["op"]), label) from None
+        attrs = {
+            name: self._attribute(i, node, name, value)
+            for name, value in node.get("attrs", {}).items()
+            if value != [] or (name == "shape" and op.name in _EMPTY_IS_MEANT)
+        }
+        if op.name in _EMPTY_IS_MEANT:
+            attrs.setdefault("shape", [])
+        return Statement(op, tuple(node.get("operands", ())), attrs, label)
+
+    def _attribute(self, i: int, node: Node, name: str, value: Any) -> Any:
+        place = ("graph", "nodes", i, "attrs", name)
+        if value is None:
+            shown = printable(name)
+            raise Refusal(
+                "bad_attribute",
+                f"node {i} ({printable(node['op'])}): attribute {shown} is null; leave it out to get its default",
+                node=i,
+                got="null",
+                pointer=pointer((*place[:-1], shown)),
+            )
+        if self._registry.attributes.get(name) != "tensor":
+            return value
+        if not isinstance(value, dict):
+            return value  # the engine says what is expected
+        return self._array(validate(Tensor, value, place, i), place, i)
+
+
+def _check_opset(graph: Graph) -> None:
+    opset = graph.get("opset", OPSET)
+    if opset != OPSET:
+        raise Refusal(
+            "invalid_field",
+            f"the graph is of opset {opset}, and this server has opset {OPSET}",
+            expected=str(OPSET),
+            got=str(opset),
+            pointer="/graph/opset",
+        )
+    if graph.get("functions"):
+        raise Refusal(
+            "invalid_field",
+            "graph.functions must be absent or empty: opset 1 has no functions",
+            expected="an empty list",
+            got="functions",
+            pointer="/graph/functions",
+        )

@@ -1,0 +1,137 @@
+"""Parsed JSON against the wire's schemas, and pydantic's findings as a refusal that says where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Final, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from schemas import Feed, Graph, Node, Tensor
+from service.errors import Refusal, printable
+from service.jsonio import json_kind
+
+Place = tuple[str | int, ...]
+T = TypeVar("T")
+
+_MOST_ERRORS: Final = 10
+_EXPECTED: Final = {
+    "int_type": "a whole number",
+    "less_than_equal": "a whole number of 64 bits",
+    "greater_than_equal": "a whole number of 64 bits",
+    "string_type": "a string",
+    "list_type": "a list",
+    "dict_type": "an object",
+}
+_TENSORS: Final = frozenset({"tensor", "cotangent", "value"})
+_OBJECTS: Final[Mapping[str, type]] = {"graph": Graph, "nodes": Node, "feeds": Feed} | dict.fromkeys(_TENSORS, Tensor)
+
+
+def validate(model: type[T], value: object, at: Place = (), node: int | None = None) -> T:
+    """`value`, which stands at the place `at` of the request, as the TypedDict `model`.
+
+    Raises Refusal: bad_tensor inside a tensor, else invalid_field; with the node, where the place lies in one.
+    """
+    try:
+        return adapter(model).validate_python(value)
+    except ValidationError as error:
+        details = error.errors(include_url=False)[:_MOST_ERRORS]
+    found = [_refusal(model, value, detail, at, node) for detail in details]
+    raise replace(found[0], errors=found if len(found) > 1 else [])
+
+
+@cache
+def adapter(model: type[T]) -> TypeAdapter[T]:
+    """The validator of a message."""
+    return TypeAdapter(model)
+
+
+def pointer(place: Place) -> str:
+    """The place as a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in place)
+
+
+def spoken(place: Place) -> str:
+    """The place as it is written in messages: `feeds[0].tensor`."""
+    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in place]
+    return "".join(keys).removeprefix(".")
+
+
+def _refusal(model: type, value: object, detail: ErrorDetails, at: Place, node: int | None) -> Refusal:
+    place = at + tuple(printable(key) if isinstance(key, str) else key for key in detail["loc"])
+    expected, got, sentence = _finding(model, detail, place)
+    node = _node(place, value) if node is None else node
+    return Refusal(
+        "bad_tensor" if _in_tensor(place, detail["type"]) else "invalid_field",
+        sentence if node is None else f"node {node}: {sentence}",
+        node=node,
+        expected=expected,
+        got=got,
+        pointer=pointer(place),
+    )
+
+
+def _finding(model: type, detail: ErrorDetails, place: Place) -> tuple[str, str, str]:
+    """What was expected, what came, and the sentence."""
+    where = spoken(place)
+    if detail["type"] == "missing":
+        return f"the field {place[-1]}", "nothing", f"{where} is missing"
+    if detail["type"] == "extra_forbidden":
+        return _unknown_field(model, place)
+    if detail["type"] == "string_too_long":
+        expected, got = _lengths(detail)
+    else:
+        expected, got = _expected(detail), json_kind(detail["input"])
+    return expected, got, f"{where} must be {expected}, but is {got}"
+
+
+def _expected(detail: ErrorDetails) -> str:
+    if detail["type"] == "literal_error":
+        return "one of " + str(detail["ctx"]["expected"]).replace(" or ", ", ").replace("'", "")
+    return _EXPECTED.get(detail["type"], "something else")
+
+
+def _lengths(detail: ErrorDetails) -> tuple[str, str]:
+    return f"at most {detail['ctx']['max_length']} characters long", f"{len(detail['input'])} characters long"
+
+
+def _unknown_field(model: type, place: Place) -> tuple[str, str, str]:
+    known = fields(_object_at(model, place[:-1]))
+    name = str(place[-1])
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    inside = spoken(place[:-1]) or "the request"
+    listed = ", ".join(known)
+    return f"one of: {listed}", name, f"{inside} has no field “{name}” (known: {listed}){hint}"
+
+
+def fields(model: Any) -> list[str]:
+    """The names of a message's fields."""
+    return sorted(model.__required_keys__ | model.__optional_keys__)
+
+
+def _object_at(model: type, place: Place) -> type:
+    names = [key for key in place if isinstance(key, str)]
+    return _OBJECTS[names[-1]] if names else model
+
+
+def _in_tensor(place: Place, finding: str) -> bool:
+    if finding == "extra_forbidden":
+        return False
+    inside = _TENSORS.intersection(map(str, place[:-1]))
+    return bool(inside) or (place[-1] in _TENSORS and finding != "missing")
+
+
+def _node(place: Place, request: Any) -> int | None:
+    """The node that the place speaks of: one of the graph, or the one that a feed names."""
+    match place:
+        case ("graph", "nodes", int(node), *_):
+            return node
+        case ("feeds", int(i), "tensor", *_):
+            node = request["feeds"][i].get("node")
+            return node if isinstance(node, int) and not isinstance(node, bool) else None
+    return None
