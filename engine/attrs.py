@@ -57,8 +57,18 @@ class Attr:
 
 
 def _bad(name: str, wanted: str, value: Any) -> BadAttribute:
-    got = printable(f"“{value}”" if isinstance(value, str) else str(value))
+    got = _shown(value)
     return BadAttribute(f"attribute {name} must be {wanted}, but is {got}", expected=wanted, got=got)
+
+
+def _shown(value: Any) -> str:
+    """`value` as a message shows it, at a cost that does not grow with it."""
+    if isinstance(value, str):
+        return printable(f"“{value[:64]}”")
+    try:
+        return printable(str(value[:64] if isinstance(value, (list, tuple)) else value))
+    except ValueError:  # Python writes out no number of more than 4,300 digits
+        return "a number of thousands of digits"
 
 
 _INT64 = range(-(2**63), 2**63)
