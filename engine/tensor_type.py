@@ -118,8 +118,9 @@ def _unbroadcastable(shapes: Sequence[Shape], axis: int) -> ShapeMismatch:
 
 
 def show_shape(shape: Sequence[int]) -> str:
-    """`[2, 3]`, as shapes are written in messages."""
-    return "[" + ", ".join(map(str, shape)) + "]"
+    """`[2, 3]`, as shapes are written in messages; a list that is no shape any more is cut."""
+    shown = [str(extent) for extent in shape[:64]]
+    return "[" + ", ".join(shown if len(shape) <= 64 else [*shown, "…"]) + "]"
 
 
 def normalise_axis(axis: int, ndim: int, attribute: str = "axis") -> int:
