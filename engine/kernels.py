@@ -36,4 +36,6 @@ def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any)
     else:
         import cupyx  # noqa: PLC0415 - optional
 
+        if target.dtype == np.int64:  # CUDA adds atomically to unsigned 64-bit numbers only: the bits are the same
+            target, updates = target.view("uint64"), xp.asarray(updates, dtype="int64").view("uint64")
         cupyx.scatter_add(target, index, updates)

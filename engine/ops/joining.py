@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from engine import batching
 from engine.attrs import Attr
 from engine.errors import ShapeMismatch
+from engine.limits import Limits
 from engine.op import Array, Composite, Namespace, Op, Types
 from engine.ops.shapes import require_axes, with_extent
 from engine.ops.slicing import along, cut
@@ -30,7 +31,7 @@ class Cat(Op):
     operands = ("x...",)
     attrs = {
         "axis": Attr("int", 0, "the axis to join along"),
-        "sizes": Attr("ints", None, "the operands' extents on the axis, checked where given"),
+        "sizes": Attr("ints", None, "the operands' extents on the axis, checked where given", longest=Limits.nodes),
     }
     gradient = "g, cut apart"
     samples = (

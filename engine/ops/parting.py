@@ -32,7 +32,7 @@ class Split(Op):
 
     name = "split"
     operands = ("x",)
-    attrs = {"sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0), "axis": AXIS}
+    attrs = {"sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, longest=MOST_PARTS), "axis": AXIS}
     gradient = "the parts' cotangents, joined; zeros for parts that are not read"
     several = True
     samples = (
@@ -42,9 +42,10 @@ class Split(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute, ShapeMismatch, OverBudget."""
+        """The axis counted from the front. Raises BadAttribute, ShapeMismatch."""
         axis, sizes = _axis(attrs, types[0]), tuple(attrs["sizes"])
-        _check_count(len(sizes))
+        if not sizes:
+            raise BadAttribute("attribute sizes must name at least one part", expected="at least one", got="none")
         extent, total = types[0].shape[axis], sum(sizes)
         if total != extent:
             wanted = f"{extent}, the extent of axis {axis}"
@@ -116,11 +117,7 @@ def _parts(x: TensorType, sizes: Sequence[int], axis: int) -> tuple[TensorType, 
 def _chunk_sizes(extent: int, chunks: int) -> Shape:
     size = -(-extent // chunks)
     count = -(-extent // size) if size else chunks
-    _check_count(count)
-    return (*[size] * (count - 1), extent - size * (count - 1))
-
-
-def _check_count(count: int) -> None:
     if count > MOST_PARTS:
-        wanted = f"at most {MOST_PARTS} parts"
-        raise OverBudget(f"can make {wanted}, but these would be {count}", expected=wanted, got=f"{count} parts")
+        wanted, got = f"at most {MOST_PARTS} parts", f"{count} parts"
+        raise OverBudget(f"can make {wanted}, but these would be {got}", expected=wanted, got=got)
+    return (*[size] * (count - 1), extent - size * (count - 1))

@@ -10,7 +10,6 @@ from engine.attrs import Attr
 from engine.batching import shift
 from engine.errors import BadAttribute
 from engine.op import Array, Composite, Namespace, Op, Types, View
-from engine.ops.shapes import check_rank
 from engine.ops.slicing import along
 from engine.sample import Real, Sample
 from engine.tensor_type import Shape, TensorType, normalise_axes
@@ -133,9 +132,8 @@ class Tile(Composite):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """At least as many repeats as axes. Raises OverBudget."""
+        """At least as many repeats as axes."""
         repeats = tuple(attrs["repeats"])
-        check_rank(len(repeats))
         return {"repeats": (*[1] * (types[0].ndim - len(repeats)), *repeats)}
 
     def infer(self, x: TensorType, *, repeats: Shape) -> Types:

@@ -9,23 +9,13 @@ from typing import TYPE_CHECKING, Any
 from engine.attrs import Attr
 from engine.batching import shift
 from engine.elementwise import unbroadcast
-from engine.errors import BadAttribute, OverBudget, ShapeMismatch
+from engine.errors import BadAttribute, ShapeMismatch
 from engine.op import Array, Namespace, Types, View
 from engine.sample import Real, Sample
 from engine.tensor_type import Shape, TensorType, normalise_axes, show_shape
 
 if TYPE_CHECKING:
     from engine.ir import Value
-
-#: what NumPy can hold; looked at before a list of extents is multiplied out
-MOST_AXES = 64
-
-
-def check_rank(count: int) -> None:
-    """Raise OverBudget for a result of more axes than an array can have."""
-    if count > MOST_AXES:
-        wanted = f"at most {MOST_AXES} axes"
-        raise OverBudget(f"a tensor may have {wanted}, but this one has {count}", expected=wanted, got=f"{count} axes")
 
 
 def require_axes(x: TensorType, least: int, why: str) -> None:
@@ -94,7 +84,6 @@ class Reshape(View):
 
 
 def _resolved(wanted: Shape, shape: Shape) -> Shape:
-    check_rank(len(wanted))
     free, size = wanted.count(-1), math.prod(shape)
     if free > 1:
         raise BadAttribute(f"shape may hold one -1, but is {show_shape(wanted)}", got=show_shape(wanted))
@@ -123,7 +112,6 @@ class BroadcastTo(View):
 
     def infer(self, x: TensorType, *, shape: Shape) -> Types:
         """The stated shape. Raises ShapeMismatch where x does not broadcast to it."""
-        check_rank(len(shape))
         lead = len(shape) - x.ndim
         if lead < 0 or any(e not in (1, s) for e, s in zip(x.shape, shape[lead:], strict=True)):
             wanted, got = show_shape(shape), show_shape(x.shape)

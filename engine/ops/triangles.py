@@ -75,7 +75,7 @@ class Triu(Triangle):
     def forward(self, xp: Namespace, x: Array, *, out: Array, offset: int) -> None:
         """Copy, then clear what lies below."""
         out[...] = x
-        xp.copyto(out, 0, where=xp.tri(*x.shape[-2:], offset - 1, dtype=bool))
+        xp.copyto(out, out.dtype.type(0), where=xp.tri(*x.shape[-2:], offset - 1, dtype=bool))
 
 
 class Diag(Composite):
