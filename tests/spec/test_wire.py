@@ -181,7 +181,7 @@ def test_the_limits() -> None:
     assert fields["max_rank"].default == promised["rank"]
     assert fields["max_body_bytes"].default == promised["json_body_bytes"]
     assert fields["json_depth"].default == promised["json_depth"]
-    assert errors.NAME_CHARACTERS == promised["echoed_name_characters"]
+    assert promised["echoed_name_characters"] == errors.NAME_CHARACTERS
 
 
 def test_a_name_may_be_as_long_as_promised(document: dict[str, Any]) -> None:
