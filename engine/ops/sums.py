@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +10,34 @@ import numpy as np
 
 from engine.op import Array, Namespace
 from engine.reduction import Reduction, spread
-from engine.tensor_type import FLOAT64, INT64, DType
+from engine.tensor_type import FLOAT64, INT64, DType, TensorType
 
 if TYPE_CHECKING:
     from engine.ir import Value
 
+FLOAT16, FLOAT32 = np.dtype("float16"), np.dtype("float32")
 
-def accumulator(out: Array) -> DType:
+
+def accumulator(out: Array | TensorType) -> DType:
     """The dtype to add up in: float32 for float16 results, else the result's own."""
-    return np.dtype("float32") if out.dtype == np.float16 else out.dtype
+    return FLOAT32 if out.dtype == FLOAT16 else np.dtype(out.dtype)
+
+
+def total(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """Σ x over axes, in the accumulator's dtype: `out` itself where that is its dtype, else a new array."""
+    # Given a narrower `out`, NumPy would round to it after every buffer of the sum.
+    target = out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
+    return xp.sum(x, axis=axes, dtype=target.dtype, keepdims=keepdims, out=target)
+
+
+def count(shape: Sequence[int], axes: Sequence[int]) -> int:
+    """How many elements of `shape` one result over `axes` takes in."""
+    return math.prod(shape[a] for a in axes)
+
+
+def over(g: Value, n: int) -> Value:
+    """g / n; by way of float32 where g is float16, which ends at 65504."""
+    return (g.cast(dtype=FLOAT32) / n).cast(dtype=FLOAT16) if g.dtype == FLOAT16 else g / n
 
 
 class Sum(Reduction):
@@ -33,11 +53,17 @@ class Sum(Reduction):
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """NumPy's pairwise sum."""
-        xp.sum(x, axis=axes, dtype=accumulator(out), keepdims=keepdims, out=out)
+        found = total(xp, x, out=out, axes=axes, keepdims=keepdims)
+        if found is not out:
+            out[...] = found
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Every element of x counts once."""
         return (spread(g, x, axes),)
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """The sums in float32 where the result is float16."""
+        return 4 * int(out.size) if out.dtype == FLOAT16 else 0
 
 
 class Mean(Reduction):
@@ -52,15 +78,13 @@ class Mean(Reduction):
         return dtype if dtype.kind == "f" else FLOAT64
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
-        """The sum, divided."""
-        xp.sum(x, axis=axes, dtype=accumulator(out), keepdims=keepdims, out=out)
-        xp.divide(out, count(x.shape, axes), out=out)
+        """The sum, divided while it is still in the accumulator's dtype."""
+        xp.divide(total(xp, x, out=out, axes=axes, keepdims=keepdims), count(x.shape, axes), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """As the sum's, divided by n."""
-        return (spread(g / max(count(x.shape, axes), 1), x, axes),)
+        return (spread(over(g, max(count(x.shape, axes), 1)), x, axes),)
 
-
-def count(shape: Sequence[int], axes: Sequence[int]) -> int:
-    """How many elements of `shape` one result over `axes` takes in."""
-    return int(np.prod([shape[a] for a in axes], dtype=object))
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """The sums in float32 where the result is float16."""
+        return 4 * int(out.size) if out.dtype == FLOAT16 else 0

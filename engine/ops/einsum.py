@@ -1,0 +1,189 @@
+"""Einstein summation: products of several operands, summed over named axes."""
+
+from __future__ import annotations
+
+import math
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from engine.attrs import Attr
+from engine.errors import BadAttribute, ShapeMismatch, printable
+from engine.op import Composite, Types
+from engine.ops.permuting import permute, shaped
+from engine.sample import Ints, Real, Sample
+from engine.tensor_type import DType, TensorType, promote, show_shape
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+MOST_OPERANDS = 32
+LETTERS = frozenset(string.ascii_letters)
+
+
+class Einsum(Composite):
+    """y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
+
+    `equation` is, for two operands, "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands, and
+    after the arrow the axes of the result. A letter stands for one extent, at most once in each operand. No ellipsis
+    and no implicit output; spaces do not count. One operand is allowed as well, 32 at most. The result has the common
+    dtype of the operands, as NumPy's.
+
+    Operands are multiplied in pairs, each time the pair with the fewest multiplications, so that no step costs more
+    than the equation written as one loop (greedy order, as in numpy.einsum_path).
+    """
+
+    name = "einsum"
+    operands = ("a", "b...")
+    attrs = {"equation": Attr("string", doc="letters of each operand, and after -> those of the result")}
+    gradient = "for each operand the einsum of g with the other operands"
+    samples = (
+        Sample(Real(2, 3), Real(3, 4), equation="ab,bc->ac"),
+        Sample(Real(2, 3), equation="ij -> ji"),
+        Sample(Real(2, 3), equation="ij->"),
+        Sample(Real(3), equation="i->i"),
+        Sample(Real(2, 3, 2), Real(4, 2, 2), equation="bij,kbj->ikb"),
+        Sample(Real(2), Real(3), equation="i,j->ji"),
+        Sample(Real(3), Real(3), equation="i,i->i"),
+        Sample(Real(), Real(3), equation=",i->i"),
+        Sample(Real(2, 3), Real(3, 2), Real(2, 2), equation="ij,jk,kl->il"),
+        Sample(Real(2, 3), Real(2, 4), equation="ij,ik->i"),
+        Sample(Real(0, 3), Real(3, 2), equation="ij,jk->ik"),
+        Sample(Ints(2, 3, high=5), Ints(3, high=5), equation="ij,j->i"),
+    )
+
+    @property
+    def arity(self) -> tuple[int, float]:
+        """One operand or more."""
+        return 1, MOST_OPERANDS
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Without spaces."""
+        return {"equation": attrs["equation"].replace(" ", "")}
+
+    def infer(self, *types: TensorType, equation: str) -> Types:
+        """The extents of the output's letters. Raises BadAttribute, ShapeMismatch."""
+        terms, output = parse(equation, len(types))
+        extents = _extents(terms, types)
+        return TensorType(tuple(extents[letter] for letter in output), promote(*(t.dtype for t in types)))
+
+    def decompose(self, *operands: Value, equation: str) -> Value:
+        """Sum over what is one operand's own, contract pair after pair, put the axes in order."""
+        terms, output = parse(equation, len(operands))
+        dtype = promote(*(x.dtype for x in operands))
+        factors = [Factor(_in_dtype(x, dtype), term) for x, term in zip(operands, terms, strict=True)]
+        uses = Counter("".join(terms))
+        shared = {letter for letter in uses if uses[letter] > 1}.union(output)
+        product = _contract_all([f.summed_to(shared) for f in factors], output)
+        return _in_dtype(product.ordered(output), dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """An operand, or the product of some: a tensor and the letters of its axes."""
+
+    value: Value
+    letters: str
+
+    @property
+    def extents(self) -> dict[str, int]:
+        """What each letter stands for."""
+        return dict(zip(self.letters, self.value.shape, strict=True))
+
+    def ordered(self, letters: str) -> Value:
+        """The tensor with its axes in this order."""
+        return permute(self.value, [self.letters.index(letter) for letter in letters])
+
+    def summed_to(self, kept: Set[str]) -> Factor:
+        """The factor summed over the letters that are not kept."""
+        axes = tuple(i for i, letter in enumerate(self.letters) if letter not in kept)
+        rest = "".join(letter for letter in self.letters if letter in kept)
+        return Factor(self.value.sum(axes=axes), rest) if axes else self
+
+    def grouped(self, *groups: str) -> Value:
+        """The tensor with one axis for each group of letters; for an empty one, of extent 1."""
+        extents = self.extents
+        return shaped(self.ordered("".join(groups)), [math.prod(extents[letter] for letter in g) for g in groups])
+
+    def spread(self, letters: str) -> Value:
+        """The tensor with one axis for each of these letters, of extent 1 where it does not have the letter."""
+        own = "".join(letter for letter in letters if letter in self.letters)
+        return shaped(self.ordered(own), [self.extents.get(letter, 1) for letter in letters])
+
+
+def _contract_all(factors: list[Factor], output: str) -> Factor:
+    """One factor, pair by pair: each time the pair that takes the fewest multiplications."""
+    while len(factors) > 1:
+        i, j = min(combinations(range(len(factors)), 2), key=lambda pair: _cost(factors[pair[0]], factors[pair[1]]))
+        rest = [f for k, f in enumerate(factors) if k not in (i, j)]
+        kept = set(output).union(*(f.letters for f in rest))
+        factors = [*rest, _contract(factors[i], factors[j], kept)]
+    return factors[0]
+
+
+def _cost(a: Factor, b: Factor) -> int:
+    return math.prod((a.extents | b.extents).values())
+
+
+def _contract(a: Factor, b: Factor, kept: Set[str]) -> Factor:
+    """The product, summed over what both have and nobody needs: a batch of matrix products."""
+    batch = "".join(letter for letter in a.letters if letter in b.letters and letter in kept)
+    inner = "".join(letter for letter in a.letters if letter in b.letters and letter not in kept)
+    rows = "".join(letter for letter in a.letters if letter not in b.letters)
+    columns = "".join(letter for letter in b.letters if letter not in a.letters)
+    letters, extents = batch + rows + columns, a.extents | b.extents
+    if not inner:
+        return Factor(a.spread(letters) * b.spread(letters), letters)
+    lead = (batch,) if batch else ()
+    product = a.grouped(*lead, rows, inner) @ b.grouped(*lead, inner, columns)
+    return Factor(shaped(product, [extents[letter] for letter in letters]), letters)
+
+
+def _in_dtype(x: Value, dtype: DType) -> Value:
+    return x if x.dtype == dtype else x.cast(dtype=dtype)
+
+
+def parse(equation: str, count: int) -> tuple[list[str], str]:
+    """The letters of each of `count` operands, and those of the result. Raises BadAttribute."""
+    inputs, arrow, output = equation.partition("->")
+    terms = inputs.split(",")
+    written = set(inputs) - {","}
+    rules = (
+        ("." not in equation, "name every axis: an ellipsis is not allowed"),
+        (bool(arrow), "say with -> which letters the result has"),
+        (written.union(output) <= LETTERS, "hold letters a–z and A–Z, commas between operands and one ->, no more"),
+        (len(terms) == count, f"name {count} operand{'s' if count > 1 else ''}"),
+        (all(len(set(t)) == len(t) for t in terms), "name no letter twice in one operand"),
+        (len(set(output)) == len(output), "name no letter twice in the result"),
+        (written >= set(output), "give the result letters of the operands only"),
+    )
+    for holds, wanted in rules:
+        if not holds:
+            shown = printable(equation)
+            raise BadAttribute(f"attribute equation must {wanted}, but is “{shown}”", expected=wanted, got=shown)
+    return terms, output
+
+
+def _extents(terms: Sequence[str], types: Sequence[TensorType]) -> Mapping[str, int]:
+    """What each letter stands for. Raises ShapeMismatch."""
+    extents: dict[str, int] = {}
+    for i, (term, type) in enumerate(zip(terms, types, strict=True)):
+        if type.ndim != len(term):
+            raise _misfit(i, term, f"{len(term)} axes", type)
+        for letter, extent in zip(term, type.shape, strict=True):
+            if extents.setdefault(letter, extent) != extent:
+                raise _misfit(i, term, f"extent {extents[letter]} at {letter}, as before", type)
+    return extents
+
+
+def _misfit(i: int, term: str, wanted: str, type: TensorType) -> ShapeMismatch:
+    got = show_shape(type.shape)
+    return ShapeMismatch(
+        f"operand {i}, “{printable(term)}”, must have {wanted}, but has shape {got}",
+        operand=i,
+        expected=wanted,
+        got=got,
+    )

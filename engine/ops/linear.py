@@ -1,0 +1,117 @@
+"""Dense layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from engine.attrs import Attr
+from engine.errors import ShapeMismatch
+from engine.op import Composite, Types
+from engine.registry import registry
+from engine.sample import Real, Sample
+from engine.tensor_type import Shape, TensorType, promote, show_shape
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "selu", "sin")
+
+
+class Dense(Composite):
+    """Base: a matrix product, a bias, an activation."""
+
+    attrs = {"activation": Attr("string", "none", "the op that is applied to the sum", ACTIVATIONS)}
+    #: the axis of w that meets x
+    inner: ClassVar[int]
+
+    def infer(self, x: TensorType, w: TensorType, b: TensorType | None = None, *, activation: str) -> Types:
+        """x's shape with the layer's width on the last axis. Raises ShapeMismatch."""
+        _check_matrix(w)
+        _check_inner(x.shape, w.shape, self.inner)
+        y = TensorType((*x.shape[:-1], w.shape[1 - self.inner]), promote(x.dtype, w.dtype))
+        if b is not None:
+            _check_bias(b.shape, y.shape)
+            y = y.with_dtype(promote(y.dtype, b.dtype))
+        return y if activation == "none" else _activated(y, activation)
+
+
+class Linear(Dense):
+    """y = activation(x @ w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is added.
+
+    b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+    """
+
+    name = "linear"
+    operands = ("x", "w", "b?")
+    gradient = "with h = g · activation′: dx = h @ wᵀ, dw = xᵀ @ h, db = Σ h over the rows"
+    inner = 0
+    samples = (
+        Sample(Real(2, 3), Real(3, 4)),
+        Sample(Real(2, 3), Real(3, 4), Real(4), activation="tanh"),
+        Sample(Real(2, 2, 3), Real(3, 2), Real(2), activation="sin"),
+        Sample(Real(3), Real(3, 2), Real(2), activation="sin"),
+        Sample(Real(0, 3), Real(3, 2), Real(2), activation="tanh"),
+    )
+
+    def decompose(self, x: Value, w: Value, b: Value | None = None, *, activation: str) -> Value:
+        """Product, sum, activation."""
+        product = x @ w
+        return _activate(product if b is None else product + b, activation)
+
+
+class MlpLayer(Dense):
+    """y = activation(x @ wᵀ + b) for x[…, in], w[out, in] and b[out]: y[…, out].
+
+    b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults; CJC's `gelu`
+    here is the tanh form: write that one as parts.
+    """
+
+    name = "mlp_layer"
+    aliases = {"MlpLayer": "cjc"}
+    operands = ("x", "w", "b")
+    gradient = "with h = g · activation′: dx = h @ w, dw = hᵀ @ x, db = Σ h over the rows"
+    inner = 1
+    samples = (
+        Sample(Real(2, 3), Real(4, 3), Real(4)),
+        Sample(Real(2, 2, 3), Real(2, 3), Real(2), activation="sin"),
+        Sample(Real(3), Real(2, 3), Real(2), activation="tanh"),
+        Sample(Real(2, 3), Real(2, 3), Real(2), activation="sin"),
+    )
+
+    def decompose(self, x: Value, w: Value, b: Value, *, activation: str) -> Value:
+        """Product, sum, activation."""
+        return _activate(x @ w.transpose() + b, activation)
+
+
+def _activate(y: Value, activation: str) -> Value:
+    return y if activation == "none" else y.builder.emit(registry().ops[activation], (y,), {})
+
+
+def _activated(y: TensorType, activation: str) -> Types:
+    op = registry().ops[activation]
+    return op.infer(y, **op.canonical({name: attr.default for name, attr in op.attrs.items()}, y))
+
+
+def _check_matrix(w: TensorType) -> None:
+    if w.ndim != 2:
+        got = show_shape(w.shape)
+        raise ShapeMismatch(
+            f"operand 1 (w) must have 2 axes, but has shape {got}", operand=1, expected="2 axes", got=got
+        )
+
+
+def _check_inner(x: Shape, w: Shape, inner: int) -> None:
+    if not x or x[-1] != w[inner]:
+        wanted, got = f"extent {w[inner]} on its last axis", show_shape(x)
+        raise ShapeMismatch(
+            f"operand 0 (x) must have {wanted}, as w of shape {show_shape(w)} takes it in, but has shape {got}",
+            operand=0,
+            expected=wanted,
+            got=got,
+        )
+
+
+def _check_bias(b: Shape, y: Shape) -> None:
+    if len(b) > len(y) or any(e not in (1, s) for e, s in zip(reversed(b), reversed(y), strict=False)):
+        wanted, got = f"a shape that broadcasts to {show_shape(y)}", show_shape(b)
+        raise ShapeMismatch(f"operand 2 (b) must have {wanted}, but has {got}", operand=2, expected=wanted, got=got)

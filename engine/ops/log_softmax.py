@@ -1,0 +1,45 @@
+"""The logarithm of softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.op import Array, Namespace
+from engine.ops.softmax import Softmax
+from engine.ops.sums import accumulator
+from engine.tensor_type import TensorType
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+
+class LogSoftmax(Softmax):
+    """y = x − log Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
+
+    A row that is −inf throughout gives NaN.
+    """
+
+    name = "log_softmax"
+    aliases = {"LogSoftmaxOp": "born, cjc"}
+    gradient = "g − exp(y) · Σ g, the sum along the axis"
+
+    def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
+        """The shifted x, less the logarithm of its exponentials' sum."""
+        if not x.size:
+            return
+        xp.subtract(x, xp.max(x, axis=axis, keepdims=True), out=out, dtype=out.dtype)
+        total = xp.sum(xp.exp(out), axis=axis, dtype=accumulator(out), keepdims=True)
+        xp.subtract(out, xp.log(total, out=total), out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
+        """g, less the share of each element in its row's sum."""
+        return (g - y.exp() * g.sum(axes=(axis,), keepdims=True),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
+        """The next axis."""
+        return x.log_softmax(axis=axis + 1)
+
+    def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
+        """The exponentials, the maxima and the sums."""
+        return int(out.nbytes) + super().workspace(out, *types, axis=axis)

@@ -1,0 +1,137 @@
+"""The matrix product."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine import batching
+from engine.elementwise import unbroadcast
+from engine.errors import ShapeMismatch
+from engine.op import Array, Namespace, Op, Types
+from engine.ops.permuting import shaped
+from engine.ops.sums import FLOAT16, accumulator
+from engine.sample import Ints, Real, Sample
+from engine.tensor_type import DType, Shape, TensorType, broadcast, promote, show_shape
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+
+class MatMul(Op):
+    """y = a @ b, as NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], and the axes before broadcast.
+
+    A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the result.
+    float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
+    """
+
+    name = "matmul"
+    aliases = {"MatMulOp": "born", "MatMul": "born, cjc, minima", "BatchMatMulOp": "born", "BatchMatMul": "born"}
+    operands = ("a", "b")
+    gradient = "da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast"
+    samples = (
+        Sample(Real(2, 3), Real(3, 4)),
+        Sample(Real(3), Real(3)),
+        Sample(Real(3), Real(3, 2)),
+        Sample(Real(2, 3), Real(3)),
+        Sample(Real(2, 2, 3), Real(3, 4)),
+        Sample(Real(2, 3), Real(2, 3, 4)),
+        Sample(Real(2, 1, 2, 3), Real(3, 3, 2)),
+        Sample(Real(3), Real(2, 3, 4)),
+        Sample(Real(2, 2, 3), Real(3)),
+        Sample(Real(2, 0), Real(0, 3)),
+        Sample(Ints(2, 3, high=5), Ints(3, 2, high=5)),
+    )
+
+    def infer(self, a: TensorType, b: TensorType) -> Types:
+        """NumPy's shape and dtype. Raises ShapeMismatch."""
+        _check_rank(0, "a", a)
+        _check_rank(1, "b", b)
+        _check_inner(a.shape, b.shape)
+        return TensorType(_product_shape(a.shape, b.shape), promote(a.dtype, b.dtype))
+
+    def decompose(self, a: Value, b: Value) -> Value | None:
+        """1-d operands as matrices, and many matrices times one as one tall matrix times it."""
+        columns = b if b.ndim > 1 else b.reshape(shape=(*b.shape, 1))
+        flat = a.ndim == 1 or columns.ndim == 2
+        rows = shaped(a, (math.prod(a.shape[:-1]), a.shape[-1])) if flat else a
+        if rows is a and columns is b:
+            return None
+        return shaped(rows.matmul(columns), _product_shape(a.shape, b.shape))
+
+    def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
+        """BLAS, where it knows the dtype."""
+        dtype = accumulator(out)
+        operands = [_readable(xp, x, dtype) for x in (a, b)]
+        if dtype == out.dtype:
+            xp.matmul(*operands, out=out)
+        else:
+            out[...] = xp.matmul(*operands)
+
+    def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
+        """The textbook's, for matrices; `decompose` leaves no others."""
+        return unbroadcast(g @ b.transpose(), a), unbroadcast(a.transpose() @ g, b)
+
+    def batch(self, mapped: Sequence[bool], *operands: Value) -> Value:
+        """N is one more batch axis, once the ranks agree."""
+        a, b = batching.align(mapped, operands)
+        return a @ b
+
+    def flops(self, out: Types, *types: TensorType, **attrs: Any) -> int:
+        """2 m n k for each pair of matrices: a product and a sum."""
+        return 2 * super().flops(out) * types[0].shape[-1]
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """Copies of what BLAS cannot read as it lies, and the result in float32 where it is float16."""
+        wide = int(out.size) if out.dtype == FLOAT16 else 0
+        return accumulator(out).itemsize * (sum(t.size for t in types) + wide)
+
+
+def _readable(xp: Namespace, x: Array, dtype: DType) -> Array:
+    """x in `dtype`, one of its last two axes dense and no step backwards or on the spot: what BLAS can read.
+
+    NumPy multiplies other layouts (broadcast, flipped, strided on both axes) in a loop that is 100 times slower.
+    """
+    steps = x.strides[-2:]
+    readable = x.dtype == dtype and x.itemsize in steps and min(steps) > 0
+    return x if readable else xp.ascontiguousarray(x, dtype=dtype)
+
+
+def _check_rank(i: int, name: str, x: TensorType) -> None:
+    if not x.ndim:
+        wanted = "at least 1 axis"
+        raise ShapeMismatch(
+            f"operand {i} ({name}) must have {wanted}, but is 0-d", operand=i, expected=wanted, got="0 axes"
+        )
+
+
+def _check_inner(a: Shape, b: Shape) -> None:
+    axis = -2 if len(b) > 1 else -1
+    if a[-1] != b[axis]:
+        wanted, got = f"extent {a[-1]} at axis {axis}", show_shape(b)
+        raise ShapeMismatch(
+            f"operand 1 (b) must have {wanted}, as operand 0 (a) of shape {show_shape(a)} ends in {a[-1]}, "
+            f"but has shape {got}",
+            operand=1,
+            expected=wanted,
+            got=got,
+        )
+
+
+def _product_shape(a: Shape, b: Shape) -> Shape:
+    columns = b[-1:] if len(b) > 1 else ()
+    return (*_batches(a, b), *a[-2:-1], *columns)
+
+
+def _batches(a: Shape, b: Shape) -> Shape:
+    try:
+        return broadcast(a[:-2], b[:-2])
+    except ShapeMismatch:
+        raise ShapeMismatch(
+            f"operand 1 (b) must have batch axes that broadcast with operand 0 (a) of shape {show_shape(a)}, "
+            f"but has shape {show_shape(b)}",
+            operand=1,
+            expected=f"batch axes that broadcast with {show_shape(a[:-2])}",
+            got=show_shape(b[:-2]),
+        ) from None

@@ -1,0 +1,70 @@
+"""Softmax. This file is a complete op: every part of the contract, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.attrs import Attr
+from engine.op import Array, Namespace, Op, Types
+from engine.ops.sums import accumulator
+from engine.sample import Ints, Real, Sample
+from engine.tensor_type import FLOAT64, TensorType, normalise_axis
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+
+class Softmax(Op):
+    """y = exp(x) / Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
+
+    A row that is −inf throughout gives NaN, as 0 / 0.
+    """
+
+    name = "softmax"
+    aliases = {"SoftmaxOp": "born, cjc", "Softmax": "born, cjc"}
+    operands = ("x",)
+    attrs = {"axis": Attr("int", -1, "the axis that adds up to 1")}
+    gradient = "y · (g − Σ g·y), the sum along the axis"
+    samples = (
+        Sample(Real(4)),
+        Sample(Real(2, 3)),
+        Sample(Real(2, 3, 2), axis=1),
+        Sample(Real(0, 3), axis=0),
+        Sample(Ints(2, 3, high=5)),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        return {"axis": normalise_axis(attrs["axis"], types[0].ndim)}
+
+    def infer(self, x: TensorType, *, axis: int) -> Types:
+        """x's shape."""
+        return x if x.is_float else x.with_dtype(FLOAT64)
+
+    def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
+        """In place in `out`, beside a row of maxima and a row of sums."""
+        if not x.size:
+            return
+        xp.subtract(x, xp.max(x, axis=axis, keepdims=True), out=out, dtype=out.dtype)
+        xp.exp(out, out=out)
+        xp.divide(out, xp.sum(out, axis=axis, dtype=accumulator(out), keepdims=True), out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
+        """Written with y, which is there already, rather than with x."""
+        weighted = g * y
+        return (weighted - y * weighted.sum(axes=(axis,), keepdims=True),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
+        """The axis N comes in front, so `axis` is the next one."""
+        return x.softmax(axis=axis + 1)
+
+    def flops(self, out: Types, *types: TensorType, **attrs: Any) -> int:
+        """Maximum, difference, exponential (counted as ten), sum and quotient of each element."""
+        return 14 * types[0].size
+
+    def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
+        """The maxima and the sums."""
+        x = types[0]
+        rows = x.size // x.shape[axis] if x.size else 0
+        return rows * (x.dtype.itemsize + accumulator(out).itemsize)
