@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
 from engine import registry
+from service.server import serve
 from service.settings import Settings, complaint, default, flag, variable
 from service.state import catalogue_of
 
@@ -26,9 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("gradserve", description="Send a computation graph, get gradients back.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="serve until Ctrl-C (the default command)")
-    _add_settings(serve)
-    serve.set_defaults(run=_serve)
+    server = commands.add_parser("serve", help="serve until Ctrl-C (the default command)")
+    _add_settings(server)
+    server.set_defaults(run=_serve)
     settings = commands.add_parser("settings", help="list every setting: value, default, variable, meaning")
     _add_settings(settings)
     settings.set_defaults(run=_settings)
@@ -46,18 +47,16 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 def _read(options: dict[str, str | None]) -> Settings:
     try:
-        return Settings.model_validate({}) if not options else Settings(**_stated(options))
+        return Settings(**_stated(options))
     except ValidationError as error:
         _fail(complaint(error))
 
 
-def _stated(options: dict[str, str | None]) -> dict[str, str]:
+def _stated(options: dict[str, str | None]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _serve(options: dict[str, str | None]) -> None:
-    from service.server import serve  # the other commands need no HTTP
-
     settings = _read(options)
     try:
         serve(settings)

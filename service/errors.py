@@ -103,7 +103,7 @@ class Refusal(Exception):
         )
         for name in ("node", "operand", "expected", "got", "pointer"):
             if (value := getattr(self, name)) is not None:
-                report[name] = value  # type: ignore[literal-required]
+                report[name] = value
         if self.errors:
             report["errors"] = [error.problem(request_id) for error in self.errors]
         return report

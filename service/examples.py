@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
 
 from service.errors import Refusal
 
 Json = dict[str, Any]
-NONE: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class Failure:
         return {name: value for name, value in sent.items() if value is not None}
 
 
-def _stated(code: str, detail: str, head: Mapping[str, Any] = NONE, **more: Any) -> Failure:
-    return Failure(code, head=head, stated=Refusal(code, detail, **more))
+def _stated(code: str, detail: str, head: Mapping[str, Any] | None = None, **more: Any) -> Failure:
+    return Failure(code, head=head or {}, stated=Refusal(code, detail, **more))
 
 
 def _graph(*nodes: Json, **more: Any) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +82,7 @@ class Handlers:
         """Values of nodes and gradients. Raises EngineError."""
         seed = None if call.cotangent is None else TensorType.of(call.cotangent)
         compiled = self.compiler.gradients(call.program, call.types, call.of, call.wrt, call.outputs, seed, deadline)
-        feeds: dict[Hashable, Array] = {**call.feeds}
+        feeds: dict[Any, Array] = dict(call.feeds)
         if call.cotangent is not None:
             feeds[COTANGENT] = call.cotangent
         arrays, stats = self._run(compiled, call, feeds, deadline)

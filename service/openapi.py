@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
@@ -54,7 +54,7 @@ class Operation:
     answer: str
     failures: Sequence[Failure]
     request: str = ""
-    requests: Mapping[str, Json] = examples.NONE
+    requests: Mapping[str, Json] = field(default_factory=dict)
     parameters: Sequence[Json] = ()
 
 

@@ -77,7 +77,7 @@ def _no_such_op(name: str, known: list[str]) -> Refusal:
 
 
 @router.get("/health/live", operation_id="live", tags=["health"])
-async def live(request: Request) -> Response:
+async def live() -> Response:
     """Whether the process answers at all.
 
     Says nothing of whether it takes work; restart a server that fails this.

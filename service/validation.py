@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cache
 from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from schemas import Feed, Graph, Node, Tensor
+from schemas import Feed, ForwardRequest, GradientsRequest, Graph, Node, Tensor
 from service.errors import Refusal, printable
 from service.jsonio import json_kind
 
 Place = tuple[str | int, ...]
 T = TypeVar("T")
 
+_ADAPTERS: Final[Mapping[type, TypeAdapter[Any]]] = {
+    model: TypeAdapter(model) for model in (ForwardRequest, GradientsRequest, Tensor)
+}
 _MOST_ERRORS: Final = 10
 _EXPECTED: Final = {
     "int_type": "a whole number",
@@ -37,17 +39,13 @@ def validate(model: type[T], value: object, at: Place = (), node: int | None = N
     Raises Refusal: bad_tensor inside a tensor, else invalid_field; with the node, where the place lies in one.
     """
     try:
-        return adapter(model).validate_python(value)
+        valid: T = _ADAPTERS[model].validate_python(value)
     except ValidationError as error:
         details = error.errors(include_url=False)[:_MOST_ERRORS]
+    else:
+        return valid
     found = [_refusal(model, value, detail, at, node) for detail in details]
     raise replace(found[0], errors=found if len(found) > 1 else [])
-
-
-@cache
-def adapter(model: type[T]) -> TypeAdapter[T]:
-    """The validator of a message."""
-    return TypeAdapter(model)
 
 
 def pointer(place: Place) -> str:
