@@ -15,7 +15,7 @@ from engine import batching
 from engine.errors import DtypeMismatch
 from engine.op import Namespace, NoGradient, Op, Types
 from engine.sample import Real, Sample
-from engine.tensor_type import DType, TensorType, broadcast, in_opset
+from engine.tensor_type import DType, TensorType, broadcast, in_opset, to_float
 
 if TYPE_CHECKING:
     from engine.ir import Value
@@ -38,7 +38,7 @@ class Elementwise(Op):
     cost: ClassVar[int] = 1
     #: arrays of the result's size that `compute` allocates beside `out`
     temporaries: ClassVar[int] = 0
-    samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)),)
+    samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)), Sample(Real()), Sample(Real(0, 2)))
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """As NumPy 2 decides for the ufunc. Raises DtypeMismatch where NumPy has no loop for these dtypes."""
@@ -80,6 +80,34 @@ class Elementwise(Op):
     def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
         """`temporaries` arrays like the result."""
         return self.temporaries * out.nbytes if isinstance(out, TensorType) else 0
+
+
+class Unary(Elementwise):
+    """Base: one operand."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    cost = 10
+
+
+class FloatUnary(Unary):
+    """Base: one operand and a float result, by a kernel of our own."""
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """x's own dtype where it is float; integers as NumPy's exp."""
+        return to_float(*dtypes)
+
+
+class Binary(Elementwise):
+    """Base: two operands."""
+
+    operands: ClassVar[tuple[str, ...]] = ("a", "b")
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Real(2, 3), Real(2, 3)),
+        Sample(Real(2, 3), Real(3)),
+        Sample(Real(2, 1), Real(1, 3)),
+        Sample(Real(), Real(2)),
+        Sample(Real(0, 3), Real(3)),
+    )
 
 
 def scale(g: Value, partial: Value | float) -> Value:

@@ -13,8 +13,6 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 #: elements at a time: what the polynomials work on stays in a core's own cache
 _BLOCK = 16384
-#: bytes that `erf` and `erfc` allocate, whatever the size of their operand
-ERF_WORKSPACE = 16 * _BLOCK * 8
 
 # Chebyshev interpolants, found in 60 digits and written out in powers, highest first.
 # erf(x) / x − 1 in x², for |x| ≤ 13/16, where erfc passes 1/4. Off by 1e-17 at most, before rounding.
@@ -55,6 +53,11 @@ def erfc(xp: Namespace, x: Array, out: Array) -> None:
         from cupyx.scipy import special  # noqa: PLC0415 - optional
 
         special.erfc(x, out=out)
+
+
+def erf_workspace(size: int) -> int:
+    """Bytes that `erf` and `erfc` allocate for `size` elements: a dozen arrays of a block."""
+    return 12 * 8 * min(size, _BLOCK)
 
 
 def _in_blocks(function: Callable[[Floats], Floats], x: Array, out: Array) -> None:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from engine.elementwise import Elementwise
+from engine.elementwise import Binary, unbroadcast
+from engine.op import NoGradient
 from engine.sample import Real, Sample
 
-_PAIRS = (
-    Sample(Real(2, 3), Real(2, 3)),
-    Sample(Real(2, 3), Real(3)),
-    Sample(Real(2, 1), Real(1, 3)),
-    Sample(Real(), Real(2)),
-)
-
-
-class Binary(Elementwise):
-    """Base: two broadcasting operands."""
-
-    operands: ClassVar[tuple[str, ...]] = ("a", "b")
-    samples: ClassVar[tuple[Sample, ...]] = _PAIRS
+if TYPE_CHECKING:
+    from engine.ir import Value
 
 
 class Add(Binary):
@@ -60,6 +51,29 @@ class Div(Binary):
     name = "div"
     aliases = {"DivOp": "born", "Div": "born, cjc", "EWiseDiv": "minima", "divide": "minima, sadl"}
     ufunc = "divide"
-    gradient = "da = g / b, db = −g · y / b"
-    samples = tuple(Sample(a, Real(*b.shape, low=0.5, high=2)) for a, b in (s.operands for s in _PAIRS))
-    partials = (lambda y, a, b: 1 / b, lambda y, a, b: -y / b)
+    gradient = "da = g / b, db = −y · g / b"
+    samples = tuple(Sample(a, Real(*b.shape, low=0.5, high=2)) for a, b in (s.operands for s in Binary.samples))
+    partials = NoGradient("written out in vjp")
+
+    def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
+        """Through g / b, which both need, and which exists where 1 / b overflows."""
+        quotient = g / b
+        return unbroadcast(quotient, a), unbroadcast(-(quotient * y), b)
+
+
+class Mod(Binary):
+    """y = a − b · ⌊a / b⌋: the remainder, with the divisor's sign, as Python's % and NumPy's mod.
+
+    A float modulo 0 is NaN, an integer modulo 0 is 0.
+    """
+
+    name = "mod"
+    ufunc = "remainder"
+    gradient = "da = g, db = −g · ⌊a / b⌋"
+    samples = (
+        Sample(Real(2, 3, low=4.1, high=4.9), Real(3, low=1.8, high=2)),
+        Sample(Real(2, low=-1.9, high=-1.1), Real(low=0.97, high=1)),
+        Sample(Real(), Real(2, low=-9, high=-3)),
+    )
+    # From y, which is exact: a / b may round up to a whole number that a does not reach, as 1 / 0.1 does.
+    partials = (lambda y, a, b: 1, lambda y, a, b: ((y - a) / b).round())

@@ -1,27 +1,16 @@
-"""Comparisons, and the choice between two tensors."""
+"""Comparisons of two operands. They broadcast as NumPy; the result is bool and carries no gradient."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from engine.elementwise import Elementwise, unbroadcast
-from engine.op import Array, Namespace, NoGradient
-from engine.sample import Bools, Real, Sample
-from engine.tensor_type import DType, promote
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.elementwise import Binary
+from engine.ops.logic import Truth
+from engine.sample import Ints, Real, Sample
 
 
-class Comparison(Elementwise):
-    """Base: bool results, by NumPy's ufunc."""
+class Comparison(Truth, Binary):
+    """Base of the six."""
 
-    operands: ClassVar[tuple[str, ...]] = ("a", "b")
-    samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3), Real(3)), Sample(Real(), Real()))
-    gradient: ClassVar[str] = "none: the result is bool"
-    partials = NoGradient("the result is bool")
-    vjp = partials
+    samples = (Sample(Real(2, 3), Real(3)), Sample(Real(), Real()), Sample(Ints(2, 1, high=3), Ints(3, high=3)))
 
 
 class Equal(Comparison):
@@ -43,7 +32,7 @@ class NotEqual(Comparison):
 
 
 class Greater(Comparison):
-    """y = (a > b), elementwise."""
+    """y = (a > b), elementwise; false beside NaN."""
 
     name = "greater"
     aliases = {"Greater": "born"}
@@ -51,7 +40,7 @@ class Greater(Comparison):
 
 
 class GreaterEqual(Comparison):
-    """y = (a ≥ b), elementwise."""
+    """y = (a ≥ b), elementwise; false beside NaN."""
 
     name = "greater_equal"
     aliases = {"GreaterEqual": "born"}
@@ -59,7 +48,7 @@ class GreaterEqual(Comparison):
 
 
 class Less(Comparison):
-    """y = (a < b), elementwise."""
+    """y = (a < b), elementwise; false beside NaN."""
 
     name = "less"
     aliases = {"Lower": "born"}
@@ -67,43 +56,8 @@ class Less(Comparison):
 
 
 class LessEqual(Comparison):
-    """y = (a ≤ b), elementwise."""
+    """y = (a ≤ b), elementwise; false beside NaN."""
 
     name = "less_equal"
     aliases = {"LowerEqual": "born"}
     ufunc = "less_equal"
-
-
-class Where(Elementwise):
-    """y = on_true where cond, else on_false; the three broadcast. A number as cond is true where it is not zero.
-
-    Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch holds.
-    """
-
-    name = "where"
-    aliases = {"WhereOp": "born", "Where": "born, cjc"}
-    operands = ("cond", "on_true", "on_false")
-    gradient = "d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond"
-    samples = (
-        Sample(Bools(2, 3), Real(2, 3), Real(3)),
-        Sample(Bools(3), Real(2, 1), Real()),
-        Sample(Real(2, 3), Real(2, 3), Real(2, 3)),
-    )
-    partials = NoGradient("written out in vjp")
-
-    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """The common dtype of the branches."""
-        return promote(*dtypes[1:])
-
-    def compute(self, xp: Namespace, cond: Array, on_true: Array, on_false: Array, *, out: Array) -> None:
-        """Copy one branch, then the other over it."""
-        xp.copyto(out, on_false)
-        xp.copyto(out, on_true, where=cond if cond.dtype.kind == "b" else cond != 0)
-
-    def vjp(self, g: Value, y: Value, cond: Value, on_true: Value, on_false: Value) -> Sequence[Value | None]:
-        """The cotangent goes to the branch that was taken."""
-        return None, unbroadcast(cond.where(g, 0.0), on_true), unbroadcast(cond.where(0.0, g), on_false)
-
-    def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:
-        """The mask of a numeric condition."""
-        return int(types[0].size) if types[0].dtype.kind != "b" else 0

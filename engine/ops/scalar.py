@@ -8,27 +8,32 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from engine.attrs import Attr
-from engine.elementwise import Elementwise
+from engine.elementwise import Unary
 from engine.op import Array, Namespace, NoGradient
-from engine.sample import Real, Sample
+from engine.sample import Ints, Real, Sample
 from engine.tensor_type import DType, in_opset
 
 if TYPE_CHECKING:
     from engine.ir import Value
 
 
-class WithScalar(Elementwise):
-    """Base: y = f(x, scalar) by a ufunc of two operands."""
+class WithConstants(Unary):
+    """Base: y = f(x) with constants among the attributes."""
 
-    operands: ClassVar[tuple[str, ...]] = ("x",)
-    attrs: ClassVar[Mapping[str, Attr]] = {"scalar": Attr("float", doc="the constant")}
-    samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3), scalar=2.5), Sample(Real(), scalar=-0.5))
+    cost = 1
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """x's own dtype where it is float, else float64."""
         return in_opset(np.result_type(dtypes[0], 0.0))
 
-    def compute(self, xp: Namespace, x: Array, *, out: Array, scalar: float, **attrs: Any) -> None:
+
+class WithScalar(WithConstants):
+    """Base: y = f(x, scalar) by a ufunc of two operands."""
+
+    attrs: ClassVar[Mapping[str, Attr]] = {"scalar": Attr("float", doc="the constant")}
+    samples = (Sample(Real(2, 3), scalar=2.5), Sample(Real(), scalar=-0.5), Sample(Ints(3, high=9), scalar=4))
+
+    def compute(self, xp: Namespace, x: Array, *, out: Array, scalar: float) -> None:
         """The ufunc, with the scalar in the result's dtype."""
         getattr(xp, self.ufunc)(x, out.dtype.type(scalar), out=out)
 
@@ -64,13 +69,12 @@ class MulScalar(WithScalar):
 
 
 class DivScalar(WithScalar):
-    """y = x / scalar."""
+    """y = x / scalar. A scalar of 0 gives ±inf or NaN, as `div`."""
 
     name = "div_scalar"
     aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
     ufunc = "divide"
     gradient = "g / scalar"
-
     partials = NoGradient("written out in vjp")
 
     def vjp(self, g: Value, y: Value, x: Value, *, scalar: float) -> Sequence[Value | None]:

@@ -1,26 +1,23 @@
-"""Sine, cosine and the hyperbolic tangent."""
+"""The circular functions and their inverses. Angles are in radians."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
-from engine.elementwise import Elementwise
+from engine.elementwise import Binary, Unary
 from engine.sample import Real, Sample
 
+if TYPE_CHECKING:
+    from engine.ir import Value
 
-class Unary(Elementwise):
-    """Base: one operand, by NumPy's ufunc."""
-
-    operands: ClassVar[tuple[str, ...]] = ("x",)
-    samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)),)
-    cost = 10
+_INSIDE = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))
 
 
 class Sin(Unary):
     """y = sin x."""
 
     name = "sin"
-    aliases = {"SinOp": "born", "Sin": "born, cjc"}
+    aliases = {"SinOp": "born, cjc", "Sin": "born, cjc"}
     ufunc = "sin"
     gradient = "g · cos x"
     partials = (lambda y, x: x.cos(),)
@@ -30,50 +27,69 @@ class Cos(Unary):
     """y = cos x."""
 
     name = "cos"
-    aliases = {"CosOp": "born", "Cos": "born, cjc"}
+    aliases = {"CosOp": "born, cjc", "Cos": "born, cjc"}
     ufunc = "cos"
     gradient = "−g · sin x"
     partials = (lambda y, x: -x.sin(),)
 
 
-class Tanh(Unary):
-    """y = tanh x."""
+class Tan(Unary):
+    """y = tan x."""
 
-    name = "tanh"
-    aliases = {"TanhOp": "born", "Tanh": "born", "TanhAct": "cjc"}
-    ufunc = "tanh"
-    gradient = "g · (1 − y²)"
-    partials = (lambda y, x: 1 - y.square(),)
-
-
-class Square(Unary):
-    """y = x²."""
-
-    name = "square"
-    aliases = {"square": "sadl"}
-    ufunc = "square"
-    cost = 1
-    gradient = "g · 2x"
-    partials = (lambda y, x: 2 * x,)
+    name = "tan"
+    ufunc = "tan"
+    gradient = "g · (1 + y²)"
+    samples = (Sample(Real(2, 3, low=-1, high=1)), Sample(Real(low=-1, high=1)))
+    partials = (lambda y, x: 1 + y.square(),)
 
 
-class Neg(Unary):
-    """y = −x."""
+class Asin(Unary):
+    """y = arcsin x in [−π/2, π/2], NaN for |x| > 1. At ±1 the derivative is infinite."""
 
-    name = "neg"
-    aliases = {"Neg": "cjc", "Negate": "minima", "negative": "sadl"}
-    ufunc = "negative"
-    cost = 1
-    gradient = "−g"
-    partials = (lambda y, x: -1,)
+    name = "asin"
+    ufunc = "arcsin"
+    gradient = "g / √(1 − x²)"
+    samples = _INSIDE
+    partials = (lambda y, x: ((1 - x) * (1 + x)).rsqrt(),)
 
 
-class Reciprocal(Unary):
-    """y = 1 / x."""
+class Acos(Unary):
+    """y = arccos x in [0, π], NaN for |x| > 1. At ±1 the derivative is infinite."""
 
-    name = "reciprocal"
-    ufunc = "reciprocal"
-    cost = 1
-    samples = (Sample(Real(2, 3, low=0.5, high=2)),)
-    gradient = "−g · y²"
-    partials = (lambda y, x: -y.square(),)
+    name = "acos"
+    ufunc = "arccos"
+    gradient = "−g / √(1 − x²)"
+    samples = _INSIDE
+    partials = (lambda y, x: -((1 - x) * (1 + x)).rsqrt(),)
+
+
+class Atan(Unary):
+    """y = arctan x in [−π/2, π/2]."""
+
+    name = "atan"
+    ufunc = "arctan"
+    gradient = "g / (1 + x²)"
+    partials = (lambda y, x: (1 + x.square()).reciprocal(),)
+
+
+class Atan2(Binary):
+    """y = the angle in [−π, π] of the point with abscissa b and ordinate a, broadcasting.
+
+    At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none.
+    """
+
+    name = "atan2"
+    ufunc = "arctan2"
+    cost = 20
+    gradient = "da = g · b / (a² + b²), db = −g · a / (a² + b²)"
+    samples = tuple(Sample(a, Real(*b.shape, low=0.5, high=2)) for a, b in (s.operands for s in Binary.samples))
+    partials = (lambda y, a, b: _over_square(b, a, b), lambda y, a, b: -_over_square(a, a, b))
+
+
+def _over_square(x: Value, a: Value, b: Value) -> Value:
+    """x / (a² + b²), where the squares alone may leave the range: of float16, already at 256.
+
+    The scale cancels, so that the result does not depend on it, nor do derivatives.
+    """
+    scale = a.abs().maximum(b.abs()).stop_gradient()
+    return x / scale / scale / ((a / scale).square() + (b / scale).square())

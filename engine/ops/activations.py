@@ -1,0 +1,161 @@
+"""Activation functions. The smooth ones are formulas over stable parts; their gradients follow from those."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from engine.attrs import Attr
+from engine.elementwise import FloatUnary, Unary
+from engine.op import Array, Composite, Namespace, NoGradient, Types
+from engine.ops.scalar import WithConstants
+from engine.sample import Ints, Real, Sample
+from engine.tensor_type import NUMBERS, DType, TensorType, to_float
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+_IN_VJP = NoGradient("written out in vjp")
+_SMOOTH = (Sample(Real(2, 3, low=-3, high=3)), Sample(Real()), Sample(Real(0, 2)), Sample(Ints(3, low=-2, high=3)))
+
+
+class Relu(Unary):
+    """y = max(x, 0). The derivative at 0 is `at_zero`; some systems let the gradient pass there."""
+
+    name = "relu"
+    aliases = {"ReLUOp": "born, minima", "ReLU": "born, minima", "Relu": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {"at_zero": Attr("float", 0.0, "the derivative at 0")}
+    dtypes = NUMBERS
+    cost = 1
+    samples = (Sample(Real(2, 3)), Sample(Real(), at_zero=1), Sample(Ints(3, low=-2, high=3)))
+    gradient = "g where x > 0, g · at_zero where x = 0, else 0"
+    partials = _IN_VJP
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """x's own."""
+        return dtypes[0]
+
+    def compute(self, xp: Namespace, x: Array, *, out: Array, at_zero: float) -> None:
+        """The larger of x and 0."""
+        xp.maximum(x, out.dtype.type(0), out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, at_zero: float) -> Sequence[Value | None]:
+        """g, where x is positive."""
+        at_most_zero = x.equal(0.0).where(g * at_zero, 0.0) if at_zero else 0.0
+        return ((x > 0).where(g, at_most_zero),)
+
+
+class LeakyRelu(WithConstants):
+    """y = x for x > 0, else alpha · x. The derivative at 0 is alpha."""
+
+    name = "leaky_relu"
+    attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 0.01, "the slope for x ≤ 0")}
+    cost = 2
+    samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.25), Sample(Real()), Sample(Ints(3, low=-2, high=3)))
+    gradient = "g where x > 0, else g · alpha"
+    partials = _IN_VJP
+
+    def compute(self, xp: Namespace, x: Array, *, out: Array, alpha: float) -> None:
+        """The slope everywhere, then x over it."""
+        xp.multiply(x, out.dtype.type(alpha), out=out)
+        xp.copyto(out, x, where=x > 0)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
+        """g on the one side, g · alpha on the other."""
+        return ((x > 0).where(g, g * alpha),)
+
+    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
+        """The mask."""
+        return int(types[0].size)
+
+
+class Elu(FloatUnary):
+    """y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
+
+    D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
+    """
+
+    name = "elu"
+    aliases = {"Elu": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 1.0, "−y for x → −∞")}
+    samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.5), *_SMOOTH[1:])
+    gradient = "g where x > 0, else g · alpha · eˣ"
+    partials = _IN_VJP
+
+    def compute(self, xp: Namespace, x: Array, *, out: Array, alpha: float) -> None:
+        """The curve on the negative side, then x over it on the positive."""
+        xp.minimum(x, out.dtype.type(0), out=out)
+        xp.expm1(out, out=out)
+        xp.multiply(out, out.dtype.type(alpha), out=out)
+        xp.copyto(out, x, where=x > 0)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
+        """g on the one side; on the other the curve's slope, which is not let overflow where it is not used."""
+        return ((x > 0).where(g, g * (x.clamp(max=0.0).exp() * alpha)),)
+
+    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
+        """The mask."""
+        return int(types[0].size)
+
+
+class Activation(Composite):
+    """Base: a formula in one operand."""
+
+    operands = ("x",)
+    samples: ClassVar[tuple[Sample, ...]] = _SMOOTH
+
+    def infer(self, *types: TensorType, **attrs: Any) -> Types:
+        """x's own dtype where it is float; integers as NumPy's exp."""
+        return types[0].with_dtype(to_float(types[0].dtype))
+
+
+class Selu(Activation):
+    """y = 1.0507… · elu(x, alpha = 1.6732…): keeps mean 0 and variance 1 of what it is applied to.
+
+    G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, arXiv:1706.02515.
+    """
+
+    name = "selu"
+    aliases = {"Selu": "cjc"}
+    gradient = "1.0507… · that of elu"
+
+    def decompose(self, x: Value) -> Value:
+        """An `elu`, scaled."""
+        return x.elu(alpha=1.6732632423543772) * 1.0507009873554805
+
+
+class Silu(Activation):
+    """y = x · sigmoid x."""
+
+    name = "silu"
+    aliases = {"SiLUOp": "born", "SiLU": "born", "Silu": "cjc"}
+    gradient = "g · (s + x · s · (1 − s)), s = sigmoid x"
+
+    def decompose(self, x: Value) -> Value:
+        """The product."""
+        return x * x.sigmoid()
+
+
+class Gelu(Activation):
+    """y = x · Φ(x), Φ the standard normal distribution function; D. Hendrycks, K. Gimpel, arXiv:1606.08415.
+
+    `approximate` tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models were trained with.
+    """
+
+    name = "gelu"
+    aliases = {"Gelu": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "approximate": Attr("string", "none", "none: by the error function; tanh: its approximation", ("none", "tanh"))
+    }
+    samples = (*_SMOOTH, Sample(Real(2, 3, low=-3, high=3), approximate="tanh"), Sample(Real(), approximate="tanh"))
+    gradient = "g · (Φ(x) + x · Φ′(x))"
+
+    def decompose(self, x: Value, *, approximate: str) -> Value:
+        """By erfc, or by the sigmoid of twice the argument of tanh: both keep their accuracy for x → −∞."""
+        if approximate == "none":
+            return x * 0.5 * (x * -math.sqrt(0.5)).erfc()
+        # Beyond ±22 the sigmoid is 0 or 1 to the last bit, and the cube of x would overflow.
+        t = x.clamp(min=-22.0, max=22.0)
+        doubled = math.sqrt(8 / math.pi)
+        return x * (t * (t.square() * (0.044715 * doubled) + doubled)).sigmoid()

@@ -1,0 +1,105 @@
+"""Exponentials and logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from engine.attrs import Attr
+from engine.elementwise import Binary, Unary
+from engine.op import Composite
+from engine.ops.scalar import AddScalar
+from engine.sample import Ints, Real, Sample
+from engine.tensor_type import TensorType
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+_POSITIVE = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0.5, high=2)), Sample(Real(0, 2)))
+
+
+class Exp(Unary):
+    """y = eˣ."""
+
+    name = "exp"
+    aliases = {"ExpOp": "born, cjc, minima", "Exp": "born, cjc, minima"}
+    ufunc = "exp"
+    gradient = "g · y"
+    partials = (lambda y, x: y,)
+
+
+class Expm1(Unary):
+    """y = eˣ − 1, accurate near 0."""
+
+    name = "expm1"
+    ufunc = "expm1"
+    gradient = "g · eˣ"
+    # Not y + 1, which has lost eˣ where that is small.
+    partials = (lambda y, x: x.exp(),)
+
+
+class Log(Unary):
+    """y = ln x: −∞ at 0, NaN for x < 0."""
+
+    name = "log"
+    aliases = {"LogOp": "born, minima", "Log": "born, minima", "Ln": "cjc"}
+    ufunc = "log"
+    samples = _POSITIVE
+    gradient = "g / x"
+    partials = (lambda y, x: x.reciprocal(),)
+
+
+class Log1p(Unary):
+    """y = ln(1 + x), accurate near 0."""
+
+    name = "log1p"
+    ufunc = "log1p"
+    samples = (Sample(Real(2, 3, low=-0.5, high=2)), Sample(Real(low=0, high=2)))
+    gradient = "g / (1 + x)"
+    partials = (lambda y, x: (1 + x).reciprocal(),)
+
+
+class Log2(Unary):
+    """y = log₂ x: −∞ at 0, NaN for x < 0."""
+
+    name = "log2"
+    aliases = {"Log2": "cjc"}
+    ufunc = "log2"
+    samples = _POSITIVE
+    gradient = "g / (x · ln 2)"
+    partials = (lambda y, x: x.reciprocal() / math.log(2),)
+
+
+class LogEps(Composite):
+    """y = ln(x + eps): finite at 0."""
+
+    name = "log_eps"
+    aliases = {"LogWithEpsilonOp": "born", "LogWithEpsilon": "born"}
+    operands = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"eps": Attr("float", 1e-5, "what is added to x")}
+    samples = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0, high=2), eps=0.5), Sample(Ints(3, high=5)))
+    gradient = "g / (x + eps)"
+
+    def infer(self, *types: TensorType, eps: float) -> Any:
+        """As the sum with a constant."""
+        return AddScalar().infer(*types, scalar=eps)
+
+    def decompose(self, x: Value, *, eps: float) -> Value:
+        """The logarithm of the sum."""
+        return (x + eps).log()
+
+
+class LogAddExp(Binary):
+    """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0."""
+
+    name = "logaddexp"
+    ufunc = "logaddexp"
+    cost = 20
+    gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
+    partials = (lambda y, a, b: _share(y, a - b), lambda y, a, b: _share(y, b - a))
+
+
+def _share(y: Value, lead: Value) -> Value:
+    """eᵃ / (eᵃ + eᵇ) for a lead of a − b, and 0 / 0 = 0."""
+    return y.equal(-math.inf).where(-math.inf, lead).sigmoid()

@@ -1,0 +1,60 @@
+"""Logic on truth values, and questions that are answered by one. A number counts as true where it is not zero."""
+
+from __future__ import annotations
+
+from engine.elementwise import Binary, Elementwise, Unary
+from engine.op import NoGradient
+from engine.sample import Bools, Ints, Real, Sample
+
+
+class Truth(Elementwise):
+    """Base: a bool result, by NumPy's ufunc."""
+
+    gradient = "none: the result is bool"
+    partials = vjp = NoGradient("the result is bool")
+
+
+class Connective(Truth, Binary):
+    """Base: of two operands."""
+
+    commutative = True
+    samples = (
+        Sample(Bools(2, 3), Bools(3)),
+        Sample(Real(2, 1), Ints(3, high=2)),
+        Sample(Bools(), Bools(0, 2)),
+    )
+
+
+class LogicalAnd(Connective):
+    """y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
+
+    name = "logical_and"
+    aliases = {"And": "born"}
+    ufunc = "logical_and"
+
+
+class LogicalOr(Connective):
+    """y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
+
+    name = "logical_or"
+    aliases = {"Or": "born"}
+    ufunc = "logical_or"
+
+
+class LogicalNot(Truth, Unary):
+    """y = not x, elementwise. Numbers are true where they are not 0; NaN is true."""
+
+    name = "logical_not"
+    aliases = {"Not": "born"}
+    ufunc = "logical_not"
+    cost = 1
+    samples = (Sample(Bools(2, 3)), Sample(Ints(3, high=2)), Sample(Real()))
+
+
+class IsFinite(Truth, Unary):
+    """y = whether x is neither infinite nor NaN."""
+
+    name = "is_finite"
+    ufunc = "isfinite"
+    cost = 1
+    samples = (Sample(Real(2, 3)), Sample(Ints(3, high=5)), Sample(Bools()))

@@ -1,0 +1,177 @@
+"""Powers and roots. Derivatives lower the exponent, and stay finite at 0 where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from engine.attrs import Attr
+from engine.elementwise import Binary, FloatUnary, Unary
+from engine.errors import BadAttribute, OperandCount
+from engine.op import Array, Namespace, Types
+from engine.ops.scalar import WithConstants
+from engine.sample import Ints, Real, Sample
+from engine.tensor_type import TensorType
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+_POSITIVE = Real(2, 3, low=0.5, high=2)
+
+
+def power_rule(x: Value, exponent: float) -> Value | float:
+    """The derivative of x^exponent. Down to a constant: never 0 · x⁻¹, which is NaN at 0."""
+    if exponent in (0, 1):
+        return exponent
+    return 2 * x if exponent == 2 else exponent * x ** (exponent - 1)
+
+
+class PowScalar(WithConstants):
+    """y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN."""
+
+    name = "pow_scalar"
+    aliases = {"PowerScalar": "minima", "power_scalar": "minima"}
+    attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", doc="the exponent")}
+    cost = 20
+    gradient = "g · exponent · x^(exponent − 1), and 0 for an exponent of 0"
+    samples = (
+        *(Sample(Real(2, 3), exponent=n) for n in (0, 1, 2, 3, 4)),
+        *(Sample(_POSITIVE, exponent=p) for p in (-1, -2, 0.5, 2.5, -0.5)),
+        Sample(Real(), exponent=3),
+        Sample(Ints(3, high=5), exponent=3),
+    )
+    partials = (lambda y, x, exponent: power_rule(x, exponent),)
+
+    def compute(self, xp: Namespace, x: Array, *, out: Array, exponent: float) -> None:
+        """NumPy's power, which is fast for the exponents 0, 1, 2, ½ and −1; the cube is written out."""
+        if exponent == 3:
+            xp.multiply(x, x, out=out, dtype=out.dtype)
+            xp.multiply(out, x, out=out)
+        else:
+            xp.power(x, out.dtype.type(exponent), out=out)
+
+
+class Pow(Binary):
+    """y = aᵇ, broadcasting; with one operand y = a^exponent, which is `pow_scalar`. 0⁰ = 1.
+
+    A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a = 0
+    and b ≥ 0. Powers of integers are integers: they wrap around as NumPy's, and to a negative exponent they are cut
+    off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with 0⁻¹ → 0.
+    """
+
+    name = "pow"
+    aliases = {"power": "sadl", "Pow": "cjc"}
+    operands = ("a", "b?")
+    attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", None, "the exponent, where there is no operand b")}
+    ufunc = "power"
+    cost = 20
+    gradient = "da = g · b · aᵇ⁻¹, db = g · y · log a"
+    samples = (
+        Sample(_POSITIVE, Real(2, 3)),
+        Sample(_POSITIVE, Real(3)),
+        Sample(Real(2, 1, low=0.5, high=2), Real(1, 3)),
+        Sample(Real(low=0.5, high=2), Real(2)),
+        Sample(Ints(2, 3, high=5, low=-4), Ints(3, high=3, low=-3)),
+        Sample(Real(2, 3), exponent=3),
+    )
+    partials = (
+        lambda y, a, b, exponent: b * a.pow(_one_less(a, b)),
+        lambda y, a, b, exponent: y * _finite_log(a, b),
+    )
+
+    def infer(self, *types: TensorType, exponent: float | None) -> Any:
+        """The exponent is either an operand or an attribute."""
+        if len(types) == 2 and exponent is not None:
+            raise BadAttribute("attribute exponent is for one operand, but there are 2", expected="one operand")
+        if len(types) == 1 and exponent is None:
+            wanted = "2 operands (a, b), or one and the attribute exponent"
+            raise OperandCount(
+                f"takes {wanted}, but got one operand alone", operand=1, expected=wanted, got="1 operand"
+            )
+        return super().infer(*types) if len(types) == 2 else PowScalar().infer(*types, exponent=exponent)
+
+    def decompose(self, a: Value, *b: Value, exponent: float | None) -> Value | None:
+        """`pow_scalar`, where there is one operand."""
+        return None if b else a.pow_scalar(exponent=exponent)
+
+    def compute(self, xp: Namespace, a: Array, b: Array, *, out: Array, exponent: None) -> None:
+        """NumPy's power; integers as the docstring says."""
+        if out.dtype.kind == "f" or b.dtype.kind != "i":
+            xp.power(a, b, out=out, dtype=out.dtype)
+        else:
+            _integer_power(xp, a, b, out)
+
+    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
+        """What integers with negative exponents take."""
+        return 3 * sum(t.nbytes for t in (out, *types) if isinstance(t, TensorType) and t.dtype.kind != "f")
+
+
+def _integer_power(xp: Namespace, a: Array, b: Array, out: Array) -> None:
+    """The power by |b|, or an exponent as odd as it; 0 in place of a fraction."""
+    xp.power(a, b & np.iinfo(b.dtype).max, out=out, dtype=out.dtype)
+    is_fraction = (b < 0) & (xp.abs(a) != 1)
+    xp.copyto(out, 0, where=is_fraction)
+
+
+def _one_less(a: Value, b: Value) -> Value:
+    """b − 1; but 0 where a = b = 0, so that b · aᵇ⁻¹ is 0 there, and not 0 · 0⁻¹."""
+    return a.equal(0.0).logical_and(b.equal(0.0)).where(0.0, b - 1)
+
+
+def _finite_log(a: Value, b: Value) -> Value:
+    """log a; but 0 where a = 0 and b ≥ 0, where aᵇ is constant in b, or takes its last step."""
+    return a.equal(0.0).logical_and(b >= 0).where(1.0, a).log()
+
+
+class Square(Unary):
+    """y = x²."""
+
+    name = "square"
+    aliases = {"square": "sadl"}
+    ufunc = "square"
+    cost = 1
+    gradient = "g · 2x"
+    partials = (lambda y, x: 2 * x,)
+
+
+class Reciprocal(WithConstants):
+    """y = 1 / x; integers give floats, as `div`."""
+
+    name = "reciprocal"
+    samples = (Sample(_POSITIVE), Sample(Real(low=-2, high=-0.5)), Sample(Ints(3, low=1, high=5)))
+    gradient = "−g · y²"
+    partials = (lambda y, x: -y.square(),)
+
+    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
+        """A division: NumPy's reciprocal of an integer is an integer, 0."""
+        xp.divide(out.dtype.type(1), x, out=out)
+
+
+class Sqrt(Unary):
+    """y = √x, NaN for x < 0. At 0 the derivative is infinite."""
+
+    name = "sqrt"
+    aliases = {"SqrtOp": "born, cjc", "Sqrt": "born, cjc"}
+    ufunc = "sqrt"
+    cost = 4
+    samples = (Sample(_POSITIVE), Sample(Real(low=0.5, high=2)))
+    gradient = "g / 2y"
+    partials = (lambda y, x: 0.5 / y,)
+
+
+class Rsqrt(FloatUnary):
+    """y = 1 / √x, NaN for x < 0."""
+
+    name = "rsqrt"
+    aliases = {"RsqrtOp": "born, cjc", "Rsqrt": "born, cjc"}
+    cost = 5
+    samples = (Sample(_POSITIVE), Sample(Real(low=0.5, high=2)))
+    gradient = "−g · y³ / 2"
+    partials = (lambda y, x: -0.5 * y * y.square(),)
+
+    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
+        """The root, then its reciprocal."""
+        xp.sqrt(x, out=out)
+        xp.reciprocal(out, out=out)

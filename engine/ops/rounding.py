@@ -1,0 +1,51 @@
+"""Rounding to whole numbers: of a float in its own dtype, and of an integer nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.elementwise import Unary
+from engine.op import Array, Namespace, NoGradient
+from engine.sample import Ints, Real, Sample
+from engine.tensor_type import DType
+
+
+class Rounding(Unary):
+    """Base: by NumPy's ufunc, for floats."""
+
+    cost = 1
+    gradient = "none: constant between its steps"
+    samples = (Sample(Real(2, 3)), Sample(Real()), Sample(Ints(3, high=5)))
+    partials = vjp = NoGradient("it is constant between its steps")
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """x's own."""
+        return dtypes[0]
+
+    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
+        """A copy, where x is not float."""
+        if x.dtype.kind == "f":
+            getattr(xp, self.ufunc)(x, out=out)
+        else:
+            xp.copyto(out, x)
+
+
+class Floor(Rounding):
+    """y = ⌊x⌋: down to the next whole number."""
+
+    name = "floor"
+    ufunc = "floor"
+
+
+class Ceil(Rounding):
+    """y = ⌈x⌉: up to the next whole number."""
+
+    name = "ceil"
+    ufunc = "ceil"
+
+
+class Round(Rounding):
+    """y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2."""
+
+    name = "round"
+    ufunc = "rint"

@@ -1,0 +1,128 @@
+"""Choices between values: by a condition, by size, by bounds. The gradient goes to what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from engine.attrs import Attr
+from engine.elementwise import Binary, Elementwise, unbroadcast
+from engine.op import Array, Namespace, NoGradient
+from engine.ops.scalar import WithConstants
+from engine.sample import Bools, Ints, Real, Sample
+from engine.tensor_type import DType, promote
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+_IN_VJP = NoGradient("written out in vjp")
+
+
+class Where(Elementwise):
+    """y = on_true where cond, else on_false; the three broadcast. A number as cond is true where it is not zero.
+
+    Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch holds.
+    """
+
+    name = "where"
+    aliases = {"WhereOp": "born", "Where": "born, cjc"}
+    operands = ("cond", "on_true", "on_false")
+    gradient = "d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond"
+    samples = (
+        Sample(Bools(2, 3), Real(2, 3), Real(3)),
+        Sample(Bools(3), Real(2, 1), Real()),
+        Sample(Real(2, 3), Real(2, 3), Real(2, 3)),
+        Sample(Ints(2, 1, high=2), Real(), Real(3)),
+    )
+    partials = _IN_VJP
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """The common dtype of the branches."""
+        return promote(*dtypes[1:])
+
+    def compute(self, xp: Namespace, cond: Array, on_true: Array, on_false: Array, *, out: Array) -> None:
+        """Copy one branch, then the other over it."""
+        xp.copyto(out, on_false)
+        xp.copyto(out, on_true, where=cond if cond.dtype.kind == "b" else cond != 0)
+
+    def vjp(self, g: Value, y: Value, cond: Value, on_true: Value, on_false: Value) -> Sequence[Value | None]:
+        """The cotangent goes to the branch that was taken."""
+        return None, unbroadcast(cond.where(g, 0.0), on_true), unbroadcast(cond.where(0.0, g), on_false)
+
+    def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:
+        """The mask of a numeric condition."""
+        return int(types[0].size) if types[0].dtype.kind != "b" else 0
+
+
+class Extremum(Binary):
+    """Base: one of two operands, by NumPy's ufunc. NaN wins, and the gradient passes to both operands there."""
+
+    #: the comparison that tells that an operand is not the result
+    loses: ClassVar[str]
+    partials = _IN_VJP
+
+    def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
+        """g to the operand that was chosen, a half each where they are equal."""
+        shared = a.equal(b).where(0.5 * g, g)
+        return [unbroadcast(getattr(x, self.loses)(other).where(0.0, shared), x) for x, other in ((a, b), (b, a))]
+
+
+class Maximum(Extremum):
+    """y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN."""
+
+    name = "maximum"
+    aliases = {"maximum": "sadl"}
+    ufunc = "maximum"
+    loses = "less"
+    gradient = "da = g where a > b, g / 2 where a = b, else 0; db likewise"
+
+
+class Minimum(Extremum):
+    """y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN."""
+
+    name = "minimum"
+    aliases = {"minimum": "sadl"}
+    ufunc = "minimum"
+    loses = "greater"
+    gradient = "da = g where a < b, g / 2 where a = b, else 0; db likewise"
+
+
+class Clamp(WithConstants):
+    """y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
+
+    NaN stays NaN, and takes no gradient. Integers give float64, since the bounds are floats.
+    """
+
+    name = "clamp"
+    aliases = {"Clamp": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "min": Attr("float", None, "the lower bound; absent: none"),
+        "max": Attr("float", None, "the upper bound; absent: none"),
+    }
+    cost = 2
+    gradient = "g where min ≤ x ≤ max, else 0"
+    samples = (
+        Sample(Real(2, 3), min=-1, max=0.5),
+        Sample(Real(2, 3), min=0.25),
+        Sample(Real(), max=0.25),
+        Sample(Real(2)),
+        Sample(Ints(4, high=9), min=2, max=4.5),
+    )
+    partials = _IN_VJP
+
+    def compute(self, xp: Namespace, x: Array, *, out: Array, min: float | None, max: float | None) -> None:
+        """From below, then from above."""
+        for bring, bound in ((xp.maximum, min), (xp.minimum, max)):
+            if bound is not None:
+                bring(x, out.dtype.type(bound), out=out)
+                x = out
+        if x is not out:
+            xp.copyto(out, x)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, min: float | None, max: float | None) -> Sequence[Value | None]:
+        """g, where x is within each of the bounds that there are."""
+        if min is not None:
+            g = (x >= min).where(g, 0.0)
+        if max is not None:
+            g = (x <= max).where(g, 0.0)
+        return (g,)
