@@ -1,0 +1,162 @@
+"""Nonsense in every field of every op: it compiles or is refused with an EngineError, in few steps and little memory.
+
+Nothing runs here: types alone are given, so that extents of any size reach the rules.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
+from engine.attrs import Attr
+from engine.op import Op
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+# Far above any machine: what a rule makes of a huge extent is seen before the budget refuses it.
+WIDE = Compiler(Limits(bytes=2**90, flops=2**90), capacity=1)
+OPS = registry().ops
+
+EXTENTS = st.sampled_from([0, 1, 2, 2, 3, 3, 4, 6, 31, 10**6, 2**31, 2**40])
+INTS = st.sampled_from([0, 1, -1, 2, -2, 3, 4, 32, 33, 10**6, 2**31, -(2**31), 2**53 + 1, 2**63 - 1, -(2**63), 2**63])
+FLOATS = st.sampled_from([0.0, -0.0, 1, 1.0, -1.5, 0.5, 2.0, 1e-320, 1e308, -1e308, 2**70, float("inf"), float("nan")])
+EQUATIONS = ["ij,jk->ik", "ij->", "ii->i", "i,i->i", "ab,bc,cd->ad", "...i->i", "i", "->", ",", "i j->ij", "é->é"]
+STRINGS = st.sampled_from([*EQUATIONS, "", "mean", "sum", "none", "tanh", "x" * 100_000, "\x00\u202e", "->" * 1000])
+KINDS: Mapping[str, st.SearchStrategy[Any]] = {
+    "int": INTS,
+    "float": FLOATS,
+    "bool": st.booleans(),
+    "string": STRINGS,
+    "ints": st.one_of(
+        st.lists(st.sampled_from([0, 1, 2, 3, -1, -2]), max_size=5),
+        st.lists(INTS, max_size=6),
+        st.sampled_from([[1] * 33, [1] * 100_000, [2**62] * 40, [0, 2**63 - 1]]),
+    ),
+    "dtype": st.sampled_from([*DTYPES, "complex128", "object", "f8", ""]),
+    "tensor": st.sampled_from([np.zeros((2, 3)), np.array(2, "int8"), np.zeros((0, 2), "bool")]),
+}
+WRONG = st.one_of(*KINDS.values(), st.sampled_from([None, 10**5000, [10**5000], {}, {"a": []}, [[1]], b"x", 1j]))
+
+
+def chosen(draw: Draw, attr: Attr, rank: int) -> Any:
+    """A value for an attribute: mostly of its kind, for lists often one entry an axis."""
+    if not draw(st.integers(0, 9)):
+        return draw(WRONG)
+    if attr.choices and draw(st.booleans()):
+        return draw(st.sampled_from(attr.choices))
+    if attr.kind == "ints" and draw(st.booleans()):
+        length = draw(st.sampled_from([rank, 2, 2 * rank]))
+        return draw(st.lists(st.one_of(st.integers(0, 3), INTS), min_size=length, max_size=length))
+    return draw(KINDS[attr.kind])
+
+
+@st.composite
+def types(draw: Draw) -> TensorType:
+    if not draw(st.integers(0, 30)):
+        return TensorType((1,) * draw(st.sampled_from([32, 33, 5000])), np.dtype("float64"))
+    dtype = draw(st.sampled_from([*DTYPES, "float64", "float64", "float64", "int64"]))
+    return TensorType(tuple(draw(st.lists(EXTENTS, max_size=5))), np.dtype(dtype))
+
+
+@st.composite
+def operands(draw: Draw, op: Op) -> list[TensorType]:
+    """Types, as many as the op takes or another number; often alike, so that they get past the first check."""
+    least, most = op.arity
+    count = draw(st.integers(0, 5)) if not draw(st.integers(0, 9)) else draw(st.integers(least, min(most, least + 2)))
+    first = draw(types())
+    return [first if draw(st.booleans()) else draw(types()) for _ in range(count)]
+
+
+@st.composite
+def uses(draw: Draw, op: Op) -> tuple[list[TensorType], dict[str, Any]]:
+    given_types = draw(operands(op))
+    rank = given_types[0].ndim if given_types and given_types[0].ndim < 33 else 2
+    stated = {name: chosen(draw, a, rank) for name, a in op.attrs.items() if a.required or draw(st.booleans())}
+    if not draw(st.integers(0, 20)):
+        stated[draw(st.sampled_from(["axis", "x" * 1000, "\n", "__class__"]))] = draw(WRONG)
+    return given_types, stated
+
+
+STEPS = 400_000  # lines of Python: under a second of work
+
+
+@contextmanager
+def few_steps() -> Iterator[None]:
+    """Fails what runs more than STEPS lines of Python, an endless loop included."""
+    left, before = STEPS, sys.gettrace()
+
+    def trace(frame: FrameType, *_: Any) -> Any:
+        nonlocal left
+        left -= 1
+        assert left > 0, f"more than {STEPS} steps, now in {frame.f_code.co_qualname}"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Fails what takes 64 MiB of Python objects and arrays; the address space stops what would take all."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as statm:  # noqa: PTH123 - the kernel's, not a file
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), limit[1]))
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+
+
+def attempt(op: Op, given_types: list[TensorType], stated: dict[str, Any], index: int) -> str:
+    """Compile the op's value, and then its gradients; how it ended."""
+    count = len(given_types)
+    nodes = [Statement(OPS["input"])] * count + [Statement(op, tuple(range(count)), stated)]
+    if op.several:
+        nodes.append(Statement(OPS["get_output"], (count,), {"index": index}))
+    feeds = dict(enumerate(given_types))
+    try:
+        program = Program(nodes)
+        if op.name in ("input", "parameter"):
+            feeds[count] = TensorType((2, 3), np.dtype("float64"))
+        result = WIDE.forward(program, feeds).plan.result_types[0]
+        WIDE.gradients(program, feeds, wrt=list(range(count)), cotangent=result)
+    except EngineError as error:
+        check_message(error)
+        return error.code
+    return "compiled"
+
+
+def check_message(error: EngineError) -> None:
+    assert len(error.detail) < 1000, error.detail[:200]
+    assert error.detail.isprintable(), error.detail
+    assert "\n" not in error.detail
+    for part in (error.expected, error.got):
+        assert part is None or (part.isprintable() and len(part) < 500)
+
+
+@pytest.mark.parametrize("name", OPS)
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_nonsense_compiles_or_is_refused(name: str, data: st.DataObject) -> None:
+    op = OPS[name]
+    given_types, stated = data.draw(uses(op))
+    index = data.draw(st.sampled_from([0, 1, 2, -1, 2**63 - 1]))
+    with little_memory(), few_steps():
+        event(attempt(op, given_types, stated, index))
