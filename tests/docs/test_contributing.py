@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from engine.attrs import Attr
 from engine.elementwise import Elementwise
+from engine.sample import Real, Sample
 
 
 class Cube(Elementwise):
@@ -29,6 +30,7 @@ class Cube(Elementwise):
     dtypes = ("float16", "float32", "float64")
     gradient = "3 · sharpness · g · x²"
     partials = (lambda y, x, sharpness: x.square() * (FACTOR * sharpness),)
+    samples = (Sample(Real(2, 3)), Sample(Real(2), sharpness=0.5))
     cost = 3
     temporaries = 1
 
@@ -119,6 +121,7 @@ def test_the_contract_tests_cover_it(tree: Path) -> None:
     wrong = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract", "-k", "cube")
     drop_in(tree, factor="3.0")
     assert wrong.returncode == 1, "a wrong derivative passes"
+    assert "FAILED tests/contract/test_derivatives.py" in wrong.stdout
 
 
 def test_the_promises_still_hold(tree: Path) -> None:

@@ -81,7 +81,7 @@ def test_the_tensors_of_the_contract(url: str) -> None:
 
 def test_every_command_that_the_readme_names_exists() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8") + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    targets = set(re.findall(r"\bmake ([a-z-]+)", text))
+    targets = set(re.findall(r"[`\n]make ([a-z-]+)", text))
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert targets
     assert not [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)]
