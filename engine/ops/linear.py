@@ -47,10 +47,10 @@ class Linear(Dense):
     inner = 0
     samples = (
         Sample(Real(2, 3), Real(3, 4)),
-        Sample(Real(2, 3), Real(3, 4), Real(4), activation="tanh"),
-        Sample(Real(2, 2, 3), Real(3, 2), Real(2), activation="sin"),
-        Sample(Real(3), Real(3, 2), Real(2), activation="sin"),
-        Sample(Real(0, 3), Real(3, 2), Real(2), activation="tanh"),
+        Sample(Real(2, 2, 3), Real(3, 2), Real(2, 1)),
+        Sample(Real(3), Real(3, 2), Real(2)),
+        Sample(Real(0, 3), Real(3, 2), Real(2)),
+        *(Sample(Real(2, 3), Real(3, 2), Real(2), activation=name) for name in ACTIVATIONS),
     )
 
     def decompose(self, x: Value, w: Value, b: Value | None = None, *, activation: str) -> Value:
@@ -72,10 +72,9 @@ class MlpLayer(Dense):
     gradient = "with h = g · activation′: dx = h @ w, dw = hᵀ @ x, db = Σ h over the rows"
     inner = 1
     samples = (
-        Sample(Real(2, 3), Real(4, 3), Real(4)),
-        Sample(Real(2, 2, 3), Real(2, 3), Real(2), activation="sin"),
-        Sample(Real(3), Real(2, 3), Real(2), activation="tanh"),
-        Sample(Real(2, 3), Real(2, 3), Real(2), activation="sin"),
+        Sample(Real(2, 2, 3), Real(2, 3), Real(2)),
+        Sample(Real(3), Real(2, 3), Real(2)),
+        *(Sample(Real(2, 3), Real(4, 3), Real(4), activation=name) for name in ACTIVATIONS),
     )
 
     def decompose(self, x: Value, w: Value, b: Value, *, activation: str) -> Value:
