@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -45,8 +45,17 @@ def length(function: Function) -> int:
 
 def imports(path: Path) -> set[str]:
     """Every module named by an import statement, wherever in the file it stands."""
+    return _named(ast.walk(parsed(path)))
+
+
+def imports_at_load(path: Path) -> set[str]:
+    """Those that loading the file imports: not the ones inside functions."""
+    return _named(parsed(path).body)
+
+
+def _named(nodes: Iterable[ast.AST]) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:

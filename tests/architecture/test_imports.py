@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.architecture.source import PACKAGES, ROOT, files, imports, name
+from tests.architecture.source import PACKAGES, ROOT, files, imports, imports_at_load, name
 
 FORBIDDEN = {
     "schemas": {"engine", "service", "numpy", "cupy", "fastapi", "starlette", "uvicorn"},
@@ -43,6 +43,21 @@ def test_what_importing_a_package_loads(package: str, absent: str) -> None:
     program = f"import sys, {package}; sys.exit({absent!r} in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, f"importing {package} loads {absent}: {run.stderr}"
+
+
+ENGINE_TESTS = ("tests.engine", "tests.ops", "tests.contract")
+
+
+def on_a_gpu_machine(module: str) -> bool:
+    """Whether `make test-gpu` can import it: NumPy, CuPy, pytest and hypothesis are there, and the engine."""
+    there = {"engine", "numpy", "cupy", "cupyx", "pytest", "hypothesis", *sys.stdlib_module_names}
+    return module.partition(".")[0] in there or module.startswith(ENGINE_TESTS)
+
+
+def test_the_tests_of_the_engine_run_without_the_service() -> None:
+    read = [ROOT / "tests/conftest.py", *files(*(package.replace(".", "/") for package in ENGINE_TESTS))]
+    absent = {name(path): [m for m in imports_at_load(path) if not on_a_gpu_machine(m)] for path in read}
+    assert not {path: modules for path, modules in absent.items() if modules}
 
 
 def test_handlers_know_no_http() -> None:
