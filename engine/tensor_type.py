@@ -140,7 +140,8 @@ def normalise_axes(axes: Sequence[int] | None, ndim: int, attribute: str = "axes
         return tuple(range(ndim))
     found = tuple(normalise_axis(a, ndim, attribute) for a in axes)
     if len(set(found)) != len(found):
-        raise BadAttribute(f"{attribute} names an axis twice: {show_shape(axes)}", got=show_shape(axes))
+        got = show_shape(axes)
+        raise BadAttribute(f"{attribute} names an axis twice: {got}", expected="distinct axes", got=got)
     return found
 
 

@@ -86,7 +86,8 @@ class Reshape(View):
 def _resolved(wanted: Shape, shape: Shape) -> Shape:
     free, size = wanted.count(-1), math.prod(shape)
     if free > 1:
-        raise BadAttribute(f"shape may hold one -1, but is {show_shape(wanted)}", got=show_shape(wanted))
+        got = show_shape(wanted)
+        raise BadAttribute(f"shape may hold one -1, but is {got}", expected="at most one -1", got=got)
     known = math.prod(e for e in wanted if e != -1)
     if free and known and size % known == 0:
         return tuple(size // known if e == -1 else e for e in wanted)
