@@ -39,8 +39,8 @@ class CuPyExecutor(Executor):
         return self._cupy
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
-        """A copy on the GPU."""
-        return self._cupy.asarray(array, order="C")
+        """A copy on the GPU; as one axis, since a 0-d copy loses the sign of -0.0."""
+        return self._cupy.asarray(np.ravel(array)).reshape(array.shape)
 
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
         """Copies on the host; waits for the stream, so that a failed kernel is noticed here and not later."""

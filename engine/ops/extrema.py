@@ -35,8 +35,12 @@ class Extremum(Reduction):
         return super().infer(x, axes=axes, keepdims=keepdims)
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
-        """NumPy's; NaN wins."""
-        getattr(xp, self.function)(x, axis=axes, keepdims=keepdims, out=out)
+        """NumPy's; NaN wins. By assignment, since cupy.min takes its `out` for a dtype (CuPy 14.2)."""
+        out[...] = getattr(xp, self.function)(x, axis=axes, keepdims=keepdims)
+
+    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
+        """The result, before it is copied into place."""
+        return out.nbytes if isinstance(out, TensorType) else 0
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Ties share equally. Which elements tie is a constant for differentiation, so the next order shares alike."""

@@ -140,7 +140,7 @@ class Pad(Op):
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, pad_width: Shape, fill: float) -> None:
         """Fill, then copy x into its place."""
-        out.fill(fill)
+        out[...] = fill
         out[(..., *(slice(b, b + e) for b, e in zip(pad_width[::2], x.shape, strict=True)))] = x
 
     def vjp(self, g: Value, y: Value, x: Value, *, pad_width: Shape, fill: float) -> Sequence[Value | None]:
