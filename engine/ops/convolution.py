@@ -10,9 +10,8 @@ from engine import batching
 from engine.attrs import Attr
 from engine.op import Array, Namespace, Op, Types
 from engine.ops.correlation import Layout, correlate, correlate_workspace, layout, spread, spread_workspace
+from engine.ops.operands import require_extent, require_shape
 from engine.ops.spatial import (
-    check_bias,
-    check_extent,
     check_extents,
     check_fits,
     check_groups,
@@ -113,8 +112,9 @@ class Conv2D(Convolution):
         channels, features = x.shape[1], kernel.shape[0]
         check_groups(groups, channels, "channels of x")
         check_groups(groups, features, "features, axis 0 of the kernel")
-        check_extent(kernel, 1, channels // groups, f"x has {channels} channels in {groups} groups")
-        check_bias(bias, features)
+        require_extent(kernel, 1, channels // groups, 1, "kernel", f"{channels} channels in {groups} groups")
+        if bias is not None:
+            require_shape(bias, (features,), 2, "bias", "one number for each feature")
         windows = Windows(kernel.shape[2:], **spatial)
         check_fits(windows, x.shape[2:])
         return _typed((x.shape[0], features, *windows.positions(x.shape[2:])), x, kernel, bias)
@@ -176,8 +176,9 @@ class ConvTranspose2D(Convolution):
         check_ranks(x, kernel, "[channels, features / groups, kh, kw]")
         channels, features = x.shape[1], kernel.shape[1] * groups
         check_groups(groups, channels, "channels of x")
-        check_extent(kernel, 0, channels, f"x has {channels} channels")
-        check_bias(bias, features)
+        require_extent(kernel, 0, channels, 1, "kernel", "the channels of x")
+        if bias is not None:
+            require_shape(bias, (features,), 2, "bias", "one number for each feature")
         windows = Windows(kernel.shape[2:], **spatial)
         check_spread(windows, x.shape[2:], output_padding)
         extents = tuple(map(add, windows.cover(x.shape[2:]), output_padding))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from engine.attrs import Attr
 from engine.errors import BadAttribute
 from engine.op import Array, Namespace, NoGradient, Op, Types
-from engine.ops.spatial import check_fits, check_spatial, wrong_shape
+from engine.ops.operands import wrong_shape
+from engine.ops.spatial import check_fits, check_spatial
 from engine.ops.sums import accumulator
 from engine.sample import Real, Sample
 from engine.tensor_type import FLOAT64, INT64, NUMBERS, DType, Shape, TensorType, show_shape
@@ -57,7 +59,7 @@ class Pooling(Op):
     def infer(self, x: TensorType, **attrs: Any) -> Types:
         """[..., *positions]. Raises ShapeMismatch where no window fits."""
         if x.ndim < 2 or 0 in x.shape[-2:]:
-            raise wrong_shape(0, "x", "have two spatial axes at its end, of extents of at least 1", x.shape)
+            raise wrong_shape(0, "x", "two spatial axes at its end, of extents of at least 1", x)
         windows = placed(**attrs)
         check_fits(windows, x.shape[-2:])
         return TensorType((*x.shape[:-2], *windows.positions(x.shape[-2:])), self.result_dtype(x.dtype))
@@ -119,24 +121,28 @@ class MaxPool2DIndices(Pooling):
         return INT64
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, **attrs: Any) -> None:
-        """Compare every tap with the maximum, the last one first, so that the first one stands in the end."""
-        windows = placed(**attrs)
+        """Count, at each position, the taps before the first one that is the maximum, or NaN."""
+        windows, width = placed(**attrs), x.shape[-1]
         largest = xp.empty(out.shape, x.dtype)
         slide(xp, xp.maximum, x, largest, windows, lowest(x.dtype))
-        rows, columns = ([*_taps(windows, axis, x.shape, out.shape)] for axis in (-2, -1))
-        for (i, h), (j, w) in ((row, column) for row in reversed(rows) for column in reversed(columns)):
+        rows, columns = (list(_taps(windows, axis, x.shape, out.shape)) for axis in (-2, -1))
+        taps = xp.asarray([a * width + b for (*_, a), (*_, b) in product(rows, columns)])
+        searching, passed = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
+        for (i, h, _), (j, w, _) in product(rows, columns):
             seen = x[..., h, w]
-            found = xp.equal(seen, largest[..., i, j])
-            if x.dtype.kind == "f":
-                found |= seen != seen  # noqa: PLR0124 - true of NaN only
-            grid = xp.arange(h.start, h.stop, h.step)[:, None] * x.shape[-1] + xp.arange(w.start, w.stop, w.step)
-            xp.copyto(out[..., i, j], grid, where=found)
+            missed = xp.not_equal(seen, largest[..., i, j])
+            missed &= seen == seen  # noqa: PLR0124 - false of NaN only
+            searching[..., i, j] &= missed
+            passed += searching
+        down, right = (stride * xp.arange(n) for stride, n in zip(windows.stride, out.shape[-2:], strict=True))
+        xp.add(taps[passed], down[:, None] * width + right, out=out)
 
     def workspace(self, out: Types, x: TensorType, **attrs: Any) -> int:
-        """The maxima, over rows and in all; masks, and the positions on one plane."""
+        """The maxima, over rows and in all; masks and counts; the taps found, and where windows lie on a plane."""
         assert isinstance(out, TensorType)
-        maxima = rows_of(x, out).nbytes + out.size * x.dtype.itemsize
-        return maxima + 2 * out.size + 3 * INT64.itemsize * math.prod(out.shape[-2:])
+        maxima = rows_of(x, out).nbytes // INT64.itemsize * x.dtype.itemsize + out.size * x.dtype.itemsize
+        counts = (3 + np.min_scalar_type(x.size).itemsize) * out.size
+        return maxima + counts + out.nbytes + 3 * INT64.itemsize * math.prod(out.shape[-2:])
 
 
 class AvgPool2D(Pooling):
@@ -206,18 +212,18 @@ def slide(xp: Namespace, ufunc: Ufunc, x: Array, out: Array, windows: Windows, s
 def _slide_along(ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int, start: float) -> None:
     out.fill(start)
     after = (slice(None),) * (-1 - axis)
-    for here, seen in _taps(windows, axis, x.shape, out.shape):
+    for here, seen, _ in _taps(windows, axis, x.shape, out.shape):
         part = out[(..., here, *after)]
         ufunc(part, x[(..., seen, *after)], out=part)
 
 
-def _taps(windows: Windows, axis: int, extents: Shape, positions: Shape) -> Iterator[tuple[slice, slice]]:
-    """For each tap along `axis`, the positions at which it meets an element, and those elements."""
+def _taps(windows: Windows, axis: int, extents: Shape, positions: Shape) -> Iterator[tuple[slice, slice, int]]:
+    """For each tap along `axis`, the positions at which it meets an element, those elements, and how far it looks."""
     extent, count, stride, padding = extents[axis], positions[axis], windows.stride[axis], windows.padding[axis]
     reached = range(max(0, padding - (count - 1) * stride), min(windows.size[axis], extent + padding))
     for tap in reached:
         offset = tap - padding
         first, last = max(0, -(offset // stride)), min(count - 1, (extent - 1 - offset) // stride)
         if first <= last:
-            begin, end = first * stride + offset, last * stride + offset
-            yield slice(first, last + 1), slice(begin, end + 1, stride)
+            seen = slice(first * stride + offset, last * stride + offset + 1, stride)
+            yield slice(first, last + 1), seen, offset

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.errors import BadAttribute, ShapeMismatch
-from engine.tensor_type import Shape, TensorType, show_shape
+from engine.ops.operands import wrong_shape
+from engine.tensor_type import TensorType, show_shape
 from engine.windows import Windows
 
 
@@ -20,18 +21,7 @@ def check_ranks(x: TensorType, kernel: TensorType, axes: str) -> None:
     """Raise ShapeMismatch unless both are of rank 4; `axes` names those of the kernel."""
     for i, name, type, wanted in ((0, "x", x, "[n, channels, h, w]"), (1, "kernel", kernel, axes)):
         if type.ndim != 4:
-            raise wrong_shape(i, name, f"be of rank 4, {wanted}", type.shape)
-
-
-def wrong_shape(operand: int, name: str, wanted: str, got: Shape) -> ShapeMismatch:
-    """The error for an operand that must `wanted` and does not."""
-    shown = show_shape(got)
-    return ShapeMismatch(
-        f"operand {operand} ({name}) must {wanted}, but has shape {shown}",
-        operand=operand,
-        expected=wanted,
-        got=shown,
-    )
+            raise wrong_shape(i, name, f"rank 4, {wanted}", type)
 
 
 def check_groups(groups: int, count: int, what: str) -> None:
@@ -39,18 +29,6 @@ def check_groups(groups: int, count: int, what: str) -> None:
     if count % groups:
         wanted = f"a divisor of {count}, the number of {what}"
         raise BadAttribute(f"attribute groups must be {wanted}, but is {groups}", expected=wanted, got=str(groups))
-
-
-def check_extent(kernel: TensorType, axis: int, wanted: int, why: str) -> None:
-    """Raise ShapeMismatch unless the kernel has the extent `wanted` on `axis`."""
-    if kernel.shape[axis] != wanted:
-        raise wrong_shape(1, "kernel", f"have extent {wanted} on axis {axis} ({why})", kernel.shape)
-
-
-def check_bias(bias: TensorType | None, features: int) -> None:
-    """Raise ShapeMismatch unless the bias has one number for each feature."""
-    if bias is not None and bias.shape != (features,):
-        raise wrong_shape(2, "bias", f"have shape [{features}], one number for each feature", bias.shape)
 
 
 def check_fits(windows: Windows, extents: Sequence[int]) -> None:

@@ -1,0 +1,118 @@
+"""Scaled dot-product attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from engine.attrs import Attr
+from engine.errors import ShapeMismatch
+from engine.op import Types, wrong_dtype
+from engine.ops.formula import Formula
+from engine.ops.operands import require_extent, wrong_shape
+from engine.registry import registry
+from engine.sample import Real, Sample
+from engine.tensor_type import DTYPES, FLOATS, INT64, Shape, TensorType, broadcast, promote, show_shape
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+
+class Attention(Formula):
+    """y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its key fits.
+
+    q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
+    mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query i
+    where j > i. A query that is left no key has NaN. A. Vaswani et al., "Attention is all you need" (2017).
+    """
+
+    name = "attention"
+    operands = ("q", "k", "v", "mask?")
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "scale": Attr("float", None, "what q kᵀ is multiplied by; absent: 1/√d"),
+        "causal": Attr("bool", False, "hide key j from query i where j > i"),
+    }
+    dtypes = DTYPES
+    gradient = (
+        "with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ g"
+    )
+    samples = (
+        Sample(Real(2, 3, 2), Real(2, 4, 2), Real(2, 4, 3)),
+        Sample(Real(3, 2), Real(2, 3, 2), Real(1, 3, 1), Real(3, 3), causal=True),
+        Sample(Real(2, 2), Real(3, 2), Real(3, 2), Real(2, 1, 3), scale=0.5),
+        Sample(Real(3, 2), Real(2, 2), Real(2, 2), causal=True),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The scale filled in."""
+        d = types[0].shape[-1] if types[0].ndim else 0
+        return {**attrs, "scale": 1 / math.sqrt(max(d, 1)) if attrs["scale"] is None else attrs["scale"]}
+
+    def infer(self, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None = None, **attrs: Any) -> Types:
+        """[..., queries, width]. Raises ShapeMismatch, DtypeMismatch."""
+        for i, (name, type) in enumerate((("q", q), ("k", k), ("v", v))):
+            check_matrices(type, i, name)
+        require_extent(k, -1, q.shape[-1], 1, "k", "that of q")
+        require_extent(v, -2, k.shape[-2], 2, "v", "the keys of k")
+        if mask is not None:
+            check_mask(mask, (q.shape[-2], k.shape[-2]))
+        floats = [x.dtype for x in (q, k, v, mask) if x is not None and x.is_float]
+        lead = leading(*(x for x in (q, k, v, mask) if x is not None))
+        return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
+
+    def formula(self, q: Value, k: Value, v: Value, mask: Value | None = None, *, scale: float, causal: bool) -> Value:
+        """The scale goes to the queries, which are fewer than the scores."""
+        scores = (q * scale) @ k.transpose()
+        if mask is not None:
+            scores = hide(scores, mask) if mask.dtype.kind == "b" else scores + mask
+        if causal:
+            scores = hide(scores, not_later(scores))
+        return scores.softmax() @ v
+
+
+def hide(scores: Value, keep: Value) -> Value:
+    """The scores where `keep` is true, −∞ elsewhere."""
+    return keep.where(scores, -math.inf)
+
+
+def not_later(scores: Value) -> Value:
+    """[queries, keys]: whether the key's position is at most the query's."""
+    queries, keys = (counted(scores, n) for n in scores.shape[-2:])
+    return queries.reshape(shape=(*queries.shape, 1)) >= keys
+
+
+def counted(x: Value, n: int) -> Value:
+    """0, 1, …, n − 1, in the builder of x."""
+    attrs = {"start": 0.0, "stop": float(n), "step": 1.0, "dtype": INT64}
+    return x.builder.emit(registry().ops["arange"], (), attrs)
+
+
+def check_matrices(type: TensorType, i: int, name: str) -> None:
+    """Raise DtypeMismatch or ShapeMismatch unless operand `i` is float and has two axes at least."""
+    if not type.is_float:
+        raise wrong_dtype(name, i, FLOATS, type)
+    if type.ndim < 2:
+        raise wrong_shape(i, name, "at least 2 axes", type)
+
+
+def check_mask(mask: TensorType, scores: Shape) -> None:
+    """Raise DtypeMismatch or ShapeMismatch unless the mask can be laid over the scores [queries, keys]."""
+    if mask.dtype.kind not in "bf":
+        raise wrong_dtype("mask", 3, ("bool", *FLOATS), mask)
+    last = mask.shape[-2:]
+    if any(e not in (1, s) for e, s in zip(reversed(last), reversed(scores), strict=False)):
+        raise wrong_shape(3, "mask", f"a shape that broadcasts to [..., {scores[0]}, {scores[1]}]", mask)
+
+
+def leading(*types: TensorType) -> Shape:
+    """The broadcast of all axes but the last two. Raises ShapeMismatch."""
+    try:
+        return broadcast(*(t.shape[:-2] for t in types))
+    except ShapeMismatch:
+        got = ", ".join(show_shape(t.shape) for t in types)
+        raise ShapeMismatch(
+            f"the leading axes of the operands do not broadcast: their shapes are {got}",
+            expected="leading axes that broadcast",
+            got=got,
+        ) from None

@@ -1,0 +1,130 @@
+"""Losses: a number for each row or element, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from engine.attrs import Attr
+from engine.op import Types, wrong_dtype
+from engine.ops.formula import Formula
+from engine.ops.operands import require_shape, wrong_shape
+from engine.sample import Ints, Real, Sample
+from engine.tensor_type import DTYPES, FLOATS, INTEGERS, Shape, TensorType, promote
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+REDUCTION = Attr(
+    "string", "mean", "what is made of the single losses; none: they are the result", ("mean", "sum", "none")
+)
+
+
+class Loss(Formula):
+    """Base: `single` gives the losses, which `reduction` combines."""
+
+    attrs: ClassVar[Mapping[str, Attr]] = {"reduction": REDUCTION}
+
+    def single(self, *operands: Any) -> Value:
+        """The losses before the reduction."""
+        raise NotImplementedError
+
+    def formula(self, *operands: Value, reduction: str) -> Value:
+        """Their mean, their sum, or all of them."""
+        losses = self.single(*operands)
+        return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
+def reduced(shape: Shape, reduction: str, *floats: TensorType) -> TensorType:
+    """The type of a loss with single losses of `shape`."""
+    return TensorType(shape if reduction == "none" else (), promote(*(x.dtype for x in floats)))
+
+
+class CrossEntropy(Loss):
+    """loss = −Σ p · log softmax(logits) over the last axis, which holds the classes; then the mean over all rows.
+
+    logits [..., classes]; targets are class indices [...] of an integer dtype (p is 1 at the index), or the
+    distribution p itself, float, of the logits' shape. Indices lie in [0, classes).
+    """
+
+    name = "cross_entropy"
+    aliases: ClassVar[Mapping[str, str]] = {"CrossEntropyOp": "born, cjc", "CrossEntropy": "born, cjc"}
+    operands = ("logits", "targets")
+    dtypes = DTYPES
+    gradient = "d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows if float"
+    samples = (
+        Sample(Real(4, 3), Ints(4, high=3)),
+        Sample(Real(2, 2, 3), Ints(2, 2, high=3), reduction="none"),
+        Sample(Real(3), Ints(high=3), reduction="sum"),
+        Sample(Real(2, 3), Real(2, 3, low=0, high=1)),
+        Sample(Real(3), Real(3, low=0, high=1), reduction="none"),
+    )
+
+    def infer(self, logits: TensorType, targets: TensorType, *, reduction: str) -> Types:
+        """A scalar; with reduction none, one loss for each row. Raises ShapeMismatch, DtypeMismatch."""
+        if not logits.is_float:
+            raise wrong_dtype("logits", 0, FLOATS, logits)
+        if not logits.ndim:
+            raise wrong_shape(0, "logits", "an axis of classes", logits)
+        rows = logits.shape[:-1]
+        if targets.is_float:
+            require_shape(targets, logits.shape, 1, "targets", "as a distribution for each row of logits")
+            return reduced(rows, reduction, logits, targets)
+        if targets.dtype.name not in INTEGERS:
+            raise wrong_dtype("targets", 1, INTEGERS + FLOATS, targets)
+        require_shape(targets, rows, 1, "targets", "as a class index for each row of logits")
+        return reduced(rows, reduction, logits)
+
+    def single(self, logits: Value, targets: Value) -> Value:
+        """From log softmax, which keeps its digits where the loss is small."""
+        logp = logits.log_softmax()
+        if targets.type.is_float:
+            return -(targets * logp).sum(axes=(logp.ndim - 1,))
+        index = targets.reshape(shape=(*targets.shape, 1))
+        return -logp.gather(index, axis=logp.ndim - 1).reshape(shape=targets.shape)
+
+
+class Elementwise(Loss):
+    """Base: x and y of equal shapes, one loss for each element."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x", "y")
+
+    def infer(self, x: TensorType, y: TensorType, *, reduction: str) -> Types:
+        """A scalar; with reduction none, x's shape. Raises ShapeMismatch."""
+        require_shape(y, x.shape, 1, "y", "that of x")
+        return reduced(x.shape, reduction, x, y)
+
+
+class MSELoss(Elementwise):
+    """loss = (x − y)², elementwise on equal shapes; then the mean."""
+
+    name = "mse_loss"
+    gradient = "dx = g · 2 (x − y) / n, dy = −dx"
+    samples = (
+        Sample(Real(2, 3), Real(2, 3)),
+        Sample(Real(2, 3), Real(2, 3), reduction="sum"),
+        Sample(Real(), Real(), reduction="none"),
+    )
+
+    def single(self, x: Value, y: Value) -> Value:
+        """As the formula."""
+        return (x - y).square()
+
+
+class BCEWithLogits(Elementwise):
+    """loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the mean.
+
+    x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.
+    """
+
+    name = "bce_with_logits"
+    gradient = "dx = g · (σ(x) − y) / n, dy = −g · x / n"
+    samples = (
+        Sample(Real(2, 3), Real(2, 3, low=0, high=1)),
+        Sample(Real(2, 3), Real(2, 3, low=0, high=1), reduction="none"),
+        Sample(Real(), Real(low=0, high=1), reduction="sum"),
+    )
+
+    def single(self, x: Value, y: Value) -> Value:
+        """As the formula."""
+        return -(y * x.log_sigmoid() + (1 - y) * (-x).log_sigmoid())
