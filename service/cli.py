@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -61,7 +62,7 @@ def _serve(options: dict[str, str | None]) -> None:
     try:
         serve(settings)
     except OSError as error:
-        _fail(f"cannot listen on {settings.host} port {settings.port}: {error.strerror}")
+        _fail(f"cannot listen on {settings.host} port {settings.port}: {os.strerror(error.errno or 0)}")
     except RuntimeError as error:
         _fail(str(error))
 

@@ -121,7 +121,9 @@ COMPUTING: Final = (
     Failure("invalid_json", raw='{"graph": [NaN]}'),
     Failure("duplicate_key", raw='{"graph": {"nodes": []}, "graph": {"nodes": []}}'),
     Failure("too_deep", raw="[" * 101 + "]" * 101),
-    Failure("over_budget", _graph({"op": "full", "attrs": {"shape": [10**9, 10**9]}})),
+    Failure(
+        "over_budget", _graph(_W, {"op": "broadcast_to", "operands": [0], "attrs": {"shape": [10**15, 2]}}, feeds=_FED)
+    ),
     Failure("unknown_op", _graph({"op": "additon"})),
     Failure("bad_reference", _graph(_W, {"op": "square", "operands": [1]})),
     Failure("operand_count", _graph(_W, {"op": "add", "operands": [0]}, feeds=_FED)),
@@ -135,8 +137,9 @@ COMPUTING: Final = (
         "index_out_of_range",
         _graph(
             _W,
-            {"op": "gather", "operands": [0], "attrs": {"indices": [7], "axis": 0}},
-            {"op": "sum", "operands": [1]},
+            {"op": "constant", "attrs": {"value": {"dtype": "int64", "shape": [1], "data": [7]}}},
+            {"op": "gather", "operands": [0, 1]},
+            {"op": "sum", "operands": [2]},
             feeds=_FED,
         ),
     ),

@@ -9,6 +9,7 @@ from engine import EngineError, Limits, Program, Registry, Statement
 from schemas import Feed, ForwardRequest, GradientsRequest, Graph, Node, Tensor
 from service.errors import Refusal, from_engine, printable
 from service.handlers import ForwardCall, GradientsCall
+from service.jsonio import json_kind
 from service.tensors import Array, decode
 from service.validation import Place, pointer, spoken, validate
 
@@ -16,6 +17,15 @@ OPSET: Final = 1
 # Here an empty list is the shape of a 0-d tensor; everywhere else it stands for the default (some clients send
 # [] for every list that they leave unset).
 _EMPTY_IS_MEANT: Final = frozenset({"reshape", "broadcast_to", "full"})
+
+_KINDS: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "a string",
+    "ints": "a list of whole numbers",
+    "dtype": "a dtype",
+}
 
 
 class Translator:
@@ -101,21 +111,30 @@ class Translator:
         return Statement(op, tuple(node.get("operands", ())), attrs, label)
 
     def _attribute(self, i: int, node: Node, name: str, value: Any) -> Any:
-        place = ("graph", "nodes", i, "attrs", name)
+        """The value as the engine takes it. What is wrong with numbers and lists, the engine says; it knows the op."""
+        place = ("graph", "nodes", i, "attrs", printable(name))
+        kind = self._registry.attributes.get(name)
         if value is None:
-            shown = printable(name)
-            raise Refusal(
-                "bad_attribute",
-                f"node {i} ({printable(node['op'])}): attribute {shown} is null; leave it out to get its default",
-                node=i,
-                got="null",
-                pointer=pointer((*place[:-1], shown)),
-            )
-        if self._registry.attributes.get(name) != "tensor":
-            return value
-        if not isinstance(value, dict):
-            return value  # the engine says what is expected
-        return self._array(validate(Tensor, value, place, i), place, i)
+            raise _bad_attribute(i, node, place, "its kind of value, or absent for its default", value)
+        if kind == "tensor":
+            if not isinstance(value, dict):
+                raise _bad_attribute(i, node, place, "a tensor", value)
+            return self._array(validate(Tensor, value, place, i), place, i)
+        if kind is not None and isinstance(value, dict):
+            raise _bad_attribute(i, node, place, _KINDS[kind], value)
+        return value
+
+
+def _bad_attribute(i: int, node: Node, place: Place, expected: str, value: object) -> Refusal:
+    got = json_kind(value)
+    return Refusal(
+        "bad_attribute",
+        f"node {i} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}",
+        node=i,
+        expected=expected,
+        got=got,
+        pointer=pointer(place),
+    )
 
 
 def _check_opset(graph: Graph) -> None:

@@ -9,7 +9,6 @@ from starlette.types import ASGIApp
 
 from service.errors import Refusal, printable
 from service.middleware.envelope import HEADER
-from service.responses import PROBLEM
 
 
 class Cors(CORSMiddleware):
@@ -25,11 +24,9 @@ class Cors(CORSMiddleware):
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """What the browser asks before it calls."""
+        """What the browser is told before it calls. Raises Refusal (forbidden)."""
         response = super().preflight_response(request_headers)
         if response.status_code == 200:
             return response
         origin = printable(request_headers.get("origin", ""))
-        refusal = Refusal("forbidden", f"pages of {origin} may not make this call", got=origin)
-        headers = {**refusal.headers, "Vary": "Origin"}
-        return Response(refusal.body(request_headers.get(HEADER, "preflight")), 403, headers, media_type=PROBLEM)
+        raise Refusal("forbidden", f"pages of {origin} may not make this call", got=origin)

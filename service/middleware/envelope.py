@@ -38,6 +38,8 @@ class Envelope:
         outgoing = _Outgoing(scope["state"]["request_id"], send)
         try:
             await self._app(scope, receive, outgoing)
+        except Refusal as refusal:
+            await _last_word(refusal, scope, outgoing)
         except asyncio.CancelledError:  # the grace after SIGTERM is over
             await _last_word(Refusal("shutting_down", "the server stopped before this was done"), scope, outgoing)
         except Exception:

@@ -1,0 +1,116 @@
+"""What all tests share: applications in this process, servers in processes of their own, Hypothesis without clocks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, settings
+
+from service.app import create_app
+from service.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+ANNOUNCEMENT = "gradserve listening on "
+
+# Shared machines stall for longer than any deadline that would catch a slow test.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+
+
+class Client:
+    """Requests to an application in this process, one after the other."""
+
+    def __init__(self, app: Any) -> None:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        self._http = httpx.AsyncClient(transport=transport, base_url="http://gradserve.test", timeout=60)
+        self._runner = asyncio.Runner()
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send one request, and wait for the answer."""
+        return self._runner.run(self._http.request(method, path, **options))
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        """GET."""
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, **options: Any) -> httpx.Response:
+        """POST."""
+        return self.request("POST", path, **options)
+
+    def close(self) -> None:
+        """End the event loop."""
+        self._runner.run(self._http.aclose())
+        self._runner.close()
+
+
+@pytest.fixture(scope="session")
+def make_client() -> Iterator[Callable[..., Client]]:
+    """Makes clients of applications in this process, with settings of one's own."""
+    made: list[Client] = []
+
+    def make(**stated: Any) -> Client:
+        made.append(Client(create_app(Settings(**{"device": "cpu", **stated}))))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+@pytest.fixture(scope="session")
+def client(make_client: Callable[..., Client]) -> Client:
+    """A client of an application with the default settings, in this process."""
+    return make_client()
+
+
+@dataclass
+class RunningServer:
+    """A server in a process of its own."""
+
+    process: subprocess.Popen[str]
+    url: str
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port, for sockets."""
+        parsed = httpx.URL(self.url)
+        return parsed.host, parsed.port or 80
+
+
+@pytest.fixture(scope="module")
+def start_server() -> Iterator[Callable[..., RunningServer]]:
+    """Starts servers on free ports, and stops them at the end of the module."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*options: str) -> RunningServer:
+        command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu", *options]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "GRADSERVE_LOG_LEVEL": "error"}
+        )
+        started.append(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith(ANNOUNCEMENT), line
+        return RunningServer(process, line.removeprefix(ANNOUNCEMENT).strip())
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def server(start_server: Callable[..., RunningServer]) -> RunningServer:
+    """A server with the default settings."""
+    return start_server()

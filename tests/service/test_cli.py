@@ -1,0 +1,135 @@
+"""The command: serve, settings, ops."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from engine import registry
+from service import machine
+from service.cli import main
+from service.server import address, listen
+from service.settings import Settings, flag, variable
+
+Capture = pytest.CaptureFixture[str]
+
+
+def output(capsys: Capture, *arguments: str) -> str:
+    main(arguments)
+    return capsys.readouterr().out
+
+
+def complaint(capsys: Capture, *arguments: str) -> str:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_settings_lists_every_setting(capsys: Capture) -> None:
+    text = output(capsys, "settings")
+    for name, info in Settings.model_fields.items():
+        assert f"{flag(name)} = " in text
+        assert variable(name) in text
+        assert info.description
+        assert info.description in text
+
+
+def test_a_flag_wins_over_the_environment(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADSERVE_TIMEOUT_MS", "111")
+    assert "--timeout-ms = 111   (default 30000;" in output(capsys, "settings")
+    assert "--timeout-ms = 222   (default 30000;" in output(capsys, "settings", "--timeout-ms", "222")
+
+
+def test_origins_are_separated_by_commas(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADSERVE_CORS_ORIGINS", "https://a.example, https://b.example,")
+    assert "--cors-origins = https://a.example,https://b.example " in output(capsys, "settings")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("port", "70000"),
+        ("port", "http"),
+        ("device", "tpu"),
+        ("workers", "0"),
+        ("timeout-ms", "-1"),
+        ("body-timeout", "nan"),
+    ],
+)
+def test_a_bad_setting_is_told_in_one_sentence(capsys: Capture, name: str, value: str) -> None:
+    told = complaint(capsys, "serve", f"--{name}", value)
+    assert told.startswith(f"gradserve: setting --{name} (GRADSERVE_{name.replace('-', '_').upper()}) is '{value}': ")
+    assert told.count("\n") == 1
+
+
+def test_a_bad_variable_is_told_too(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADSERVE_PORT", "http")
+    assert "(GRADSERVE_PORT) is 'http'" in complaint(capsys, "settings")
+
+
+def test_an_address_that_is_taken(capsys: Capture) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        told = complaint(capsys, "--port", str(port))
+    assert told == f"gradserve: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+
+
+def test_a_device_that_cannot_be_had(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.executors.cupy.is_available", lambda: False)
+    assert "no GPU" in complaint(capsys, "serve", "--port", "0", "--device", "cuda")
+
+
+def test_ops_lists_all(capsys: Capture) -> None:
+    lines = output(capsys, "ops").splitlines()
+    assert [line.split()[0] for line in lines] == list(registry().ops)
+
+
+@pytest.mark.parametrize("spelling", ["sum", "SumDimOp"])
+def test_ops_describes_one(capsys: Capture, spelling: str) -> None:
+    text = output(capsys, "ops", spelling)
+    assert text.startswith("sum(x)\n")
+    for said in ("gradient: ", "dtypes: ", "attribute axes (ints", "alias SumDimOp (born)"):
+        assert said in text
+
+
+def test_an_op_that_does_not_exist(capsys: Capture) -> None:
+    assert (
+        complaint(capsys, "ops", "additon") == "gradserve: there is no op called additon; gradserve ops lists all ops\n"
+    )
+
+
+def test_python_m_service() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "service", "settings"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "--port = " in run.stdout
+
+
+def test_the_urls_of_sockets() -> None:
+    with listen("127.0.0.1", 0) as v4:
+        assert address("127.0.0.1", v4) == f"http://127.0.0.1:{v4.getsockname()[1]}"
+    if socket.has_ipv6:
+        with listen("::1", 0) as v6:
+            assert address("::1", v6) == f"http://[::1]:{v6.getsockname()[1]}"
+
+
+def test_the_budget_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "memory_bytes", lambda: 8 << 30)
+    assert Settings(workers=1).max_bytes == 4 << 30
+    assert Settings(workers=4).max_bytes == 1 << 30
+
+
+def test_the_memory_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    from pathlib import Path
+
+    folder = Path(str(tmp_path))
+    (folder / "limited").write_text("1048576\n", encoding="ascii")
+    (folder / "unlimited").write_text("max\n", encoding="ascii")
+    whole = machine.memory_bytes()
+    for names, expected in ((["limited"], 1 << 20), (["unlimited"], None), (["absent"], None)):
+        monkeypatch.setattr(machine, "_GROUP_LIMITS", tuple(folder / name for name in names))
+        assert machine.memory_bytes() == expected or (expected is None and machine.memory_bytes() >= whole)

@@ -1,0 +1,127 @@
+"""What is not JSON, or not JSON that is safe to read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import Refusal
+from service.jsonio import parse
+from tests.conftest import Client
+from tests.service.support import problem
+
+NOT_JSON = {
+    "nothing": b"",
+    "white space": b" \n",
+    "an unfinished object": b'{"graph": {',
+    "a stray bracket": b"{}]",
+    "two values": b"{} {}",
+    "single quotes": b"{'graph': {}}",
+    "a trailing comma": b'{"graph": {},}',
+    "a comment": b"{} // why",
+    "NaN": b'{"graph": NaN}',
+    "Infinity": b'{"graph": Infinity}',
+    "minus Infinity": b'{"graph": -Infinity}',
+    "a leading plus": b'{"of": +1}',
+    "a leading zero": b'{"of": 01}',
+    "hexadecimal": b'{"of": 0x1}',
+    "Latin-1": '{"graph": "Ä"}'.encode("latin-1"),
+    "half a surrogate pair": b'{"graph": "\\ud800"}',
+    "a byte-order mark": b"\xef\xbb\xbf{}",
+    "UTF-16": '{"graph": {}}'.encode("utf-16"),
+    "a control character in a string": b'{"graph": "\x01"}',
+    "binary": bytes(range(256)),
+    "a number of too many digits": b'{"of": ' + b"1" * 5000 + b"}",
+}
+
+
+@pytest.mark.parametrize("call", ["gradients", "forward"])
+@pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON.keys())
+def test_not_json(client: Client, call: str, body: bytes) -> None:
+    problem(client.post(f"/v1/{call}", content=body), 400, "invalid_json")
+
+
+@pytest.mark.parametrize("body", [b"[]", b"1", b'"graph"', b"null", b"true"])
+def test_not_an_object(client: Client, body: bytes) -> None:
+    assert problem(client.post("/v1/gradients", content=body), 422, "invalid_field")["pointer"] == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"of": 1, "of": 1}',
+        b'{"graph": {"nodes": [], "nodes": []}}',
+        b'{"graph": {"nodes": [{"op": "input", "op": "input"}]}}',
+        b'{"a": {"\\u0061": 1, "a": 1}}',
+    ],
+)
+def test_a_key_twice(client: Client, body: bytes) -> None:
+    problem(client.post("/v1/gradients", content=body), 400, "duplicate_key")
+
+
+def test_a_long_key_is_cut_and_made_printable(client: Client) -> None:
+    key = "a\\u0007" + "k" * 500
+    report = problem(client.post("/v1/forward", content=f'{{"{key}":1,"{key}":1}}'), 400, "duplicate_key")
+    assert len(report["got"]) == 64
+    assert report["got"].isprintable()
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+@pytest.mark.parametrize("body", [nested(101), b"[" * 1_000_000, b'{"a":' * 200_000 + b"1", nested(50) + nested(101)])
+def test_too_deep(client: Client, body: bytes) -> None:
+    problem(client.post("/v1/gradients", content=body), 400, "too_deep")
+
+
+def test_the_depth_is_a_setting(make_client: object) -> None:
+    client = make_client(json_depth=10)  # type: ignore[operator]
+    problem(client.post("/v1/forward", content=nested(11)), 400, "too_deep")
+    problem(client.post("/v1/forward", content=nested(10)), 422, "invalid_field")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200, "{" * 200, '\\"' + "[" * 200, "\\\\" + "[" * 0, "\\" * 400, "\\\\\\" + '"' + "[" * 200]
+)
+def test_brackets_within_strings_do_not_nest(text: str) -> None:
+    closed = text if (len(text) - len(text.rstrip("\\"))) % 2 == 0 else text + "\\"
+    body = ('{"a": [[["' + closed + '"]]], "b": ' + "[" * 98 + "]" * 98 + "}").encode()
+    assert len(parse(body, 100)) == 2
+
+
+def depth_of(value: object) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(depth_of, value.values()), default=0)
+    return 1 + max(map(depth_of, value), default=0) if isinstance(value, list) else 0
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text('[]{}"\\/ab'),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('[]{}"\\ab'), inner, max_size=3),
+    max_leaves=40,
+)
+
+
+@given(st.dictionaries(st.text('[]{}"\\a'), values, max_size=4))
+def test_the_depth_is_counted_as_a_parser_would(value: dict[str, object]) -> None:
+    body, depth = json.dumps(value).encode(), depth_of(value)
+    assert parse(body, depth) == value
+    with pytest.raises(Refusal, match="nested more than"):
+        parse(body, depth - 1)
+
+
+def test_the_depth_is_counted_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.jsonio._CHUNK", 3)
+    test_the_depth_is_counted_as_a_parser_would()
+
+
+@given(st.integers(), st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_are_exact(whole: int, real: float) -> None:
+    parsed = parse(json.dumps({"whole": whole, "real": real}).encode(), 100)
+    assert parsed == {"whole": whole, "real": real}
+    assert type(parsed["whole"]) is int
+    assert str(parsed["real"]) == str(real)

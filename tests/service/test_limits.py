@@ -1,0 +1,225 @@
+"""What is bounded: nodes, bytes, arithmetic, answers, the queue, time. And what happens when we fail ourselves."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from engine import Deadline
+from service.app import create_routes, wrap
+from service.pool import ThreadPool
+from service.settings import Settings
+from service.worker import Job, Reply, Worker
+from tests.conftest import Client
+from tests.service.support import SQUARES, feed, node, problem, request
+
+SETTINGS = Settings(device="cpu")
+
+
+def test_too_many_nodes(make_client: Callable[..., Client]) -> None:
+    client = make_client(max_nodes=20)
+    problem(client.post("/v1/forward", json=request(*[node("full")] * 21)), 413, "too_many_nodes")
+    assert client.post("/v1/forward", json=request(*[node("full")] * 20)).status_code == 200
+
+
+def test_the_nodes_of_gradients_count(make_client: Callable[..., Client]) -> None:
+    client = make_client(max_nodes=20)
+    chain = [node("parameter"), *(node("tanh", i) for i in range(10)), node("sum", 10)]
+    fed = [feed(0, [1], [1])]
+    assert client.post("/v1/forward", json=request(*chain, feeds=fed)).status_code == 200
+    problem(client.post("/v1/gradients", json=request(*chain, feeds=fed)), 413, "too_many_nodes")
+
+
+@pytest.mark.parametrize(
+    ("setting", "body"),
+    [
+        ({"max_bytes": 1000}, request(node("full", shape=[126]))),
+        ({"max_bytes": 1000}, request(node("full", shape=[100]), node("square", 0), outputs=[0, 1])),
+        ({"max_flops": 99}, request(node("full", shape=[100]), node("tanh", 0), node("sum", 1))),
+        ({"max_rank": 3}, request(node("full", shape=[1, 1, 1, 1]))),
+        ({"max_response_bytes": 2000}, request(node("full", shape=[100]))),
+        ({"max_response_bytes": 2000}, request(node("full"), outputs=[0] * 100)),
+    ],
+    ids=["bytes of a tensor", "bytes of an execution", "FLOPs", "axes", "bytes of an answer", "tensors of an answer"],
+)
+def test_over_budget(make_client: Callable[..., Client], setting: dict[str, int], body: dict[str, object]) -> None:
+    problem(make_client(**setting).post("/v1/forward", json=body), 413, "over_budget")
+
+
+def test_base64_answers_are_shorter(make_client: Callable[..., Client]) -> None:
+    client = make_client(max_response_bytes=2000)
+    body = request(node("full", shape=[100]), encoding="base64")
+    assert client.post("/v1/forward", json=body).status_code == 200
+
+
+def test_an_answer_over_its_limit_is_refused_before_it_is_computed(
+    make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(*_: object) -> None:
+        raise AssertionError("executed")
+
+    client = make_client(max_response_bytes=2000)
+    monkeypatch.setattr("engine.executors.numpy.NumPyExecutor.run", forbidden)
+    problem(client.post("/v1/forward", json=request(node("full", shape=[100]))), 413, "over_budget")
+
+
+class Gate:
+    """Work that begins, and ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Semaphore(0)
+        self.open = threading.Event()
+
+    def __call__(self, job: Job) -> Reply:
+        self.begun.release()
+        assert self.open.wait(60)
+        return Reply(200, b'{"done": true}')
+
+    async def has_begun(self) -> None:
+        assert await asyncio.to_thread(self.begun.acquire, timeout=60)
+
+
+@asynccontextmanager
+async def serving(work: Callable[[Job], Reply], pool: ThreadPool | None = None) -> AsyncIterator[httpx.AsyncClient]:
+    pool = pool or ThreadPool(work, "cpu", workers=1, queue=1)
+    transport = httpx.ASGITransport(wrap(create_routes(SETTINGS, pool), SETTINGS))
+    async with httpx.AsyncClient(transport=transport, base_url="http://gradserve.test", timeout=60) as client:
+        yield client
+
+
+def test_a_slow_computation_holds_up_nothing_else() -> None:
+    async def scenario() -> None:
+        gate = Gate()
+        async with serving(gate) as client:
+            slow = asyncio.create_task(client.post("/v1/gradients", json=SQUARES))
+            await gate.has_begun()
+            assert (await client.get("/health/live")).status_code == 200
+            assert (await client.get("/v1/ops")).status_code == 200
+            assert not slow.done()
+            gate.open.set()
+            assert (await slow).json() == {"done": True}
+
+    asyncio.run(scenario())
+
+
+def test_surplus_work_is_refused_and_accepted_work_goes_on() -> None:
+    async def scenario() -> None:
+        gate = Gate()
+        async with serving(gate) as client:
+            running = asyncio.create_task(client.post("/v1/forward", json=SQUARES))
+            await gate.has_begun()
+            two = [asyncio.create_task(client.post("/v1/forward", json=SQUARES)) for _ in range(2)]
+            (refused,), (waiting,) = await asyncio.wait(two, return_when=asyncio.FIRST_COMPLETED)
+            surplus = await refused
+            problem(surplus, 503, "queue_full")
+            assert surplus.headers["retry-after"] == "1"
+            gate.open.set()
+            assert [(await task).status_code for task in (running, waiting)] == [200, 200]
+            assert (await client.post("/v1/forward", json=SQUARES)).status_code == 200
+
+    asyncio.run(scenario())
+
+
+def test_the_front_gives_up_at_the_deadline_and_the_place_is_free_again() -> None:
+    async def scenario() -> None:
+        gate = Gate()
+        async with serving(gate) as client:
+            late = await client.post("/v1/forward?timeout_ms=1", json=SQUARES)
+            problem(late, 504, "deadline_exceeded")
+            gate.open.set()
+            assert (await client.post("/v1/forward", json=SQUARES)).status_code == 200
+
+    asyncio.run(scenario())
+
+
+def test_a_stopping_server_finishes_what_it_has_and_takes_no_more() -> None:
+    async def scenario() -> None:
+        gate = Gate()
+        pool = ThreadPool(gate, "cpu", workers=1, queue=1)
+        async with serving(gate, pool) as client:
+            running = asyncio.create_task(client.post("/v1/forward", json=SQUARES))
+            await gate.has_begun()
+            pool.drain()
+            refused = await client.post("/v1/forward", json=SQUARES)
+            problem(refused, 503, "shutting_down")
+            assert "retry-after" in refused.headers
+            problem(await client.get("/health/ready"), 503, "shutting_down")
+            assert (await client.get("/health/live")).status_code == 200
+            gate.open.set()
+            assert (await running).status_code == 200
+
+    asyncio.run(scenario())
+
+
+def job(body: bytes = b"{}", call: str = "forward", seconds: float = 60) -> Job:
+    return Job(call, body, "id", seconds, time.monotonic() + seconds)
+
+
+def test_jobs_and_replies_can_go_to_another_process() -> None:
+    sent = job()
+    assert pickle.loads(pickle.dumps(sent)) == sent
+    reply = Worker(SETTINGS)(sent)
+    assert pickle.loads(pickle.dumps(reply)) == reply
+
+
+def test_a_worker_looks_at_the_deadline_itself() -> None:
+    reply = Worker(SETTINGS)(job(seconds=-1))
+    assert (reply.status, b'"deadline_exceeded"' in reply.body) == (504, True)
+
+
+def test_a_deadline_is_checked_while_executing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last check of all is after the last step: what is late is not answered."""
+    from engine import DeadlineExceeded
+
+    executed: list[int] = []
+    original = Deadline.check
+
+    def check(self: Deadline) -> None:
+        executed.append(1)
+        if len(executed) == 8:
+            raise DeadlineExceeded("the request was not finished within its 1 s")
+        original(self)
+
+    monkeypatch.setattr(Deadline, "check", check)
+    chain = [node("full"), *(node("square", i) for i in range(20))]
+    import orjson
+
+    assert Worker(SETTINGS)(job(orjson.dumps(request(*chain)))).status == 504
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "code"),
+    [(MemoryError(), 413, "over_budget"), (RuntimeError("secret"), 500, "internal_error")],
+)
+def test_what_goes_wrong_inside_is_reported_and_not_shown(
+    make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, raised: Exception, status: int, code: str
+) -> None:
+    def broken(*_: object) -> None:
+        raise raised
+
+    client = make_client()
+    monkeypatch.setattr("service.handlers.Handlers.forward", broken)
+    report = problem(client.post("/v1/forward", json=request(node("full"))), status, code)
+    assert "secret" not in report["detail"]
+    monkeypatch.undo()
+    assert client.post("/v1/forward", json=request(node("full"))).status_code == 200
+
+
+def test_a_fault_of_the_front_is_reported_and_not_shown(
+    make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    client = make_client()
+    monkeypatch.setattr("service.routes.timeout_of", broken)
+    assert "secret" not in problem(client.post("/v1/forward", json={}), 500, "internal_error")["detail"]
+    monkeypatch.setattr("service.middleware.guard.check_head", broken)
+    assert "secret" not in problem(client.get("/health/live"), 500, "internal_error")["detail"]

@@ -1,0 +1,113 @@
+"""The document that clients are generated from: it is true, and its examples run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from tests.conftest import Client
+from tests.service.support import problem
+
+METHODS = {"getOp": "/v1/ops/add", "listOps": "/v1/ops", "live": "/health/live", "ready": "/health/ready"}
+#: what no single request brings about, or only one that is too large for a document; tested elsewhere
+NO_EXAMPLE = {
+    "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
+    "deadline_exceeded",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def document(client: Client) -> dict[str, Any]:
+    return client.get("/openapi.json").json()
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def problem_examples(document: dict[str, Any]) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
+    for path, method, operation in operations(document):
+        for status, response in operation["responses"].items():
+            for code, example in response["content"].get("application/problem+json", {}).get("examples", {}).items():
+                yield path, method, status, code, example
+
+
+def validator(document: dict[str, Any], schema: dict[str, Any]) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for({**schema, "components": document["components"]})
+
+
+def test_the_operations(document: dict[str, Any]) -> None:
+    ids = {operation["operationId"] for _, _, operation in operations(document)}
+    assert ids == {"gradients", "forward", "listOps", "getOp", "live", "ready"}
+
+
+def test_every_problem_example_runs(client: Client, document: dict[str, Any]) -> None:
+    ran = 0
+    for path, method, status, code, example in problem_examples(document):
+        if sent := example.get("x-request"):
+            content = sent.get("raw") or json.dumps(sent.get("body", {}))
+            response = client.request(
+                method.upper(),
+                sent.get("path", path).replace("{name}", "add"),
+                content=content if method == "post" else None,
+                headers=sent.get("headers"),
+            )
+            report = problem(response, int(status), code)
+            assert report | {"request_id": ""} == example["value"] | {"request_id": ""}
+            ran += 1
+        else:
+            assert code in NO_EXAMPLE
+            assert example["value"]["code"] == code
+    assert ran > 40
+
+
+@pytest.mark.parametrize("call", ["gradients", "forward"])
+def test_every_request_example_runs(client: Client, document: dict[str, Any], call: str) -> None:
+    operation = document["paths"][f"/v1/{call}"]["post"]
+    shown = operation["requestBody"]["content"]["application/json"]
+    assert shown["examples"]
+    for example in shown["examples"].values():
+        answer = client.post(f"/v1/{call}", json=example["value"])
+        assert answer.status_code == 200, answer.text
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        validator(document, schema).validate(answer.json())
+        validator(document, shown["schema"]).validate(example["value"])
+
+
+def test_every_problem_is_as_described(document: dict[str, Any]) -> None:
+    check = validator(document, {"$ref": "#/components/schemas/Problem"})
+    for *_, example in problem_examples(document):
+        check.validate(example["value"])
+
+
+@pytest.mark.parametrize(("operation", "path"), METHODS.items())
+def test_pages_answer_as_described(client: Client, document: dict[str, Any], operation: str, path: str) -> None:
+    described = next(o for _, _, o in operations(document) if o["operationId"] == operation)
+    schema = described["responses"]["200"]["content"]["application/json"]["schema"]
+    validator(document, schema).validate(client.get(path).json())
+
+
+def test_requests_are_closed_and_what_travels_back_is_open(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    closed = {name for name, schema in schemas.items() if schema.get("additionalProperties") is False}
+    assert closed == {"Feed", "ForwardRequest", "GradientsRequest"}
+
+
+def test_the_vocabulary_is_in_the_document(document: dict[str, Any]) -> None:
+    check = validator(document, {"$ref": "#/components/schemas/Graph"})
+    assert check.is_valid({"nodes": [{"op": "sum", "operands": [0], "attrs": {"axes": [0]}}]})
+    assert not check.is_valid({"nodes": [{"op": "sum", "operands": [0], "attrs": {"axes": 0}}]})
+    assert not check.is_valid({"nodes": [{"op": "additon"}]})
+
+
+def test_references_lead_somewhere(document: dict[str, Any]) -> None:
+    text = json.dumps(document)
+    names = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert names <= set(document["components"]["schemas"])
+    assert set(document["components"]["schemas"]) - names == set()
