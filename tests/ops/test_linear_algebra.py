@@ -1,18 +1,16 @@
-"""Matrix products, dense layers and Einstein sums: every combination of ranks, dtypes and memory layouts."""
+"""Matrix products and dense layers: every combination of ranks, dtypes and memory layouts."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 
-from engine import Builder, Compiler, Limits, Program, Statement, TensorType, Value, open_executor, registry
+from engine import Builder, Limits, TensorType, Value, open_executor
 from engine.ops.linear import ACTIVATIONS
 from engine.passes.pipeline import optimise
-from engine.plan import Plan, make_plan
+from engine.plan import make_plan
 from engine.tensor_type import INTEGERS
+from tests.ops.planned import plan_of
 from tests.ops.run import Array, error, grads, run
 
 RTOL, ATOL = 1e-12, 1e-13
@@ -21,18 +19,6 @@ RNG = np.random.default_rng(0)
 
 def real(*shape: int) -> Array:
     return RNG.uniform(-2, 2, shape)
-
-
-def plan_of(op: str, shapes: Sequence[Sequence[int]], **attrs: Any) -> Plan:
-    """The plan of one op on inputs of these shapes; nothing is run."""
-    program = Program(
-        [
-            *[Statement(registry().ops["input"])] * len(shapes),
-            Statement(registry().get(op), tuple(range(len(shapes))), attrs),
-        ]
-    )
-    types = {i: TensorType(tuple(shape), np.dtype("float64")) for i, shape in enumerate(shapes)}
-    return Compiler(Limits()).forward(program, types).plan
 
 
 # ---------------------------------------------------------------- matmul
@@ -140,22 +126,14 @@ def test_memory_layouts_make_no_difference(k: int, dtype: str) -> None:
 
 
 def test_flops_are_two_for_each_product() -> None:
-    assert plan_of("matmul", [(3, 4), (4, 5)]).flops == 2 * 3 * 4 * 5
-    assert plan_of("matmul", [(7, 3, 4), (4, 5)]).flops == 7 * 2 * 3 * 4 * 5
-    assert plan_of("matmul", [(4,), (4,)]).flops == 2 * 4
+    assert plan_of("matmul", (3, 4), (4, 5)).flops == 2 * 3 * 4 * 5
+    assert plan_of("matmul", (7, 3, 4), (4, 5)).flops == 7 * 2 * 3 * 4 * 5
+    assert plan_of("matmul", (4,), (4,)).flops == 2 * 4
 
 
 def test_rows_times_a_matrix_need_no_array_for_each_batch() -> None:
     """The gradient of a shared matrix is one product, not a batch of matrices that are then added up."""
-    program = Program(
-        [
-            *[Statement(registry().ops["input"])] * 2,
-            Statement(registry().ops["matmul"], (0, 1)),
-            Statement(registry().ops["sum"], (2,)),
-        ]
-    )
-    types = {i: TensorType(shape, np.dtype("float64")) for i, shape in enumerate([(1000, 2, 50), (50, 50)])}
-    plan = Compiler(Limits()).gradients(program, types, wrt=[1]).plan
+    plan = plan_of("matmul", (1000, 2, 50), (50, 50), wrt=[1])
     assert plan.peak_bytes < 8 * 1000 * 50 * 50 / 2
 
 
@@ -243,161 +221,3 @@ def test_an_unknown_activation() -> None:
     refused = error("linear", real(2, 3), real(3, 2), activation="swish")
     assert refused.code == "bad_attribute"
     assert "one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin" in refused.detail
-
-
-# ---------------------------------------------------------------- einsum
-
-EXTENTS = dict(zip("abcdhijkl", (2, 3, 4, 2, 3, 2, 3, 4, 2), strict=True))
-EQUATIONS = [
-    "i->i",
-    "ij->ji",
-    "ij->",
-    "ij->j",
-    "abcd->dbca",
-    "ij,jk->ik",
-    "ij,kj->ki",
-    "ij,j->i",
-    "i,j->ji",
-    "ij,ij->",
-    "ij,ij->ij",
-    "ij,ij->j",
-    ",ij->ji",
-    ",->",
-    "ij,k->ij",
-    "aij,ajk->aik",
-    "aij,kaj->ika",
-    "ahbd,ahcd->ahbc",
-    "abhd,achd->ahbc",
-    "abc,adc->bd",
-    "ij,jk,kl->il",
-    "ij,jk,kl->li",
-    "abc,cd,bd,d->ad",
-    "ai,bi,ci->abc",
-    "i,i,i->i",
-    "ab,cd,ac->bd",
-    "a,b,c,ab,bc->ac",
-]
-
-
-def drawn(equation: str) -> list[Array]:
-    return [real(*(EXTENTS[letter] for letter in term)) for term in equation.partition("->")[0].split(",")]
-
-
-@pytest.mark.parametrize("equation", EQUATIONS)
-def test_einsum_and_its_gradients(equation: str) -> None:
-    operands = drawn(equation)
-    terms, _, output = equation.partition("->")
-    letters = terms.split(",")
-    g = real(*(EXTENTS[letter] for letter in output))
-    value, gradients = grads("einsum", *operands, cotangent=g, equation=equation)
-    np.testing.assert_allclose(value, np.einsum(equation, *operands), RTOL, ATOL)
-    for i, found in enumerate(gradients):
-        # The adjoint is an einsum, too; letters that only this operand has are given by a factor of ones.
-        others = [(letters[k], operands[k]) for k in range(len(operands)) if k != i] + [(output, g)]
-        ones = (letters[i], np.ones_like(operands[i]))
-        names, arrays = zip(*others, ones, strict=True)
-        expected = np.einsum(f"{','.join(names)}->{letters[i]}", *arrays)
-        np.testing.assert_allclose(found, expected, RTOL, ATOL)
-
-
-def test_spaces_are_ignored() -> None:
-    a, b = drawn("ij,jk->ik")
-    np.testing.assert_array_equal(
-        run("einsum", a, b, equation=" i j , jk -> i k "), run("einsum", a, b, equation="ij,jk->ik")
-    )
-
-
-def test_capitals_are_letters_of_their_own() -> None:
-    a = real(2, 3)
-    np.testing.assert_allclose(run("einsum", a, equation="iI->I"), a.sum(axis=0), RTOL)
-
-
-COMMON = [
-    (("int8", "int8"), "int8"),
-    (("int8", "uint8"), "int32"),
-    (("bool", "bool"), "bool"),
-    (("int32", "float32"), "float64"),
-    (("float16", "float16"), "float16"),
-    (("float32", "float64"), "float64"),
-]
-
-
-@pytest.mark.parametrize(("dtypes", "result"), COMMON)
-@pytest.mark.parametrize("equation", ["ij,jk->ik", "ij,jk->", "ij,ij->ij", "ij,j->"])
-def test_the_dtype_is_the_common_one(dtypes: tuple[str, str], result: str, equation: str) -> None:
-    a, b = (np.round(x).astype(dtype) for x, dtype in zip(drawn(equation), dtypes, strict=True))
-    found = run("einsum", a, b, equation=equation)
-    assert found.dtype == result
-    wide = [x.astype(result) for x in (a, b)]
-    np.testing.assert_array_equal(found, np.einsum(equation, *wide))
-
-
-def test_narrow_operands_do_not_wrap_before_they_meet_wide_ones() -> None:
-    a = np.full(2, 100, "int8")
-    assert run("einsum", a, a, np.array(1.0), equation="i,i,->") == 20_000
-
-
-def test_zero_extents() -> None:
-    np.testing.assert_array_equal(
-        run("einsum", np.zeros((2, 0)), np.zeros((0, 3)), equation="ij,jk->ik"), np.zeros((2, 3))
-    )
-    assert run("einsum", np.zeros((0, 2)), equation="ij->ji").shape == (2, 0)
-
-
-def test_the_order_of_a_chain_is_the_cheap_one() -> None:
-    """(A B) v would take n³ multiplications; A (B v) takes n² twice."""
-    n = 100
-    assert plan_of("einsum", [(n, n), (n, n), (n,)], equation="ij,jk,k->i").flops <= 5 * n * n
-    assert plan_of("einsum", [(n,), (n, n), (n, n)], equation="i,ij,jk->k").flops <= 5 * n * n
-
-
-def test_no_step_costs_more_than_the_loop_over_all_letters() -> None:
-    shapes = [(8, 9), (9, 10), (10, 8), (8, 9, 10)]
-    assert plan_of("einsum", shapes, equation="ab,bc,ca,abc->").flops <= 2 * 3 * 8 * 9 * 10
-
-
-def test_many_operands_are_planned_at_once() -> None:
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFG"
-    terms = [letters[i : i + 2] for i in range(32)]
-    equation = f"{','.join(terms)}->{letters[0]}{letters[32]}"
-    eye = np.eye(2)
-    np.testing.assert_array_equal(run("einsum", *[eye] * 32, equation=equation), eye)
-    assert error("einsum", *[eye] * 33, equation=equation).code == "operand_count"
-
-
-WRONG_EQUATIONS = [
-    ("ij,jk", "say with -> which letters the result has"),
-    ("...ij->ji", "name every axis: an ellipsis is not allowed"),
-    ("ij,jk->ik->i", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
-    ("ij,j1->i", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
-    ("ij,jé->i", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
-    ("ij,jk->i,k", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
-    ("ij->ji", "name 2 operands"),
-    ("ij,jk,kl->il", "name 2 operands"),
-    ("ii,ij->j", "name no letter twice in one operand"),
-    ("ij,jk->ii", "name no letter twice in the result"),
-    ("ij,jk->il", "give the result letters of the operands only"),
-    ("->", "name 2 operands"),
-    ("", "say with -> which letters the result has"),
-]
-
-
-@pytest.mark.parametrize(("equation", "wanted"), WRONG_EQUATIONS)
-def test_wrong_equations(equation: str, wanted: str) -> None:
-    refused = error("einsum", real(2, 3), real(3, 4), equation=equation)
-    assert refused.code == "bad_attribute"
-    assert refused.detail == f"node 2 (einsum): attribute equation must {wanted}, but is “{equation}”"
-    assert refused.expected == wanted
-
-
-def test_operands_that_do_not_fit_the_equation() -> None:
-    ranks = error("einsum", real(2, 3), real(3), equation="ij,jk->ik")
-    assert ranks.code == "shape_mismatch"
-    assert ranks.detail == "node 2 (einsum): operand 1, “jk”, must have 2 axes, but has shape [3]"
-    extents = error("einsum", real(2, 3), real(4, 2), equation="ij,jk->ik")
-    assert extents.detail == (
-        "node 2 (einsum): operand 1, “jk”, must have extent 3 at j, as before, but has shape [4, 2]"
-    )
-    assert (extents.operand, extents.got) == (1, "[4, 2]")
-    assert error("einsum", real(2, 3), equation="ij").code == "bad_attribute"
-    assert error("einsum", real(2), equation="i" * 200 + "->").detail.endswith("…”")

@@ -86,7 +86,7 @@ def test_dtypes(op: str) -> None:
 
 
 def test_float16_adds_up_in_float32() -> None:
-    np.testing.assert_allclose(run("softmax", np.zeros(4096, "float16")).astype(float), 1 / 4096, 1e-3)
+    np.testing.assert_allclose(run("softmax", np.zeros(70_000, "float16")).astype(float), 1 / 70_000, 1e-2)
     np.testing.assert_allclose(run("log_softmax", np.zeros(70_000, "float16")).astype(float), -np.log(70_000), 1e-3)
 
 

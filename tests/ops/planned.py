@@ -1,0 +1,23 @@
+"""The plan of one op: what tests of cost are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import Compiler, Limits, Program, Statement, TensorType, registry
+from engine.plan import Plan
+
+
+def plan_of(op: str, *shapes: Sequence[int], wrt: Sequence[int] | None = None, **attrs: Any) -> Plan:
+    """The plan of an op on float64 inputs of these shapes, or of its sum's gradient by `wrt`; nothing is run."""
+    leaves = [Statement(registry().ops["input"]) for _ in shapes]
+    used = Statement(registry().get(op), tuple(range(len(shapes))), attrs)
+    program = Program([*leaves, used, Statement(registry().ops["sum"], (len(shapes),))])
+    types = {i: TensorType(tuple(shape), np.dtype("float64")) for i, shape in enumerate(shapes)}
+    compiler = Compiler(Limits())
+    if wrt is not None:
+        return compiler.gradients(program, types, wrt=wrt).plan
+    return compiler.forward(program, types, [len(shapes)]).plan
