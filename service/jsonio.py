@@ -46,7 +46,13 @@ def json_kind(value: object) -> str:
     """What a parsed value is, in the words of JSON."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    names = {int: "a whole number", float: "a number", str: "a string", list: "a list", dict: "an object"}
+    names = {
+        int: "a whole number",
+        float: "a number with a decimal point",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
     return names.get(type(value), "something else")
 
 

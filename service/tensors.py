@@ -91,8 +91,8 @@ def _type_of(tensor: Tensor, limits: Limits) -> TensorType:
 
 
 def _miscounted(wanted: TensorType, expected: int, got: int, unit: str) -> Refusal:
-    detail = f"has {got} {unit}, but {wanted} holds {expected}"
-    return _bad(detail, f"{expected} {unit}", f"{got} {unit}")
+    needed = f"{expected} {unit}" if expected == 1 else f"{expected} {unit}s"
+    return _bad(f"must hold {needed} to be {wanted}, but holds {got}", needed, str(got))
 
 
 def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
@@ -102,7 +102,7 @@ def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
         got = json_kind(elements)
         raise _bad(f"has data that is {got}; a flat list of numbers is expected", "a list of numbers", got)
     if len(elements) != wanted.size:
-        raise _miscounted(wanted, wanted.size, len(elements), "elements")
+        raise _miscounted(wanted, wanted.size, len(elements), "element")
     if not {int, float}.issuperset(map(type, elements)):
         position = next(i for i, x in enumerate(elements) if type(x) not in (int, float))
         got = json_kind(elements[position])
@@ -172,7 +172,7 @@ def _from_base64(packed: object, wanted: TensorType) -> Array:
     except ValueError:
         raise _bad("has data_b64 that is not base64 (RFC 4648, padded)", "base64", "something else") from None
     if len(raw) != wanted.nbytes:
-        raise _miscounted(wanted, wanted.nbytes, len(raw), "bytes")
+        raise _miscounted(wanted, wanted.nbytes, len(raw), "byte")
     if wanted.dtype == np.bool_ and raw.strip(b"\0\1"):
         raise _bad("has a byte in data_b64 that is neither 0 nor 1", "bytes 0 and 1", "another byte")
     flat = np.frombuffer(raw, wanted.dtype.newbyteorder("<"))

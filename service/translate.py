@@ -25,6 +25,7 @@ _KINDS: Final = {
     "string": "a string",
     "ints": "a list of whole numbers",
     "dtype": "a dtype",
+    "tensor": "a tensor",
 }
 
 
@@ -115,10 +116,10 @@ class Translator:
         place = ("graph", "nodes", i, "attrs", printable(name))
         kind = self._registry.attributes.get(name)
         if value is None:
-            raise _bad_attribute(i, node, place, "its kind of value, or absent for its default", value)
+            raise _bad_attribute(i, node, place, f"{_KINDS.get(kind or '', 'a value')}, or absent", value)
         if kind == "tensor":
             if not isinstance(value, dict):
-                raise _bad_attribute(i, node, place, "a tensor", value)
+                raise _bad_attribute(i, node, place, _KINDS[kind], value)
             return self._array(validate(Tensor, value, place, i), place, i)
         if kind is not None and isinstance(value, dict):
             raise _bad_attribute(i, node, place, _KINDS[kind], value)

@@ -23,8 +23,6 @@ _ADAPTERS: Final[Mapping[type, TypeAdapter[Any]]] = {
 _MOST_ERRORS: Final = 10
 _EXPECTED: Final = {
     "int_type": "a whole number",
-    "less_than_equal": "a whole number of 64 bits",
-    "greater_than_equal": "a whole number of 64 bits",
     "string_type": "a string",
     "list_type": "a list",
     "dict_type": "an object",
@@ -44,6 +42,8 @@ def validate(model: type[T], value: object, at: Place = (), node: int | None = N
         details = error.errors(include_url=False)[:_MOST_ERRORS]
     else:
         return valid
+    # A misspelt field explains the one that is then missing.
+    details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
     found = [_refusal(model, value, detail, at, node) for detail in details]
     raise replace(found[0], errors=found if len(found) > 1 else [])
 
@@ -77,24 +77,24 @@ def _finding(model: type, detail: ErrorDetails, place: Place) -> tuple[str, str,
     """What was expected, what came, and the sentence."""
     where = spoken(place)
     if detail["type"] == "missing":
-        return f"the field {place[-1]}", "nothing", f"{where} is missing"
+        return f"the field {place[-1]}", "nothing", f"{where} is missing, and required"
     if detail["type"] == "extra_forbidden":
         return _unknown_field(model, place)
-    if detail["type"] == "string_too_long":
-        expected, got = _lengths(detail)
-    else:
-        expected, got = _expected(detail), json_kind(detail["input"])
+    expected, got = _sides(detail)
     return expected, got, f"{where} must be {expected}, but is {got}"
 
 
-def _expected(detail: ErrorDetails) -> str:
-    if detail["type"] == "literal_error":
-        return "one of " + str(detail["ctx"]["expected"]).replace(" or ", ", ").replace("'", "")
-    return _EXPECTED.get(detail["type"], "something else")
-
-
-def _lengths(detail: ErrorDetails) -> tuple[str, str]:
-    return f"at most {detail['ctx']['max_length']} characters long", f"{len(detail['input'])} characters long"
+def _sides(detail: ErrorDetails) -> tuple[str, str]:
+    """What was expected, and what came."""
+    value, kind = detail["input"], detail["type"]
+    if kind == "literal_error":
+        choices = str(detail["ctx"]["expected"]).replace(" or ", ", ").replace("'", "")
+        return f"one of {choices}", f"“{printable(value)}”" if isinstance(value, str) else json_kind(value)
+    if kind == "string_too_long":
+        return f"at most {detail['ctx']['max_length']} characters long", f"{len(value)} characters long"
+    if kind in ("less_than_equal", "greater_than_equal"):
+        return "a whole number of 64 bits", "outside their range"
+    return _EXPECTED.get(kind, "something else"), json_kind(value)
 
 
 def _unknown_field(model: type, place: Place) -> tuple[str, str, str]:
