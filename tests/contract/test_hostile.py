@@ -87,7 +87,7 @@ def uses(draw: Draw, op: Op) -> tuple[list[TensorType], dict[str, Any]]:
     return given_types, stated
 
 
-STEPS = 400_000  # lines of Python: under a second of work
+STEPS = 2_000_000  # lines of Python: about a second of work
 
 
 @contextmanager
@@ -144,11 +144,10 @@ def attempt(op: Op, given_types: list[TensorType], stated: dict[str, Any], index
 
 
 def check_message(error: EngineError) -> None:
-    assert len(error.detail) < 1000, error.detail[:200]
+    assert len(error.detail) < 8000, error.detail[:200]  # two shapes of the most entries there can be
     assert error.detail.isprintable(), error.detail
-    assert "\n" not in error.detail
     for part in (error.expected, error.got):
-        assert part is None or (part.isprintable() and len(part) < 500)
+        assert part is None or (part.isprintable() and len(part) < 4000)
 
 
 @pytest.mark.parametrize("name", OPS)

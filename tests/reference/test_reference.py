@@ -1,0 +1,92 @@
+"""Every op, under every spelling, through HTTP: values and gradients against an independent computation."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import Client
+from tests.reference import movement, networks, pointwise, reductions, spatial
+from tests.reference.case import Array, Case
+from tests.reference.client import Graph
+
+CLOSE = {"rtol": 1e-7, "atol": 1e-9}
+FAMILIES = (pointwise, reductions, movement, networks, spatial)
+ALL = [case for family in FAMILIES for case in family.cases()]
+OPSET = tomllib.loads((Path(__file__).parents[1] / "spec" / "opset1.toml").read_text(encoding="utf-8"))["op"]
+FIRST_PART = {name: op for name, op in OPSET.items() if op.get("part", 1) == 1}
+
+
+def seed(y: Array) -> Array:
+    return np.asarray(np.random.default_rng(9).uniform(0.5, 1.5, y.shape)).astype(y.dtype)
+
+
+def check(client: Client, case: Case, spelling: str) -> None:
+    g = Graph(client)
+    leaves, outputs = case.written(g, spelling)
+    wanted = case.values()
+    for node, found, value in zip(outputs, g.forward(*outputs), wanted, strict=True):
+        assert (found.shape, found.dtype) == (value.shape, value.dtype)
+        np.testing.assert_allclose(found, value, **CLOSE)
+        if value.dtype.kind == "f":
+            check_gradients(g, case, outputs.index(node), node, leaves)
+
+
+def check_gradients(g: Graph, case: Case, output: int, node: int, leaves: list[int]) -> None:
+    """By the float operands; where there is none, by the node itself."""
+    cotangent = seed(case.values()[output])
+    wrt = [i for i in leaves if g.feeds[i].dtype.kind == "f"]
+    expected = case.gradients(output, cotangent) if wrt else [cotangent]
+    _, *found = g.gradients(node, wrt or [node], cotangent)
+    for gradient, value in zip(found, expected, strict=True):
+        assert gradient.shape == value.shape
+        np.testing.assert_allclose(gradient, value, **CLOSE)
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_values_and_gradients(client: Client, case: Case) -> None:
+    check(client, case, case.op)
+
+
+def spellings() -> Iterator[tuple[str, Case]]:
+    """Every alias, as it is written, and in capitals, with two cases of its op."""
+    for name, op in FIRST_PART.items():
+        for alias in op.get("aliases", {}):
+            for case in [c for c in ALL if c.op == name][:2]:
+                yield alias, case
+                yield alias.upper(), case
+
+
+@pytest.mark.parametrize(("alias", "case"), list(spellings()), ids=str)
+def test_every_spelling(client: Client, alias: str, case: Case) -> None:
+    check(client, case, alias)
+
+
+def test_no_op_and_no_alias_is_left_out() -> None:
+    assert not set(FIRST_PART) - {case.op for case in ALL}
+    stated = {alias for op in FIRST_PART.values() for alias in op.get("aliases", {})}
+    assert not stated - {alias for alias, _ in spellings()}
+
+
+def narrow(case: Case) -> bool:
+    """Cases whose operands are float64 alone, at points that float32 can hold."""
+    return case.label != "special" and bool(case.arrays) and "dtype" not in case.attrs
+
+
+@pytest.mark.parametrize("case", list(filter(narrow, ALL)), ids=str)
+def test_float32_stays_float32(client: Client, case: Case) -> None:
+    rounded = replace(case, arrays=tuple(a.astype("float32") if a.dtype.kind == "f" else a for a in case.arrays))
+    g = Graph(client)
+    leaves, outputs = rounded.written(g, case.op)
+    for k, (found, value) in enumerate(zip(g.forward(*outputs), case.values(), strict=True)):
+        if value.dtype.kind == "f" and any(a.dtype.kind == "f" for a in case.arrays):
+            assert found.dtype == np.float32
+            np.testing.assert_allclose(found, value, 2e-5, 2e-5)
+            wrt = [i for i in leaves if g.feeds[i].dtype.kind == "f"]
+            _, *gradients = g.gradients(outputs[k], wrt, seed(value).astype("float32"))
+            assert all(a.dtype == np.float32 for a in gradients)
