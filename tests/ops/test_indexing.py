@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType
+from engine.errors import IndexOutOfRange
 from engine.op import Array
 from engine.passes.pipeline import optimise
 from engine.plan import make_plan
@@ -69,28 +70,32 @@ def test_whole_slices_are_what_their_entries_are(shape: tuple[int, ...], axis: i
     np.testing.assert_allclose(gradient, scattered(0 * x, index, weights, axis), 1e-14, 1e-15)
 
 
-def run_on_broadcast_index(op: str, x: Array, column: Array, *others: Array) -> Array:
-    """The op with an index that is broadcast in the graph, over x's last axis."""
+def run_on_broadcast_index(op: str, x: Array, column: Array, width: int, *others: Array) -> Array:
+    """The op with an index that is broadcast in the graph, along x's last axis."""
     builder = Builder()
     arrays = [x, column, *others]
     first, index, *rest = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
-    rows = index.broadcast_to(shape=(column.shape[0], x.shape[1]))
+    rows = index.broadcast_to(shape=(column.shape[0], width))
     y = getattr(first, op)(rows, *rest, axis=0)
     return EXECUTOR.run(make_plan(optimise(builder.graph([y])), LIMITS), dict(enumerate(arrays)))[0]
 
 
-def test_a_broadcast_index_is_checked_and_repeats_accumulate() -> None:
-    x, updates = RNG.normal(size=(4, 3)), RNG.normal(size=(5, 3))
+@pytest.mark.parametrize("width", [3, 2, 1, 0])
+def test_repeats_in_a_broadcast_index_accumulate(width: int) -> None:
+    x, updates = RNG.normal(size=(4, 3)), RNG.normal(size=(5, width))
     column = np.array([[3], [1], [3], [3], [0]])
-    index = np.broadcast_to(column, (5, 3))
-    np.testing.assert_array_equal(run_on_broadcast_index("gather", x, column), x[column[:, 0]])
-    found = run_on_broadcast_index("scatter_add", x, column, updates)
+    index = np.broadcast_to(column, (5, width))
+    np.testing.assert_array_equal(run_on_broadcast_index("gather", x, column, width), x[column[:, 0], :width])
+    found = run_on_broadcast_index("scatter_add", x, column, width, updates)
     np.testing.assert_allclose(found, scattered(x, index, updates, 0), 1e-14, 1e-15)
-    for wrong in (-1, 4):
-        with pytest.raises(Exception, match=r"all must lie in \[0, 4\)"):
-            run_on_broadcast_index("gather", x, column * 0 + wrong)
-        with pytest.raises(Exception, match=r"all must lie in \[0, 4\)"):
-            run_on_broadcast_index("scatter_add", x, column * 0 + wrong, updates)
+
+
+@pytest.mark.parametrize("wrong", [-1, 4])
+def test_a_broadcast_index_is_checked(wrong: int) -> None:
+    x, column = np.zeros((4, 3)), np.array([[0], [wrong]])
+    for op, others in (("gather", ()), ("scatter_add", (np.zeros((2, 3)),))):
+        with pytest.raises(IndexOutOfRange, match=r"all must lie in \[0, 4\)"):
+            run_on_broadcast_index(op, x, column, 3, *others)
 
 
 def test_narrow_numbers_are_added_up_in_wider_ones() -> None:

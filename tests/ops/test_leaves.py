@@ -110,6 +110,9 @@ WRONG = [
     ("arange", {"start": 2.0**63, "stop": 2.0**63 + 4096},
      ("the range must lie between -9223372036854775808 and 9223372036854775807, as dtype is int64, "
       "but is 9.22337e+18 to 9.22337e+18 by 1")),
+    ("arange", {"stop": 1.0, "step": 2.0**63},
+     ("the range must lie between -9223372036854775808 and 9223372036854775807, as dtype is int64, "
+      "but is 0 to 1 by 9.22337e+18")),
     ("constant", {"value": np.array([1j])},
      f"attribute value must be a tensor of dtype {', '.join(DTYPES)}, but is complex128"),
 ]  # fmt: skip
