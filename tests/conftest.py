@@ -1,4 +1,7 @@
-"""What all tests share: applications in this process, servers in processes of their own, Hypothesis without clocks."""
+"""What all tests share: applications in this process, servers in processes of their own, Hypothesis without clocks.
+
+The service is imported by the fixtures that need it: on a machine that has only the engine, its tests still run.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
-from service.app import create_app
-from service.settings import Settings
+if TYPE_CHECKING:
+    import httpx
 
 ROOT = Path(__file__).parents[1]
 ANNOUNCEMENT = "gradserve listening on "
@@ -30,6 +33,8 @@ class Client:
     """Requests to an application in this process, one after the other."""
 
     def __init__(self, app: Any) -> None:
+        import httpx
+
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         self._http = httpx.AsyncClient(transport=transport, base_url="http://gradserve.test", timeout=60)
         self._runner = asyncio.Runner()
@@ -55,6 +60,9 @@ class Client:
 @pytest.fixture(scope="session")
 def make_client() -> Iterator[Callable[..., Client]]:
     """Makes clients of applications in this process, with settings of one's own."""
+    from service.app import create_app
+    from service.settings import Settings
+
     made: list[Client] = []
 
     def make(**stated: Any) -> Client:
@@ -82,8 +90,8 @@ class RunningServer:
     @property
     def address(self) -> tuple[str, int]:
         """Host and port, for sockets."""
-        parsed = httpx.URL(self.url)
-        return parsed.host, parsed.port or 80
+        parsed = urlsplit(self.url)
+        return parsed.hostname or "", parsed.port or 80
 
 
 @pytest.fixture(scope="module")

@@ -32,8 +32,10 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "gradients",
         {"grph": {}},
-        "the request has no field “grph” (known: cotangent, encoding, feeds, graph, of, outputs, wrt); "
-        + "did you mean graph?",
+        (
+            "the request has no field “grph” (known: cotangent, encoding, feeds, graph, of, outputs, wrt); "
+            "did you mean graph?"
+        ),
     ),
     (
         "gradients",
@@ -153,8 +155,10 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         request(W, feeds=[feed(0, [1], [1], "f8")]),
-        "node 0: feeds[0].tensor has the dtype “f8”; "
-        + "one of bool, int8, uint8, int32, int64, float16, float32, float64 is expected",
+        (
+            "node 0: feeds[0].tensor has the dtype “f8”; "
+            "one of bool, int8, uint8, int32, int64, float16, float32, float64 is expected"
+        ),
     ),
     (
         "forward",
@@ -260,8 +264,10 @@ def test_the_sentence(small: Client, call: str, body: dict[str, Any], sentence: 
         (b'{"of": ]', "the body is not JSON: expected value at line 1 column 8"),
         (
             b'{"of": NaN}',
-            "the body is not JSON (expected value at line 1 column 8): "
-            + "JSON has no NaN and no Infinity; send tensors that hold them as data_b64",
+            (
+                "the body is not JSON (expected value at line 1 column 8): "
+                "JSON has no NaN and no Infinity; send tensors that hold them as data_b64"
+            ),
         ),
     ],
 )
