@@ -125,5 +125,5 @@ def test_the_contract_tests_cover_it(tree: Path) -> None:
 
 
 def test_the_promises_still_hold(tree: Path) -> None:
-    spec = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/spec")
+    spec = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/spec/test_opset.py")
     assert spec.returncode == 0, spec.stdout[-3000:]
