@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.op import Array, Namespace
+from engine.ops.rows import axis_first
 from engine.ops.softmax import Softmax
 from engine.ops.sums import accumulator
 from engine.tensor_type import TensorType
@@ -28,9 +29,10 @@ class LogSoftmax(Softmax):
         """The shifted x, less the logarithm of its exponentials' sum."""
         if not x.size:
             return
-        xp.subtract(x, xp.max(x, axis=axis, keepdims=True), out=out, dtype=out.dtype)
-        total = xp.sum(xp.exp(out), axis=axis, dtype=accumulator(out), keepdims=True)
-        xp.subtract(out, xp.log(total, out=total), out=out)
+        for rows, y in axis_first(xp, x, out, axis):
+            xp.subtract(rows, xp.max(rows, axis=0, keepdims=True), out=y, dtype=y.dtype)
+            total = xp.sum(xp.exp(y), axis=0, dtype=accumulator(y), keepdims=True)
+            xp.subtract(y, xp.log(total, out=total), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """g, less the share of each element in its row's sum."""

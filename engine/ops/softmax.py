@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.attrs import Attr
 from engine.op import Array, Namespace, Op, Types
+from engine.ops.rows import axis_first, pieces_bytes
 from engine.ops.sums import accumulator
 from engine.sample import Ints, Real, Sample
 from engine.tensor_type import FLOAT64, TensorType, normalise_axis
@@ -43,12 +44,13 @@ class Softmax(Op):
         return x if x.is_float else x.with_dtype(FLOAT64)
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
-        """In place in `out`, beside a row of maxima and a row of sums."""
+        """In place in `out`, along the first axis of what `axis_first` hands out."""
         if not x.size:
             return
-        xp.subtract(x, xp.max(x, axis=axis, keepdims=True), out=out, dtype=out.dtype)
-        xp.exp(out, out=out)
-        xp.divide(out, xp.sum(out, axis=axis, dtype=accumulator(out), keepdims=True), out=out)
+        for rows, y in axis_first(xp, x, out, axis):
+            xp.subtract(rows, xp.max(rows, axis=0, keepdims=True), out=y, dtype=y.dtype)
+            xp.exp(y, out=y)
+            xp.divide(y, xp.sum(y, axis=0, dtype=accumulator(y), keepdims=True), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """Written with y, which is there already, rather than with x."""
@@ -64,7 +66,7 @@ class Softmax(Op):
         return 14 * types[0].size
 
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
-        """The maxima and the sums."""
+        """The pieces, the maxima and the sums."""
         x = types[0]
         rows = x.size // x.shape[axis] if x.size else 0
-        return rows * (x.dtype.itemsize + accumulator(out).itemsize)
+        return pieces_bytes(x, out) + rows * (x.dtype.itemsize + accumulator(out).itemsize)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.op import Array, Namespace
+from engine.ops.rows import add_up
 from engine.reduction import Reduction, spread
 from engine.tensor_type import FLOAT64, INT64, DType, TensorType
 
@@ -27,7 +28,8 @@ def total(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdim
     """Σ x over axes, in the accumulator's dtype: `out` itself where that is its dtype, else a new array."""
     # Given a narrower `out`, NumPy would round to it after every buffer of the sum.
     target = out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
-    return xp.sum(x, axis=axes, dtype=target.dtype, keepdims=keepdims, out=target)
+    add_up(xp, x, out=target, axes=axes, keepdims=keepdims)
+    return target
 
 
 def count(shape: Sequence[int], axes: Sequence[int]) -> int:
@@ -52,7 +54,7 @@ class Sum(Reduction):
         return dtype if dtype.kind == "f" else INT64
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
-        """NumPy's pairwise sum."""
+        """The sum, rounded once."""
         found = total(xp, x, out=out, axes=axes, keepdims=keepdims)
         if found is not out:
             out[...] = found

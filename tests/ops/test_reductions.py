@@ -261,6 +261,23 @@ def test_integers_multiply_in_int64() -> None:
 # ---------------------------------------------------------------- sums, means, variances
 
 
+@pytest.mark.parametrize("shape", [(1000, 1), (1000, 7), (3, 128), (3, 129), (2, 3, 4000)], ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
+def test_rows_of_any_length_add_up(shape: tuple[int, ...], dtype: str) -> None:
+    x = (100 * np.random.default_rng(0).normal(size=shape)).astype(dtype)
+    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    for axes in ([-1], [0], [0, -1], list(range(x.ndim))):
+        expected = x.astype("longdouble").sum(axis=tuple(axes)).astype("float64")
+        np.testing.assert_allclose(run("sum", x, axes=axes), expected, tolerance, tolerance * 1e3)
+        mean = run("mean", x, axes=axes, keepdims=True)
+        np.testing.assert_allclose(mean.ravel(), np.ravel(expected) * mean.size / x.size, tolerance, tolerance)
+
+
+def test_infinities_and_nan_stay_in_their_rows() -> None:
+    x = np.array([[np.inf, 1.0], [np.inf, -np.inf], [np.nan, 1.0], [1.0, 2.0]])
+    np.testing.assert_array_equal(run("sum", x, axes=[1]), [np.inf, np.nan, np.nan, 3])
+
+
 def test_float16_adds_up_in_float32() -> None:
     ones = np.ones((70_000, 2), "float16")
     assert run("mean", ones, axes=[0]).tolist() == [1, 1]

@@ -46,6 +46,14 @@ def test_the_last_axis_is_the_default() -> None:
         np.testing.assert_array_equal(run(op, x), run(op, x, axis=1))
 
 
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("shape", [(20_000, 3), (3, 20_000), (700, 100), (5, 4000, 2), (70_000,)], ids=str)
+def test_rows_of_any_length_and_number(op: str, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).normal(size=shape)
+    for axis in range(x.ndim):
+        np.testing.assert_allclose(run(op, x, axis=axis), reference(op, x, axis), 1e-12)
+
+
 def test_extremes_apart() -> None:
     x = np.array([[1e4, -1e4, 0.0], [0.0, 1e308, -1e308]])
     np.testing.assert_array_equal(run("softmax", x), [[1, 0, 0], [0, 1, 0]])
