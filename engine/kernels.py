@@ -31,11 +31,7 @@ def check_indices(index: Array, extent: int, *, operand: int) -> None:
 
 def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any) -> None:
     """target[index] += updates, where repeated indices accumulate."""
-    if xp is np:
-        np.add.at(target, index, updates)
-    else:
-        import cupyx  # noqa: PLC0415 - optional
-
-        if target.dtype == np.int64:  # CUDA adds atomically to unsigned 64-bit numbers only: the bits are the same
-            target, updates = target.view("uint64"), xp.asarray(updates, dtype="int64").view("uint64")
-        cupyx.scatter_add(target, index, updates)
+    if xp is not np and target.dtype == np.int64:
+        # CUDA adds atomically to unsigned numbers of 64 bits only; the bits of the sum are the same.
+        target, updates = target.view("uint64"), xp.asarray(updates, dtype="int64").view("uint64")
+    xp.add.at(target, index, updates)
