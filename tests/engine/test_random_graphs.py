@@ -241,7 +241,7 @@ BATCH = 4096
 SLACK = 1 << 19  # NumPy's casting buffers and small objects
 
 
-@settings(some, max_examples=40)
+@settings(some, max_examples=15)
 @given(sketches(), st.data())
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
 def test_the_planned_peak_is_an_upper_bound(sketch: Sketch, data: st.DataObject) -> None:

@@ -93,16 +93,13 @@ def layer_norm(jax: Any, x: Any, *parts: Any, axes: Any = (-1,), eps: float = 1e
 
 
 def attention(jax: Any, q: Any, k: Any, v: Any, mask: Any = None, scale: Any = None, causal: bool = False) -> Any:
-    """jax.nn's, on one head; it takes [batch, length, heads, features], as many features in v as in q and k."""
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
-    q, k = (jax.numpy.pad(a, [(0, 0), (0, v.shape[-1] - a.shape[-1])]) for a in (q, k))
-    numeric = mask is not None and mask.dtype != bool
-    kept = None if mask is None else mask[None, None]
-    q, k, v = (a[None, :, None] for a in (q, k, v))
-    found = jax.nn.dot_product_attention(
-        q, k, v, bias=kept if numeric else None, mask=None if numeric else kept, scale=scale, is_causal=causal
-    )
-    return found[0, :, 0]
+    """Written out: jax.nn.dot_product_attention computes its scores in float32."""
+    scores = q @ k.T * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if mask is not None:
+        scores = jax.numpy.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    if causal:
+        scores = jax.numpy.where(np.tri(*scores.shape, dtype=bool), scores, -np.inf)
+    return jax.nn.softmax(scores) @ v
 
 
 def cross_entropy(jax: Any, logits: Any, targets: Any, reduction: str = "mean") -> Any:
@@ -128,7 +125,7 @@ KNOWN: dict[str, Callable[..., Any]] = {
 
 
 def shared(case: Case) -> bool:
-    """What JAX has in the same form: one head, no row that is masked throughout, no ties in a window."""
+    """What is written in JAX here: one head, no row that is masked throughout, no ties in a window."""
     if case.op == "attention":
         square = all(a.ndim == 2 for a in case.arrays) and case.label != "special"
         return square and (len(case.arrays) < 4 or case.arrays[3].shape == (3, 4))
