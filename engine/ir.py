@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,15 +22,22 @@ LEAVES = ("input", "parameter")
 COTANGENT = "cotangent"
 
 
+class Origin(NamedTuple):
+    """The client's node that something stems from, for messages: its number, and its op as the client knows it."""
+
+    node: int
+    op: str
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operation on earlier nodes. `origin` is the client's node that it stems from, for messages."""
+    """One operation on earlier nodes, and where it comes from."""
 
     op: Op
     operands: tuple[int, ...]
     attrs: Mapping[str, Any]
     types: tuple[TensorType, ...]
-    origin: int | None = None
+    origin: Origin | None = None
 
     def on(self, operands: tuple[int, ...]) -> Node:
         """The same node on other operands."""
@@ -67,7 +74,7 @@ class Builder:
     limits: Limits = field(default_factory=Limits)
     deadline: Deadline = NO_DEADLINE
     nodes: list[Node] = field(default_factory=list)
-    origin: int | None = None
+    origin: Origin | None = None
 
     def emit(self, op: Op, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
         """Append `op` on `operands`, inferring its type; composites append their parts. Raises EngineError."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.ir import Graph, Node
+from engine.ir import Graph, Node, Origin
 from engine.limits import NO_DEADLINE, Deadline, Limits
 from engine.op import Op, Types
 from engine.registry import registry
@@ -30,7 +30,7 @@ class Step:
     types: tuple[TensorType, ...]
     is_view: bool
     dead: tuple[int, ...]
-    origin: int | None
+    origin: Origin | None
 
 
 @dataclass(frozen=True, slots=True)

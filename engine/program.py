@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.attrs import bind, key
 from engine.errors import BadReference, DtypeMismatch, EngineError, MissingFeed, ShapeMismatch, UnexpectedFeed
-from engine.ir import LEAVES, Builder, Value
+from engine.ir import LEAVES, Builder, Origin, Value
 from engine.limits import NO_DEADLINE, Deadline, Limits
 from engine.op import Op
 from engine.tensor_type import TensorType, show_shape
@@ -115,7 +115,7 @@ class Program:
         values: dict[int, Value] = {}
         tapped = self._tapped(wrt, needed)
         for node in needed:
-            builder.origin = node
+            builder.origin = Origin(node, self.statements[node].op.name)
             try:
                 made = self._emit(builder, node, values, types)
                 values[node] = made.identity() if node in tapped else made

@@ -24,7 +24,9 @@ class Registry:
 
     def __init__(self, ops: Iterable[Op]) -> None:
         """Raises ValueError when two ops claim one name or one attribute name has two kinds."""
-        self.ops: Mapping[str, Op] = MappingProxyType(_unique((op.name, op) for op in sorted(ops, key=lambda op: op.name)))
+        self.ops: Mapping[str, Op] = MappingProxyType(
+            _unique((op.name, op) for op in sorted(ops, key=lambda op: op.name))
+        )
         self._spellings = _unique((s.lower(), op) for op in self.ops.values() for s in _spellings(op))
         self.attributes: Mapping[str, str] = MappingProxyType(_attribute_kinds(self.ops.values()))
 

@@ -54,7 +54,7 @@ class Executor(ABC):
         try:
             slots[step.result] = self._compute(step, operands)
         except EngineError as error:
-            raise error.at(-1 if step.origin is None else step.origin, step.op.name) from None
+            raise error if step.origin is None else error.at(*step.origin) from None
         for i in step.dead:
             slots[i] = None
 

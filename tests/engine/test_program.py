@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Compiler, EngineError, Limits, Program, Statement, TensorType, registry
+from engine import Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
 
 F = TensorType((2,), np.dtype("float64"))
 M = TensorType((2, 3), np.dtype("float64"))
@@ -296,3 +296,13 @@ def test_names_do_not_count_in_the_digest_but_types_and_bits_do() -> None:
     assert digest(node("full", fill=0.0)) != digest(node("full", fill=-0.0))
     one, true = np.array(1, "int64"), np.array(1, "int32")
     assert digest(node("constant", value=one)) != digest(node("constant", value=true))
+
+
+def test_what_a_kernel_finds_names_the_op_that_the_client_wrote() -> None:
+    statements = [X, node("input"), node("embedding", 0, 1), node("sum", 2)]
+    table, outside = np.ones((4, 2)), np.array([1, 4])
+    plan = Compiler(Limits()).gradients(Program(statements), {0: TensorType.of(table), 1: TensorType.of(outside)}).plan
+    with pytest.raises(EngineError) as caught:
+        open_executor("cpu").run(plan, {0: table, 1: outside})
+    assert (caught.value.code, caught.value.node) == ("index_out_of_range", 2)
+    assert str(caught.value).startswith("node 2 (embedding): operand 1 holds an index outside")
