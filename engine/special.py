@@ -15,24 +15,27 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 _BLOCK = 16384
 
 # Chebyshev interpolants, found in 60 digits and written out in powers, highest first.
-# erf(x) / x − 1 in x², for |x| ≤ 13/16, where erfc passes 1/4. Off by 1e-17 at most, before rounding.
+# Near 0, erf(x) / x − 1 in x² − 1/2, for |x| ≤ 13/16. Off by 5e-18 at most, before rounding.
 _NEAR_END = 0.8125
 _NEAR = (
-    -9.090575148795533e-10, 1.4281576867035674e-08, -1.631489689018809e-07, 1.6458948199486148e-06,
-    -1.4925519679470792e-05, 0.00012055329372418332, -0.0008548326957696016, 0.0052239776246817814,
-    -0.026866170645079318, 0.11283791670954943, -0.3761263890318375, 0.1283791670955126,
+    -9.090575148795533e-10, 9.281760535198131e-09, -1.0424062539629637e-07, 1.0536428883999113e-06,
+    -9.614806778032117e-06, 7.829649559071487e-05, -0.0005611894221458429, 0.0034802744966581935,
+    -0.01828388448915258, 0.07940998675593489, -0.2810721780454342, -0.03453126133013269,
 )  # fmt: skip
-# log(x · erfc(x) · exp(x²)) + 9/16 in (x − 5/4) / (x + 5/4), for 13/16 ≤ x ≤ 28. Off by 2e-17 at most. The variable is
-# that of M. Shepherd and J. Laframboise, Math. Comp. 36 (1981) 249; under the logarithm little is left to round.
-_TAIL_END = 28.0
-_TAIL = (
-    3.6027988332464296e-05, -0.0005950301106525178, 0.0035688006656536763, -0.011798951376867388,
-    0.025716610655927154, -0.041488855091020835, 0.05424044556153072, -0.06210752690848361,
-    0.06708500910725018, -0.07177846387144284, 0.07678614565954082, -0.08333550829005684,
-    0.09130831507489219, -0.09917888946820647, 0.11162261735009865, -0.12629428914175717,
-    0.13891458534079257, -0.17013160833070262, 0.2065941773142332, -0.22483046182613406,
-    0.35149525109290025, -0.6118733795404447, 0.5806901458269007, -0.21451011060791597,
+# Further out, L = log(x · erfc(x) · exp(x²)) in t = (x − 1) / (x + 1), for x ≤ 28, from its values at x = 1 and x = ∞:
+# L(t) = L(0) + t · (L(1) − L(0) + (1 − t) · p(t)), for then little is left to round. Off by 4e-18 at most. The variable
+# is that of M. Shepherd and J. Laframboise, Math. Comp. 36 (1981) 249.
+_FAR_END = 28.0
+_FAR = (
+    0.003215596087819419, -0.027095961607357284, 0.10363743756438032, -0.2393943091132407,
+    0.37429764030499746, -0.4186614540700717, 0.3424226673354789, -0.20271176088418288,
+    0.07834710666977525, -0.004949239487979961, -0.02528422458908109, 0.035808461402511926,
+    -0.04024029295509227, 0.04256609975007531, -0.048649296017121924, 0.05201377706434212,
+    -0.05700353771690237, 0.07095368335022699, -0.07084563477635225, 0.08998599734886227,
+    -0.1263020973640589, 0.10584515357529455, -0.20553964938165417, 0.44482440452186933,
 )  # fmt: skip
+_AT_ONE, _AT_ONE_REST = -0.849609375, 3.865066751751424e-06  # L(0) in two parts, the first of 10 bits
+_FROM_ONE_ON = 0.27724056700854816  # L(1) − L(0)
 
 
 def erf(xp: Namespace, x: Array, out: Array) -> None:
@@ -56,8 +59,8 @@ def erfc(xp: Namespace, x: Array, out: Array) -> None:
 
 
 def erf_workspace(size: int) -> int:
-    """Bytes that `erf` and `erfc` allocate for `size` elements: a dozen arrays of a block."""
-    return 12 * 8 * min(size, _BLOCK)
+    """Bytes that `erf` and `erfc` allocate for `size` elements: some arrays of a block."""
+    return 20 * 8 * min(size, _BLOCK)
 
 
 def _in_blocks(function: Callable[[Floats], Floats], x: Array, out: Array) -> None:
@@ -81,8 +84,7 @@ def _erf(x: Floats) -> Floats:
 
 def _erfc(x: Floats) -> Floats:
     def near(x: Floats) -> Floats:
-        # 1 − erf(x) from one half to the other: less is rounded off.
-        return 0.5 - ((x - 0.5) + _excess(x))
+        return 1 - (x + _excess(x))
 
     def far(x: Floats) -> Floats:
         tail = _tail(np.abs(x))
@@ -103,16 +105,18 @@ def _piecewise(x: Floats, near: Callable[[Floats], Floats], far: Callable[[Float
 
 def _excess(x: Floats) -> Floats:
     """erf(x) − x, for |x| ≤ 13/16."""
-    return x * _polynomial(_NEAR, x * x)
+    return x * _polynomial(_NEAR, x * x - 0.5)
 
 
 def _tail(x: Floats) -> Floats:
-    """erfc(x), for x ≥ 13/16: exp(s) / x, with the errors of both made good to first order."""
-    x = np.minimum(x, _TAIL_END)
-    # The square of a float32 is exact in float64; so −x² − 9/16 + log(…) = high + low, almost exactly.
+    """erfc(x), for x ≥ 13/16: exp(−x² + L) / x, with the rounding errors of exponent and quotient made good."""
+    x = np.minimum(x, _FAR_END)
+    t = (x - 1) / (x + 1)
+    p = _polynomial(_FAR, t)
+    # The square of a float32 is exact in float64. So −x² + L = high + low, almost exactly.
     head = x.astype(np.float32).astype(np.float64)
-    square = -head * head - 0.5625
-    rest = (head - x) * (head + x) + _polynomial(_TAIL, (x - 1.25) / (x + 1.25))
+    square = _AT_ONE - head * head
+    rest = t * (_FROM_ONE_ON + (p - t * p)) + ((head - x) * (head + x) + _AT_ONE_REST)
     high = square + rest
     low = (square - high) + rest
     y = np.exp(high)

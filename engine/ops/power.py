@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from engine.attrs import Attr
 from engine.elementwise import Binary, FloatUnary, Unary
 from engine.errors import BadAttribute, OperandCount
-from engine.op import Array, Namespace, Types
+from engine.op import Array, Namespace, NoGradient, Types
 from engine.ops.scalar import WithConstants
 from engine.sample import Ints, Real, Sample
 from engine.tensor_type import TensorType
@@ -133,7 +133,11 @@ class Square(Unary):
     ufunc = "square"
     cost = 1
     gradient = "g · 2x"
-    partials = (lambda y, x: 2 * x,)
+    partials = NoGradient("written out in vjp")
+
+    def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
+        """g · x first: 2x alone may overflow, where g is 0 beside it."""
+        return (g * x * 2,)
 
 
 class Reciprocal(WithConstants):

@@ -1,0 +1,30 @@
+"""Derivatives of one op, of any order: what tests of special points are written with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import Builder, Limits, TensorType, Value, open_executor
+from engine.passes.pipeline import optimise
+from engine.plan import make_plan
+from engine.transforms.vjp import vjp_or_zeros
+
+Array = np.ndarray[Any, Any]
+
+
+def derivatives(op: str, *arrays: Any, by: int | tuple[int, ...] = (0, 0), **attrs: Any) -> list[Array]:
+    """The op's value and its elementwise derivatives: by the first operand of `by`, then by the second, and so on.
+
+    Operands that are differentiated by must have the shape of the result.
+    """
+    feeds = {i: np.asarray(a) for i, a in enumerate(arrays)}
+    builder = Builder()
+    operands = [builder.leaf(TensorType.of(a), i) for i, a in feeds.items()]
+    outputs: list[Value] = [getattr(operands[0], op)(*operands[1:], **attrs)]
+    for i in (by,) if isinstance(by, int) else by:
+        y = outputs[-1]
+        outputs += vjp_or_zeros(builder, [(y, y.full_like(1.0))], [operands[i]])
+    plan = make_plan(optimise(builder.graph(outputs)), Limits())
+    return open_executor("cpu").run(plan, {i: feeds[i] for i in plan.feeds})
