@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, NotRequired
 
-from pydantic import Field, WithJsonSchema, with_config
+from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from schemas.numbers import OPEN_IN_DOCUMENT, Int64
@@ -39,6 +39,8 @@ class Tensor(TypedDict):
     """A dense array. Exactly one of `data` and `data_b64` holds its elements; neither is needed when it has none."""
 
     dtype: Annotated[str, Field(json_schema_extra={"enum": list(DTYPES)})]
-    shape: Annotated[list[Int64], Field(description="extents of the axes; [] is a 0-d tensor with one element")]
+    shape: Annotated[
+        list[Int64], FailFast(), Field(description="extents of the axes; [] is a 0-d tensor with one element")
+    ]
     data: NotRequired[_Elements]
     data_b64: NotRequired[_Bytes]

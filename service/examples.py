@@ -114,9 +114,9 @@ COMPUTING: Final = (
     ),
     _stated(
         "too_many_nodes",
-        "the graph, with the nodes of its gradients, has more than 100000 nodes",
+        "the graph has 100001 nodes, and the limit is 100000",
         expected="at most 100000 nodes",
-        got="at least 100001 nodes",
+        got="100001 nodes",
     ),
     Failure("invalid_json", raw='{"graph": [NaN]}'),
     Failure("duplicate_key", raw='{"graph": {"nodes": []}, "graph": {"nodes": []}}'),

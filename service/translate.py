@@ -14,10 +14,6 @@ from service.tensors import Array, decode
 from service.validation import Place, pointer, spoken, validate
 
 OPSET: Final = 1
-# Here an empty list is the shape of a 0-d tensor; everywhere else it stands for the default (some clients send
-# [] for every list that they leave unset).
-_EMPTY_IS_MEANT: Final = frozenset({"reshape", "broadcast_to", "full"})
-
 _KINDS: Final = {
     "int": "a whole number",
     "float": "a number",
@@ -32,12 +28,14 @@ _KINDS: Final = {
 class Translator:
     """Reads requests of one opset within limits."""
 
-    def __init__(self, registry: Registry, limits: Limits) -> None:
+    def __init__(self, registry: Registry, limits: Limits, max_nodes: int) -> None:
         self._registry = registry
         self._limits = limits
+        self._max_nodes = max_nodes
 
     def forward(self, body: Mapping[str, Any]) -> ForwardCall:
         """The call that a forward request makes. Raises Refusal and EngineError."""
+        self._admit(body)
         request = validate(ForwardRequest, body)
         return ForwardCall(
             program=self._program(request["graph"]),
@@ -48,6 +46,7 @@ class Translator:
 
     def gradients(self, body: Mapping[str, Any]) -> GradientsCall:
         """The call that a gradients request makes. Raises Refusal and EngineError."""
+        self._admit(body)
         request = validate(GradientsRequest, body)
         return GradientsCall(
             program=self._program(request["graph"]),
@@ -58,6 +57,18 @@ class Translator:
             wrt=request.get("wrt"),
             cotangent=self._cotangent(request),
         )
+
+    def _admit(self, body: Mapping[str, Any]) -> None:
+        """Refuse a graph that is too long before each of its nodes is looked at."""
+        graph = body.get("graph")
+        nodes = graph.get("nodes") if isinstance(graph, dict) else None
+        if isinstance(nodes, list) and len(nodes) > self._max_nodes:
+            raise Refusal(
+                "too_many_nodes",
+                f"the graph has {len(nodes)} nodes, and the limit is {self._max_nodes}",
+                expected=f"at most {self._max_nodes} nodes",
+                got=f"{len(nodes)} nodes",
+            )
 
     def _cotangent(self, request: GradientsRequest) -> Array | None:
         tensor = request.get("cotangent")
@@ -93,7 +104,6 @@ class Translator:
 
     def _program(self, graph: Graph) -> Program:
         _check_opset(graph)
-        self._limits.admit_nodes(len(graph["nodes"]))
         return Program([self._statement(i, node) for i, node in enumerate(graph["nodes"])], self._limits)
 
     def _statement(self, i: int, node: Node) -> Statement:
@@ -102,13 +112,10 @@ class Translator:
             op = self._registry.get(node["op"])
         except EngineError as error:
             raise error.at(i, printable(node["op"]), label) from None
+        # Some clients send [] for every list that they leave unset: an empty list stands for the default.
         attrs = {
-            name: self._attribute(i, node, name, value)
-            for name, value in node.get("attrs", {}).items()
-            if value != [] or (name == "shape" and op.name in _EMPTY_IS_MEANT)
+            name: self._attribute(i, node, name, value) for name, value in node.get("attrs", {}).items() if value != []
         }
-        if op.name in _EMPTY_IS_MEANT:
-            attrs.setdefault("shape", [])
         return Statement(op, tuple(node.get("operands", ())), attrs, label)
 
     def _attribute(self, i: int, node: Node, name: str, value: Any) -> Any:

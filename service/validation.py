@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -19,6 +19,15 @@ T = TypeVar("T")
 
 _ADAPTERS: Final[Mapping[type, TypeAdapter[Any]]] = {
     model: TypeAdapter(model) for model in (ForwardRequest, GradientsRequest, Tensor)
+}
+_NAMES: Final[Mapping[type, list[str]]] = {
+    model: sorted(get_type_hints(model)) for model in (ForwardRequest, GradientsRequest, Graph, Node, Feed, Tensor)
+}
+_PARTS: Final[Mapping[type, Mapping[str, type]]] = {
+    ForwardRequest: {"graph": Graph, "feeds": Feed},
+    GradientsRequest: {"graph": Graph, "feeds": Feed, "cotangent": Tensor},
+    Graph: {"nodes": Node},
+    Feed: {"tensor": Tensor},
 }
 _MOST_ERRORS: Final = 10
 _EXPECTED: Final = {
@@ -36,6 +45,7 @@ def validate(model: type[T], value: object, at: Place = (), node: int | None = N
 
     Raises Refusal: bad_tensor inside a tensor, else invalid_field; with the node, where the place lies in one.
     """
+    _check_sizes(model, value, at, node)
     try:
         valid: T = _ADAPTERS[model].validate_python(value)
     except ValidationError as error:
@@ -59,12 +69,34 @@ def spoken(place: Place) -> str:
     return "".join(keys).removeprefix(".")
 
 
+def _check_sizes(model: type, value: object, at: Place, node: int | None) -> None:
+    """Refuse an object with more fields than there are: pydantic would report each, and there may be millions."""
+    if not isinstance(value, dict):
+        return
+    if len(value) > len(_NAMES[model]):
+        name = next(name for name in value if name not in _NAMES[model])
+        place = (*at, printable(name))
+        node = _graph_node(place) if node is None else node
+        raise _located(*_unknown_field(model, place), "invalid_field", place, node)
+    for key, part in _PARTS.get(model, {}).items():
+        inner = value.get(key)
+        if isinstance(inner, list):
+            for i, item in enumerate(inner):
+                _check_sizes(part, item, (*at, key, i), node)
+        else:
+            _check_sizes(part, inner, (*at, key), node)
+
+
 def _refusal(model: type, value: object, detail: ErrorDetails, at: Place, node: int | None) -> Refusal:
     place = at + tuple(printable(key) if isinstance(key, str) else key for key in detail["loc"])
-    expected, got, sentence = _finding(model, detail, place)
+    code = "bad_tensor" if _in_tensor(place, detail["type"]) else "invalid_field"
     node = _node(place, value) if node is None else node
+    return _located(*_finding(model, detail, place), code, place, node)
+
+
+def _located(expected: str, got: str, sentence: str, code: str, place: Place, node: int | None) -> Refusal:
     return Refusal(
-        "bad_tensor" if _in_tensor(place, detail["type"]) else "invalid_field",
+        code,
         sentence if node is None else f"node {node}: {sentence}",
         node=node,
         expected=expected,
@@ -98,18 +130,13 @@ def _sides(detail: ErrorDetails) -> tuple[str, str]:
 
 
 def _unknown_field(model: type, place: Place) -> tuple[str, str, str]:
-    known = fields(_object_at(model, place[:-1]))
+    known = _NAMES[_object_at(model, place[:-1])]
     name = str(place[-1])
     near = get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
     inside = spoken(place[:-1]) or "the request"
     listed = ", ".join(known)
     return f"one of: {listed}", name, f"{inside} has no field “{name}” (known: {listed}){hint}"
-
-
-def fields(model: Any) -> list[str]:
-    """The names of a message's fields."""
-    return sorted(model.__required_keys__ | model.__optional_keys__)
 
 
 def _object_at(model: type, place: Place) -> type:
@@ -124,12 +151,17 @@ def _in_tensor(place: Place, finding: str) -> bool:
     return bool(inside) or (place[-1] in _TENSORS and finding != "missing")
 
 
-def _node(place: Place, request: Any) -> int | None:
-    """The node that the place speaks of: one of the graph, or the one that a feed names."""
+def _graph_node(place: Place) -> int | None:
     match place:
         case ("graph", "nodes", int(node), *_):
             return node
+    return None
+
+
+def _node(place: Place, request: Any) -> int | None:
+    """The node that the place speaks of: one of the graph, or the one that a feed names."""
+    match place:
         case ("feeds", int(i), "tensor", *_):
             node = request["feeds"][i].get("node")
-            return node if isinstance(node, int) and not isinstance(node, bool) else None
-    return None
+            return node if type(node) is int else None
+    return _graph_node(place)

@@ -51,7 +51,7 @@ class Worker:
     def __init__(self, settings: Settings) -> None:
         """Opens the device. Raises RuntimeError when it cannot be had."""
         limits = Limits(
-            nodes=settings.max_nodes,
+            nodes=settings.max_expanded_nodes,
             rank=settings.max_rank,
             bytes=settings.max_bytes,
             flops=settings.max_flops,
@@ -59,7 +59,7 @@ class Worker:
         executor = open_executor(settings.device)
         self.device = executor.device
         self._depth = settings.json_depth
-        self._translate = Translator(registry(), limits)
+        self._translate = Translator(registry(), limits, settings.max_nodes)
         self._handlers = Handlers(Compiler(limits, settings.plan_cache), executor, settings.max_response_bytes)
 
     def __call__(self, job: Job) -> Reply:

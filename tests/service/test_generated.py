@@ -99,7 +99,7 @@ def mutate(data: st.DataObject, body: Any) -> Any:
         parent = parent[step]
     match data.draw(st.sampled_from(["replace", "replace", "remove", "repeat", "rename", "attribute"])):
         case "replace":
-            parent[key] = data.draw(odd)
+            parent[key] = copy.deepcopy(data.draw(odd))  # drawn values are shared between runs
         case "remove":
             del parent[key]
         case "repeat" if isinstance(parent, list):
@@ -109,7 +109,7 @@ def mutate(data: st.DataObject, body: Any) -> Any:
         case "attribute":
             nodes = body.get("graph", {}).get("nodes") if isinstance(body.get("graph"), dict) else None
             if isinstance(nodes, list) and nodes and isinstance(nodes[-1], dict):
-                nodes[-1]["attrs"] = {data.draw(st.sampled_from(attributes)): data.draw(odd)}
+                nodes[-1]["attrs"] = {data.draw(st.sampled_from(attributes)): copy.deepcopy(data.draw(odd))}
     return body
 
 

@@ -202,6 +202,22 @@ def test_the_length_of_an_answer_is_never_underestimated(data: st.DataObject, dt
     assert len(written) <= encoded_bytes([TensorType.of(array)], encoding)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "longest"),
+    [
+        ("bool", 1), ("int8", -128), ("uint8", 255), ("int32", -(2**31)), ("int64", -(2**53)), ("float16", -6.104e-05),
+        ("float32", -1.1754944e-38), ("float64", -2.2250738585072014e-308),
+    ],
+)  # fmt: skip
+def test_the_length_of_the_longest_elements(dtype: str, longest: float) -> None:
+    from engine import TensorType
+
+    array = np.full(1000, longest, dtype)
+    written = orjson.dumps(encode(array, "json"), option=orjson.OPT_SERIALIZE_NUMPY)
+    assert b"data_b64" not in written
+    assert len(written) <= encoded_bytes([TensorType.of(array)], "json")
+
+
 def test_decode_raises_only_what_it_says() -> None:
     with pytest.raises(Refusal):
         decode({"dtype": "int8", "shape": [1], "data": ["x"]}, LIMITS)
