@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
@@ -131,10 +132,11 @@ def _unknown(name: str, declared: Mapping[str, Attr]) -> BadAttribute:
 def key(value: Any) -> Any:
     """A hashable stand-in for an attribute value that tells types and bits apart.
 
-    Python holds 1 == True == 1.0 and 0.0 == -0.0; two nodes that differ only so must not be merged.
+    Python holds 1 == True == 1.0 and 0.0 == -0.0; two nodes that differ only so must not be merged. Tensors go by a
+    hash of their bytes: a copy of them would be as large as the request.
     """
     if isinstance(value, np.ndarray):
-        return ("tensor", value.dtype.str, value.shape, value.tobytes())
+        return ("tensor", value.dtype.str, value.shape, blake2b(np.ascontiguousarray(value).data).digest())
     if isinstance(value, float):
         return ("float", value.hex())
     if isinstance(value, tuple):
