@@ -11,9 +11,9 @@ from engine.errors import ShapeMismatch
 from engine.op import Types, wrong_dtype
 from engine.ops.formula import Formula
 from engine.ops.operands import require_extent, wrong_shape
-from engine.registry import registry
+from engine.ops.ranges import counting
 from engine.sample import Real, Sample
-from engine.tensor_type import DTYPES, FLOATS, INT64, Shape, TensorType, broadcast, promote, show_shape
+from engine.tensor_type import DTYPES, FLOATS, Shape, TensorType, broadcast, promote, show_shape
 
 if TYPE_CHECKING:
     from engine.ir import Value
@@ -78,14 +78,8 @@ def hide(scores: Value, keep: Value) -> Value:
 
 def not_later(scores: Value) -> Value:
     """[queries, keys]: whether the key's position is at most the query's."""
-    queries, keys = (counted(scores, n) for n in scores.shape[-2:])
+    queries, keys = (counting(scores.builder, n) for n in scores.shape[-2:])
     return queries.reshape(shape=(*queries.shape, 1)) >= keys
-
-
-def counted(x: Value, n: int) -> Value:
-    """0, 1, …, n − 1, in the builder of x."""
-    attrs = {"start": 0.0, "stop": float(n), "step": 1.0, "dtype": INT64}
-    return x.builder.emit(registry().ops["arange"], (), attrs)
 
 
 def check_matrices(type: TensorType, i: int, name: str) -> None:

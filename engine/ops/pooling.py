@@ -13,6 +13,7 @@ from engine.attrs import Attr
 from engine.errors import BadAttribute
 from engine.op import Array, Namespace, NoGradient, Op, Types
 from engine.ops.operands import wrong_shape
+from engine.ops.ranges import counting
 from engine.ops.spatial import check_fits, check_spatial
 from engine.ops.sums import accumulator
 from engine.sample import Real, Sample
@@ -93,12 +94,12 @@ class MaxPool2D(Pooling):
         slide(xp, xp.maximum, x, out, placed(**attrs), lowest(x.dtype))
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
-        """To the elements that were chosen."""
-        chosen = x.max_pool2d_indices(**attrs)
-        planes, places = math.prod(x.shape[:-2]), math.prod(g.shape[-2:])
-        flat = (planes, math.prod(x.shape[-2:]))
-        index, updates = (v.reshape(shape=(planes, places)) for v in (chosen, g))
-        return (x.full_like(0.0, flat).scatter_add(index, updates, axis=1).reshape(shape=x.shape),)
+        """To the elements that were chosen, all planes being one row: adding along one axis is fastest."""
+        area, planes = math.prod(x.shape[-2:]), math.prod(x.shape[:-2])
+        chosen = x.max_pool2d_indices(**attrs).reshape(shape=(planes, math.prod(g.shape[-2:])))
+        index = chosen + counting(g.builder, planes * area, area).reshape(shape=(planes, 1))
+        row = x.full_like(0.0, (planes * area,))
+        return (row.scatter_add(*(v.reshape(shape=(g.type.size,)) for v in (index, g))).reshape(shape=x.shape),)
 
     def workspace(self, out: Types, x: TensorType, **attrs: Any) -> int:
         """The maxima over rows."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.attrs import Attr
 from engine.errors import BadAttribute
 from engine.op import Array, Namespace, Types
 from engine.ops.leaves import Source, whole_limits
+from engine.registry import registry
 from engine.sample import Sample
 from engine.tensor_type import INT64, DType, TensorType
+
+if TYPE_CHECKING:
+    from engine.ir import Builder, Value
 
 
 class Arange(Source):
@@ -85,3 +89,9 @@ def _check_whole(start: float, stop: float, step: float, dtype: DType) -> None:
         raise BadAttribute(
             f"the range must lie {wanted}, as dtype is {dtype.name}, but is {got}", expected=wanted, got=got
         )
+
+
+def counting(builder: Builder, stop: int, step: int = 1) -> Value:
+    """Append 0, step, 2 · step, … below `stop`, as int64."""
+    attrs = {"start": 0.0, "stop": float(stop), "step": float(step), "dtype": INT64}
+    return builder.emit(registry().ops["arange"], (), attrs)
