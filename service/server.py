@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -42,6 +43,7 @@ def serve(settings: Settings) -> None:
     logging.basicConfig(
         level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    _calm_the_collector()
     with listen(settings.host, settings.port) as listening:
         pool = open_pool(settings)
         app = wrap(create_routes(settings, pool), settings)
@@ -59,6 +61,13 @@ def serve(settings: Settings) -> None:
         )
         Server(config, pool, address(settings.host, listening)).run(sockets=[listening])
     _leave(pool)
+
+
+def _calm_the_collector() -> None:
+    # A request makes up to millions of small objects without a cycle among them. At the default threshold they are
+    # scanned over and over: three quarters of the time that a graph of 100,000 nodes takes to be read.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -9,6 +9,7 @@ import pytest
 from engine import registry
 from service.errors import KINDS
 from service.middleware.head import accepts_json
+from service.query import timeout_of
 from tests.conftest import Client
 from tests.service.support import SQUARES, problem
 
@@ -149,6 +150,7 @@ def test_a_query_that_would_be_ignored_is_refused(client: Client, query: str) ->
 
 
 def test_a_timeout_is_lowered_to_the_servers(client: Client) -> None:
+    assert [timeout_of(query, 1000) for query in (b"", b"timeout_ms=5", b"timeout_ms=5000")] == [1.0, 0.005, 1.0]
     assert client.post("/v1/gradients?timeout_ms=999999999999", json=SQUARES).status_code == 200
 
 

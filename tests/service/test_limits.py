@@ -41,8 +41,11 @@ def test_the_nodes_of_gradients_count(make_client: Callable[..., Client]) -> Non
     ("setting", "body"),
     [
         ({"max_bytes": 1000}, request(node("full", shape=[126]))),
-        ({"max_bytes": 1000}, request(node("full", shape=[100]), node("square", 0), outputs=[0, 1])),
-        ({"max_flops": 99}, request(node("full", shape=[100]), node("tanh", 0), node("sum", 1))),
+        (
+            {"max_bytes": 1000},
+            request(node("input"), node("tanh", 0), outputs=[0, 1], feeds=[feed(0, [100], [1] * 100)]),
+        ),
+        ({"max_flops": 99}, request(node("input"), node("tanh", 0), feeds=[feed(0, [100], [1] * 100)])),
         ({"max_rank": 3}, request(node("full", shape=[1, 1, 1, 1]))),
         ({"max_response_bytes": 2000}, request(node("full", shape=[100]))),
         ({"max_response_bytes": 2000}, request(node("full"), outputs=[0] * 100)),
