@@ -1,23 +1,55 @@
-"""The passes, in their order."""
+"""The passes, in their order, each with a name, a switch and a timing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from engine.ir import Graph
 from engine.limits import NO_DEADLINE, Deadline
 from engine.passes.cse import cse
 from engine.passes.dce import dce
+from engine.passes.fold import fold
+from engine.passes.simplify import simplify
 
 Pass = Callable[[Graph], Graph]
 
-# Dead code goes first: gradient rules emit for every operand, and what nobody asked for need not be numbered.
-PASSES: tuple[Pass, ...] = (dce, cse)
+# Dead code goes first: gradient rules emit for every operand, and what nobody asked for need not be looked at. It
+# goes again at the end, since what has been shortened leaves its operands behind.
+PASSES: tuple[Pass, ...] = (dce, simplify, fold, cse, dce)
 
 
-def optimise(graph: Graph, deadline: Deadline = NO_DEADLINE) -> Graph:
-    """`graph` after all passes: the same results from fewer nodes."""
-    for apply in PASSES:
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What one pass took, in seconds, and what it left."""
+
+    name: str
+    seconds: float
+    nodes: int
+
+
+def optimise(graph: Graph, deadline: Deadline = NO_DEADLINE, off: Iterable[str] = ()) -> Graph:
+    """`graph` after all passes but those named in `off`: the same results from fewer nodes."""
+    return run_passes(graph, switched(off), deadline)[0]
+
+
+def switched(off: Iterable[str]) -> tuple[Pass, ...]:
+    """The passes without those named in `off`. Raises ValueError for a name that no pass has."""
+    unknown = set(off).difference(apply.__name__ for apply in PASSES)
+    if unknown:
+        raise ValueError(f"there is no pass called {', '.join(sorted(unknown))}")
+    return tuple(apply for apply in PASSES if apply.__name__ not in set(off))
+
+
+def run_passes(
+    graph: Graph, passes: Sequence[Pass] = PASSES, deadline: Deadline = NO_DEADLINE
+) -> tuple[Graph, list[Timing]]:
+    """`graph` after `passes`, and what each of them took."""
+    timings = []
+    for apply in passes:
         deadline.check()
+        start = time.perf_counter()
         graph = apply(graph)
-    return graph
+        timings.append(Timing(apply.__name__, time.perf_counter() - start, len(graph.nodes)))
+    return graph, timings

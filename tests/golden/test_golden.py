@@ -15,7 +15,9 @@ import pytest
 from engine import Builder, Graph
 from engine.passes.cse import cse
 from engine.passes.dce import dce
+from engine.passes.fold import fold
 from engine.passes.pipeline import optimise
+from engine.passes.simplify import simplify
 from engine.text import parse_graph, print_graph
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.jvp import jvp
@@ -50,6 +52,8 @@ def batched(graph: Graph) -> Graph:
 APPLY: dict[str, Callable[[Graph], Graph]] = {
     "dce": dce,
     "cse": cse,
+    "simplify": lambda graph: dce(simplify(graph)),
+    "fold": lambda graph: dce(fold(graph)),
     "optimise": optimise,
     "expand_grad": lambda graph: dce(expand_grad(graph)),
     "gradients": gradients,

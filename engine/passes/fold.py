@@ -1,0 +1,81 @@
+"""Constant folding: what depends on constants alone is computed once, while planning; small things only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.errors import EngineError
+from engine.ir import Graph, Node
+from engine.op import View
+from engine.registry import registry
+
+Array = np.ndarray[Any, Any]
+
+#: no operand, result or workspace of a folded node is larger
+MOST_BYTES = 1 << 16
+#: nor does one take more arithmetic
+MOST_FLOPS = 1 << 20
+
+_SOURCES = frozenset({"constant", "full", "arange"})
+
+
+def fold(graph: Graph) -> Graph:
+    """`graph` with nodes on constant operands replaced by constants, within MOST_BYTES and MOST_FLOPS a node.
+
+    A tensor that holds one number everywhere becomes a `full`. What a kernel refuses (an index out of range) is left
+    to be refused when the graph runs.
+    """
+    known: dict[int, Array] = {}
+    nodes = []
+    for i, node in enumerate(graph.nodes):
+        value = _evaluate(node, graph, known)
+        if value is not None:
+            known[i] = value
+        nodes.append(node if value is None or node.op.name in _SOURCES else _constant(value, node))
+    return Graph(tuple(nodes), graph.outputs)
+
+
+def _evaluate(node: Node, graph: Graph, known: dict[int, Array]) -> Array | None:
+    if not _is_constant(node, known) or not _is_small(node, graph):
+        return None
+    operands = [known[i] for i in node.operands]
+    try:
+        with np.errstate(all="ignore"):
+            return _run(node, operands)
+    except EngineError:
+        return None
+
+
+def _is_constant(node: Node, known: dict[int, Array]) -> bool:
+    if node.op.several or node.op.name == "get_output":
+        return False
+    return all(i in known for i in node.operands) if node.operands else node.op.name in _SOURCES
+
+
+def _is_small(node: Node, graph: Graph) -> bool:
+    operands = [graph.nodes[i].type for i in node.operands]
+    return (
+        node.type.nbytes <= MOST_BYTES
+        and node.op.flops(node.type, *operands, **node.attrs) <= MOST_FLOPS
+        and node.op.workspace(node.type, *operands, **node.attrs) <= MOST_BYTES
+    )
+
+
+def _run(node: Node, operands: Sequence[Array]) -> Array:
+    if isinstance(node.op, View):
+        return np.asarray(node.op.view(np, operands[0], **node.attrs))
+    out = np.empty(node.type.shape, node.type.dtype)
+    node.op.forward(np, *operands, out=out, **node.attrs)
+    return out
+
+
+def _constant(value: Array, node: Node) -> Node:
+    dense = np.ascontiguousarray(value).reshape(value.shape)
+    if dense.size and dense.tobytes() == dense.tobytes()[: dense.itemsize] * dense.size:
+        attrs: dict[str, Any] = {"shape": dense.shape, "fill": float(dense.flat[0]), "dtype": dense.dtype}
+        if dense.dtype.kind == "f" or abs(int(dense.flat[0])) <= 2**53:
+            return Node(registry().ops["full"], (), attrs, node.types, node.origin)
+    return Node(registry().ops["constant"], (), {"value": dense}, node.types, node.origin)
