@@ -52,7 +52,7 @@ def test_the_example_of_the_contract_to_the_byte(client: Client) -> None:
 
 
 def test_stats_say_what_ran(client: Client) -> None:
-    body = request(node("full", shape=[7]), node("sum", 0))
+    body = request(node("input", shape=[7]), node("sum", 0), feeds=[feed(0, [7], [1] * 7)])
     first, second = (client.post("/v1/forward", json=body).json()["stats"] for _ in range(2))
     assert set(first) == {"device", "plan_cached", "execute_ms", "peak_bytes"}
     assert (first["plan_cached"], second["plan_cached"]) == (False, True)
