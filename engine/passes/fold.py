@@ -18,22 +18,26 @@ Array = np.ndarray[Any, Any]
 MOST_BYTES = 1 << 16
 #: nor does one take more arithmetic
 MOST_FLOPS = 1 << 20
+#: all results together: they live while planning, and on in the plan, outside the budget of an execution
+MOST_BYTES_IN_ALL = 1 << 24
 
 _SOURCES = frozenset({"constant", "full", "arange"})
 
 
 def fold(graph: Graph) -> Graph:
-    """`graph` with nodes on constant operands replaced by constants, within MOST_BYTES and MOST_FLOPS a node.
+    """`graph` with nodes on constant operands replaced by constants, within MOST_BYTES and MOST_FLOPS a node, and
+    MOST_BYTES_IN_ALL.
 
     A tensor that holds one number everywhere becomes a `full`. What a kernel refuses (an index out of range) is left
     to be refused when the graph runs.
     """
     known: dict[int, Array] = {}
-    nodes = []
+    nodes, room = [], MOST_BYTES_IN_ALL
     for i, node in enumerate(graph.nodes):
-        value = _evaluate(node, graph, known)
+        value = _evaluate(node, graph, known) if node.type.nbytes <= room else None
         if value is not None:
             known[i] = value
+            room -= value.nbytes
         nodes.append(node if value is None or node.op.name in _SOURCES else _constant(value, node))
     return Graph(tuple(nodes), graph.outputs)
 

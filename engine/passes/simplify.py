@@ -20,6 +20,10 @@ Rule = Callable[[Node, Sequence[Value]], Value | None]
 # The graph has been admitted; what it comes down to is no larger.
 _ADMITTED = Limits(nodes=sys.maxsize, rank=sys.maxsize, bytes=sys.maxsize, flops=sys.maxsize)
 
+# Runs of one kind have been merged, so that rules leave two or three in a row. A client's chain of them, read by many,
+# is not followed to its end: that would take quadratic time.
+_LOOKS_THROUGH = 4
+
 
 def simplify(graph: Graph) -> Graph:
     """`graph` with the rules applied once, in order, each on operands that are simplified already."""
@@ -43,8 +47,9 @@ def _rewritten(node: Node, operands: Sequence[Value]) -> Value | None:
 
 def fill_of(x: Value) -> float | None:
     """The number that x holds everywhere, where that is known."""
-    while x.node.op.name in ("broadcast_to", "reshape", "identity"):
-        x = x.builder.value(x.node.operands[0])
+    for _ in range(_LOOKS_THROUGH):
+        if x.node.op.name in ("broadcast_to", "reshape"):
+            x = x.builder.value(x.node.operands[0])
     # As the dtype holds it: 0.1 in float32 is not 0.1.
     return float(x.dtype.type(x.node.attrs["fill"])) if x.node.op.name == "full" else None
 
@@ -139,6 +144,8 @@ def _sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     if not all(a < lead or inner.shape[a - lead] != spread.shape[a] for a in axes):
         return None
     times = math.prod(spread.shape[a] for a in axes)
+    if not times:  # nothing is summed, which is 0, and ∞ · 0 is not
+        return None
     left = inner.mul_scalar(scalar=float(times)).reshape(
         shape=tuple(extent for i, extent in enumerate(inner.shape) if i + lead not in axes)
     )
