@@ -22,9 +22,10 @@ _NEAR = (
     -9.614806778032117e-06, 7.829649559071487e-05, -0.0005611894221458429, 0.0034802744966581935,
     -0.01828388448915258, 0.07940998675593489, -0.2810721780454342, -0.03453126133013269,
 )  # fmt: skip
-# Further out, L = log(x · erfc(x) · exp(x²)) in t = (x − 1) / (x + 1), for x ≤ 28, from its values at x = 1 and x = ∞:
-# L(t) = L(0) + t · (L(1) − L(0) + (1 − t) · p(t)), for then little is left to round. Off by 4e-18 at most. The variable
-# is that of M. Shepherd and J. Laframboise, Math. Comp. 36 (1981) 249.
+# Further out, L = log(x · erfc(x) · exp(x²)) in t = (x − 1) / (x + 1), for x ≤ 28, from its value at x = 1 or x = ∞,
+# so that little is left to round. With r = L(1) − L(0), L is
+# L(0) + t · (r + (1 − t) · p(t)) = L(1) + (1 − t) · (t · p(t) − r).
+# Off by 4e-18 at most. The variable is that of M. Shepherd and J. Laframboise, Math. Comp. 36 (1981) 249.
 _FAR_END = 28.0
 _FAR = (
     0.003215596087819419, -0.027095961607357284, 0.10363743756438032, -0.2393943091132407,
@@ -34,8 +35,10 @@ _FAR = (
     -0.05700353771690237, 0.07095368335022699, -0.07084563477635225, 0.08998599734886227,
     -0.1263020973640589, 0.10584515357529455, -0.20553964938165417, 0.44482440452186933,
 )  # fmt: skip
-_AT_ONE, _AT_ONE_REST = -0.849609375, 3.865066751751424e-06  # L(0) in two parts, the first of 10 bits
-_FROM_ONE_ON = 0.27724056700854816  # L(1) − L(0)
+# L(0), L(1): the part of 10 bits, the rest.
+_AT_ONE = (-0.849609375, 3.865066751751424e-06)
+_AT_INFINITY = (-0.572265625, -9.931792470008708e-05)
+_RISE = 0.27724056700854816
 
 
 def erf(xp: Namespace, x: Array, out: Array) -> None:
@@ -111,12 +114,11 @@ def _excess(x: Floats) -> Floats:
 def _tail(x: Floats) -> Floats:
     """erfc(x), for x ≥ 13/16: exp(−x² + L) / x, with the rounding errors of exponent and quotient made good."""
     x = np.minimum(x, _FAR_END)
-    t = (x - 1) / (x + 1)
-    p = _polynomial(_FAR, t)
+    start, correction = _correction(x)
     # The square of a float32 is exact in float64. So −x² + L = high + low, almost exactly.
     head = x.astype(np.float32).astype(np.float64)
-    square = _AT_ONE - head * head
-    rest = t * (_FROM_ONE_ON + (p - t * p)) + ((head - x) * (head + x) + _AT_ONE_REST)
+    square = start - head * head
+    rest = correction + (head - x) * (head + x)
     high = square + rest
     low = (square - high) + rest
     y = np.exp(high)
@@ -124,6 +126,17 @@ def _tail(x: Floats) -> Floats:
     upper = _upper_half(quotient)
     remainder = (y - upper * head) - (upper * (x - head) + (quotient - upper) * x)
     return quotient + (remainder / x + quotient * low)
+
+
+def _correction(x: Floats) -> tuple[Floats, Floats]:
+    """log(x · erfc(x) · exp(x²)), as a number of few bits and the rest."""
+    t, s = (x - 1) / (x + 1), 2 / (x + 1)
+    p = _polynomial(_FAR, t)
+    is_near_one = x < 1.25
+    start = np.where(is_near_one, _AT_ONE[0], _AT_INFINITY[0])
+    from_one = t * (_RISE + s * p) + _AT_ONE[1]
+    from_infinity = s * (t * p - _RISE) + _AT_INFINITY[1]
+    return start, np.where(is_near_one, from_one, from_infinity)
 
 
 def _upper_half(x: Floats) -> Floats:

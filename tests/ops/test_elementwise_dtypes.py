@@ -90,6 +90,7 @@ def test_powers_of_integers_never_fail() -> None:
     np.testing.assert_array_equal(run("pow", np.array([2], "int8"), np.array([9], "int8")), [0])
     np.testing.assert_array_equal(run("pow", np.array([3]), np.array([200])), [(3**200 + 2**63) % 2**64 - 2**63])
     np.testing.assert_array_equal(run("pow", np.array([-100], "int8"), np.array([3], "uint8")), [-1_000_000])
+    np.testing.assert_array_equal(run("pow", np.array([100], "uint8"), np.array([3], "int8")), [1_000_000])
     np.testing.assert_array_equal(run("pow", TRUE, np.array([True, False, False])), [1, 1, 1])
 
 
