@@ -118,6 +118,23 @@ def quotient(draw: Draw, sketch: Sketch, x: int) -> int:
     return sketch.add("div", x, below)
 
 
+def with_a_number(draw: Draw, sketch: Sketch, x: int) -> int:
+    """x beside a tensor that is the same everywhere, made on the server: what passes simplify and fold."""
+    lead = [] if draw(st.booleans()) or len(sketch.shape(x)) > 2 else [draw(EXTENTS)]
+    shape = draw(st.sampled_from([[], [*sketch.shape(x)], [*lead, *sketch.shape(x)]]))
+    number = sketch.add("full", shape=shape, fill=draw(st.sampled_from([0.0, 1.0, -1.0, 0.5])))
+    if draw(st.booleans()):
+        number = sketch.add("cos", number)
+    op, pair = draw(st.sampled_from(["add", "sub", "mul"])), draw(st.permutations([x, number]))
+    return sketch.add("tanh", sketch.add(op, *pair))
+
+
+def counted(_: Draw, sketch: Sketch, x: int, *__: int) -> int:
+    """x times 0, 1, 2, … along its last axis."""
+    count = sketch.add("arange", stop=float(sketch.shape(x)[-1]), dtype="float64")
+    return sketch.add("tanh", sketch.add("mul", x, count))
+
+
 def reduction(op: str) -> Move:
     def move(draw: Draw, sketch: Sketch, x: int) -> int:
         rank = len(sketch.shape(x))
@@ -208,6 +225,8 @@ MOVES: list[tuple[str, Move]] = [
     ("flip", on_an_axis(lambda draw, sketch, x, axis, extent: sketch.add("flip", x, axes=[axis]))),
     ("roll", on_an_axis(lambda draw, sketch, x, axis, extent: sketch.add("roll", x, shifts=[1], axes=[axis]))),
     ("add_scalar", shifted),
+    ("full", with_a_number),
+    ("arange", on_an_axis(counted)),
     ("add", binary("add")),
     ("sub", binary("sub")),
     ("mul", binary("mul")),
