@@ -29,8 +29,7 @@ class Origin(NamedTuple):
     op: str
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One operation on earlier nodes, and where it comes from."""
 
     op: Op
@@ -90,13 +89,14 @@ class Builder:
 
     def append(self, node: Node) -> Value:
         """Append a node whose types are known, within the limits."""
-        self.limits.admit_nodes(len(self.nodes) + 1)
+        index = len(self.nodes)
+        self.limits.admit_nodes(index + 1)
         for type in node.types:
             self.limits.admit_type(type)
-        if not len(self.nodes) % 256:
+        if not index % 256:
             self.deadline.check()
         self.nodes.append(node)
-        return Value(self, len(self.nodes) - 1)
+        return Value(self, index)
 
     def copy(self, node: Node, operands: Sequence[Value]) -> Value:
         """Append `node` on other operands of the same types."""
@@ -124,9 +124,9 @@ class Builder:
         return Graph(tuple(self.nodes), tuple(v.index for v in outputs))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen, making one would take four times as long
 class Value:
-    """A node of a builder, as rules handle it.
+    """A node of a builder, as rules handle it. Never changed once made.
 
     Arithmetic operators and a method for every op emit nodes: `x.sum(axes=(0,))`, `a.where(b, c)`, `x @ w`. Python
     numbers stand for constants of the value's own dtype.

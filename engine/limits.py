@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 
@@ -36,8 +35,7 @@ class Limits:
                 expected=f"at most {self.rank} axes",
                 got=f"{type.ndim} axes",
             )
-        # Zero extents are read as one: NumPy refuses [0, 2**70] too.
-        self.admit_bytes(type.nbytes or type.dtype.itemsize * math.prod(extent or 1 for extent in type.shape))
+        self.admit_bytes(type.span)
 
     def admit_bytes(self, count: int) -> None:
         """Raise OverBudget when `count` bytes are over the limit."""

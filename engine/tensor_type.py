@@ -54,12 +54,17 @@ class TensorType:
         """Bytes of a dense tensor of this type."""
         return self.size * self.dtype.itemsize
 
+    @cached_property
+    def span(self) -> int:
+        """`nbytes` with zero extents read as one: NumPy refuses [0, 2**70] for the same reason as [2**70]."""
+        return self.dtype.itemsize * math.prod(extent or 1 for extent in self.shape)
+
     @property
     def ndim(self) -> int:
         """Number of axes."""
         return len(self.shape)
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         """Whether derivatives of and in this tensor exist."""
         return self.dtype.kind == "f"
