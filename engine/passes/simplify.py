@@ -10,6 +10,8 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from engine.ir import Builder, Graph, Node, Value
 from engine.limits import Limits
 from engine.reduction import reduced_shape
@@ -97,7 +99,12 @@ def _scalars_together(node: Node, operands: Sequence[Value]) -> Value | None:
         return None
     a, b = operands[0].node.attrs["scalar"], node.attrs["scalar"]
     exact = abs(math.frexp(a)[0]) == 0.5 and 1 / 1024 <= abs(a) <= 1024
-    return inner.mul_scalar(scalar=a * b) if exact and math.isfinite(a * b) else None
+    return inner.mul_scalar(scalar=a * b) if exact and _holds(inner, a * b) else None
+
+
+def _holds(x: Value, number: float) -> bool:
+    """Whether x's dtype has `number` without overflow or loss of digits at the small end: float16 ends at 65,504."""
+    return x.type.is_float and float(np.finfo(x.dtype).tiny) <= abs(number) <= float(np.finfo(x.dtype).max)
 
 
 def _twice(op: str) -> Rule:
@@ -144,7 +151,7 @@ def _sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     if not all(a < lead or inner.shape[a - lead] != spread.shape[a] for a in axes):
         return None
     times = math.prod(spread.shape[a] for a in axes)
-    if not times:  # nothing is summed, which is 0, and ∞ · 0 is not
+    if not _holds(inner, times):  # nor where nothing is summed: that is 0, and ∞ · 0 is not
         return None
     left = inner.mul_scalar(scalar=float(times)).reshape(
         shape=tuple(extent for i, extent in enumerate(inner.shape) if i + lead not in axes)
