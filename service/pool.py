@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
 from typing import Protocol
 
 from service.errors import Refusal
@@ -37,6 +38,7 @@ class ThreadPool:
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
         self._capacity = workers + queue
         self._held = 0
+        self._counting = Lock()
         self._draining = False
 
     @property
@@ -55,10 +57,10 @@ class ThreadPool:
         Raises Refusal: queue_full, shutting_down, deadline_exceeded.
         """
         self._admit()
-        # Of the event loop: the count is only touched there, so it needs no lock.
-        reply = asyncio.wrap_future(self._threads.submit(self._work, job))
-        self._held += 1
-        reply.add_done_callback(self._release)
+        running = self._threads.submit(self._work, job)
+        # Of the thread's own future: a job that outlives its deadline is held until it ends.
+        running.add_done_callback(self._release)
+        reply = asyncio.wrap_future(running)
         done, _ = await asyncio.wait([reply], timeout=max(0.0, job.expires - time.monotonic()))
         if done:
             return reply.result()
@@ -72,12 +74,15 @@ class ThreadPool:
     def _admit(self) -> None:
         if self._draining:
             raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
-        if self._held >= self._capacity:
-            raise Refusal(
-                "queue_full",
-                f"the server already holds {self._held} requests, its limit; try again shortly",
-                retry_after=1,
-            )
+        with self._counting:
+            if self._held >= self._capacity:
+                raise Refusal(
+                    "queue_full",
+                    f"the server already holds {self._held} requests, its limit; try again shortly",
+                    retry_after=1,
+                )
+            self._held += 1
 
-    def _release(self, _: asyncio.Future[Reply]) -> None:
-        self._held -= 1
+    def _release(self, _: Future[Reply]) -> None:
+        with self._counting:
+            self._held -= 1
