@@ -207,7 +207,7 @@ class Value:
         return self * other
 
     def __rtruediv__(self, other: float) -> Value:
-        return self.reciprocal() * other
+        return self.reciprocal() if other == 1 else self.reciprocal() * other
 
     def __neg__(self) -> Value:
         return self.neg()
