@@ -98,10 +98,10 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=25)
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} CPUs, {platform.machine()}")
-    print(f"{'value and all gradients':34}{'plan ms':>10}{'run ms':>10}{'peak MB':>10}")
+    print(f"{'value and all gradients':34}{'plan ms':>10}{'run ms':>10}{'peak kB':>10}")
     for work in (chain(20), chain(2_000), chain(20_000), perceptron((784, 256, 128, 10), 128)):
         planning, running, peak = measure(work, options.device, options.repeats)
-        print(f"{work.name:34}{planning:10.2f}{running:10.2f}{peak / 1e6:10.2f}", flush=True)
+        print(f"{work.name:34}{planning:10.2f}{running:10.2f}{peak / 1e3:10.1f}", flush=True)
 
 
 if __name__ == "__main__":
