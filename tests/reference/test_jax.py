@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import Client
-from tests.reference import networks, spatial
 from tests.reference.case import Case
 from tests.reference.client import Graph
+from tests.reference.families import ALL
 
 CLOSE = {"rtol": 1e-7, "atol": 1e-9}
 pytestmark = [
@@ -133,7 +133,7 @@ def shared(case: Case) -> bool:
     return case.op in KNOWN and not tied and 0 not in np.shape(case.arrays[0])
 
 
-CASES = [case for family in (networks, spatial) for case in family.cases() if shared(case)]
+CASES = list(filter(shared, ALL))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

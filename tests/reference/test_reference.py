@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import Client
-from tests.reference import movement, networks, pointwise, reductions, spatial
 from tests.reference.case import Array, Case
 from tests.reference.client import Graph
+from tests.reference.families import ALL
 
 CLOSE = {"rtol": 1e-7, "atol": 1e-9}
-FAMILIES = (pointwise, reductions, movement, networks, spatial)
-ALL = [case for family in FAMILIES for case in family.cases()]
 OPSET = tomllib.loads((Path(__file__).parents[1] / "spec" / "opset1.toml").read_text(encoding="utf-8"))["op"]
 FIRST_PART = {name: op for name, op in OPSET.items() if op.get("part", 1) == 1}
 

@@ -1,0 +1,8 @@
+"""All cases, drawn once and in one order, so that each has the same numbers whatever else runs."""
+
+from __future__ import annotations
+
+from tests.reference import movement, networks, pointwise, reductions, spatial
+
+FAMILIES = (pointwise, reductions, movement, networks, spatial)
+ALL = [case for family in FAMILIES for case in family.cases()]
