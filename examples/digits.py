@@ -135,6 +135,7 @@ def main() -> None:
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped then, too
     with nullcontext(options.url) if options.url else running_server() as url, Client(url) as client:
+        print(f"server: {url}\n", flush=True)
         show_one_call(client)
         train(client, options.epochs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -65,5 +66,19 @@ def test_the_server_is_stopped_however_the_block_ends(then: str) -> None:
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     url = run.stdout.strip()
     assert urlsplit(url).port, run.stderr
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url + "/health/live")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_server_is_stopped_when_the_demo_is(number: int) -> None:
+    """The signal goes to the demo alone; Ctrl-C at a terminal would reach its server, too."""
+    command = [sys.executable, EXAMPLES / "digits.py", "--epochs", "10000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().removeprefix("server: ").strip()
+        assert httpx.get(url + "/health/live").is_success
+        process.send_signal(number)
+        assert process.wait(timeout=60) != 0
     with pytest.raises(httpx.ConnectError):
         httpx.get(url + "/health/live")
