@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -112,9 +113,9 @@ def few_steps() -> Iterator[None]:
 def little_memory() -> Iterator[None]:
     """Fails what takes 64 MiB of Python objects and arrays; the address space stops what would take all."""
     limit = resource.getrlimit(resource.RLIMIT_AS)
-    with open("/proc/self/statm") as statm:  # noqa: PTH123 - the kernel's, not a file
-        used = int(statm.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), limit[1]))
+    if sys.platform == "linux":
+        used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), limit[1]))
     tracemalloc.start()
     try:
         yield
