@@ -43,7 +43,7 @@ format: $(VENV)/.dev ## format the code and repair what the linter can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-coverage: $(VENV)/.dev ## run all tests and report branch coverage
+coverage: $(VENV)/.dev ## run all tests; fail where they leave too many branches untried
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term $(ARGS)
 
 bench: $(VENV)/.dev ## time planning and execution on this machine
