@@ -71,9 +71,15 @@ def _calm_the_collector() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound to the address."""
+    """A socket that is bound to the address.
+
+    An answer's head and body are two writes: with Nagle's algorithm the second would wait some 40 ms for the client's
+    delayed acknowledgement. asyncio turns it off only for sockets it made itself; accepted ones inherit this.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=2048)
+    listening = socket.create_server((host, port), family=family, backlog=2048)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def address(host: str, listening: socket.socket) -> str:

@@ -24,7 +24,7 @@ class Relu(Unary):
     """y = max(x, 0). The derivative at 0 is `at_zero`; some systems let the gradient pass there."""
 
     name = "relu"
-    aliases = {"ReLUOp": "born, minima", "ReLU": "born, minima", "Relu": "cjc"}
+    aliases = {"ReLUOp": "born", "ReLU": "born, minima", "Relu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"at_zero": Attr("float", 0.0, "the derivative at 0")}
     dtypes = NUMBERS
     cost = 1

@@ -43,7 +43,7 @@ class Log(Unary):
     """y = ln x: −∞ at 0, NaN for x < 0."""
 
     name = "log"
-    aliases = {"LogOp": "born, minima", "Log": "born, minima", "Ln": "cjc"}
+    aliases = {"LogOp": "born", "Log": "born, minima", "Ln": "cjc"}
     ufunc = "log"
     samples = _POSITIVE
     gradient = "g / x"

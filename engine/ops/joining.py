@@ -27,7 +27,7 @@ class Cat(Op):
     """
 
     name = "cat"
-    aliases: ClassVar[Mapping[str, str]] = {"CatOp": "born, cjc", "Cat": "born, cjc"}
+    aliases: ClassVar[Mapping[str, str]] = {"CatOp": "born", "Cat": "born, cjc"}
     operands = ("x...",)
     attrs = {
         "axis": Attr("int", 0, "the axis to join along"),

@@ -48,7 +48,7 @@ class CrossEntropy(Loss):
     """
 
     name = "cross_entropy"
-    aliases: ClassVar[Mapping[str, str]] = {"CrossEntropyOp": "born, cjc", "CrossEntropy": "born, cjc"}
+    aliases: ClassVar[Mapping[str, str]] = {"CrossEntropyOp": "born", "CrossEntropy": "born, cjc"}
     operands = ("logits", "targets")
     dtypes = DTYPES
     gradient = "d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows if float"

@@ -110,7 +110,11 @@ class Pow(Binary):
 
 def _integer_power(xp: Namespace, a: Array, b: Array, out: Array) -> None:
     """The power by |b|, or an exponent as odd as it; 0 in place of a fraction."""
-    xp.power(a, b & np.iinfo(b.dtype).max, out=out, dtype=out.dtype)
+    exponent = b & np.iinfo(b.dtype).max
+    if xp is np:
+        xp.power(a, exponent, out=out, dtype=out.dtype)
+    else:  # CuPy's narrow powers do not wrap around
+        out[...] = xp.power(a.astype("int64"), exponent.astype("int64"))
     is_fraction = (b < 0) & (xp.abs(a) != 1)
     xp.copyto(out, 0, where=is_fraction)
 
@@ -157,7 +161,7 @@ class Sqrt(Unary):
     """y = √x, NaN for x < 0. At 0 the derivative is infinite."""
 
     name = "sqrt"
-    aliases = {"SqrtOp": "born, cjc", "Sqrt": "born, cjc"}
+    aliases = {"SqrtOp": "born", "Sqrt": "born, cjc"}
     ufunc = "sqrt"
     cost = 4
     samples = (Sample(_POSITIVE), Sample(Real(low=0.5, high=2)))
@@ -169,7 +173,7 @@ class Rsqrt(FloatUnary):
     """y = 1 / √x, NaN for x < 0."""
 
     name = "rsqrt"
-    aliases = {"RsqrtOp": "born, cjc", "Rsqrt": "born, cjc"}
+    aliases = {"RsqrtOp": "born", "Rsqrt": "born, cjc"}
     cost = 5
     samples = (Sample(_POSITIVE), Sample(Real(low=0.5, high=2)))
     gradient = "−g · y³ / 2"

@@ -12,7 +12,7 @@ class Sigmoid(FloatUnary):
     """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number."""
 
     name = "sigmoid"
-    aliases = {"SigmoidOp": "born, cjc", "Sigmoid": "born, cjc"}
+    aliases = {"SigmoidOp": "born", "Sigmoid": "born, cjc"}
     gradient = "g · y · (1 − y)"
     temporaries = 1
     partials = (lambda y, x: y * (1 - y),)

@@ -23,7 +23,7 @@ class Softmax(Op):
     """
 
     name = "softmax"
-    aliases = {"SoftmaxOp": "born, cjc", "Softmax": "born, cjc"}
+    aliases = {"SoftmaxOp": "born", "Softmax": "born, cjc"}
     operands = ("x",)
     attrs = {"axis": Attr("int", -1, "the axis that adds up to 1")}
     gradient = "y · (g − Σ g·y), the sum along the axis"

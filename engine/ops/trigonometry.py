@@ -17,7 +17,7 @@ class Sin(Unary):
     """y = sin x."""
 
     name = "sin"
-    aliases = {"SinOp": "born, cjc", "Sin": "born, cjc"}
+    aliases = {"SinOp": "born", "Sin": "born, cjc"}
     ufunc = "sin"
     gradient = "g · cos x"
     partials = (lambda y, x: x.cos(),)
@@ -27,7 +27,7 @@ class Cos(Unary):
     """y = cos x."""
 
     name = "cos"
-    aliases = {"CosOp": "born, cjc", "Cos": "born, cjc"}
+    aliases = {"CosOp": "born", "Cos": "born, cjc"}
     ufunc = "cos"
     gradient = "−g · sin x"
     partials = (lambda y, x: -x.sin(),)

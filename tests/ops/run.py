@@ -11,6 +11,7 @@ import pytest
 from engine import COTANGENT, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
 
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
+ON_GPU = EXECUTOR.device != "cpu"
 Array = np.ndarray[Any, Any]
 
 

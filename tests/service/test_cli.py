@@ -109,6 +109,14 @@ def test_python_m_service() -> None:
     assert "--port = " in run.stdout
 
 
+def test_accepted_connections_send_at_once() -> None:
+    """With Nagle's algorithm, the second write of each answer would wait for a delayed acknowledgement."""
+    with listen("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname(), timeout=30):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_the_urls_of_sockets() -> None:
     with listen("127.0.0.1", 0) as v4:
         assert address("127.0.0.1", v4) == f"http://127.0.0.1:{v4.getsockname()[1]}"
