@@ -46,8 +46,8 @@ format: $(VENV)/.dev ## format the code and repair what the linter can repair
 coverage: $(VENV)/.dev ## run all tests; fail where they leave too many branches untried
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term $(ARGS)
 
-bench: $(VENV)/.dev ## time planning and execution on this machine
-	$(BIN)/python -m scripts.bench $(ARGS)
+bench: $(VENV)/.dev ## time value and gradients beside the peers that are installed (PyTorch, JAX)
+	$(BIN)/python -m benchmarks.report $(ARGS)
 
 docs: $(VENV)/.dev ## write docs/ops.md and docs/porting.md from the op registry
 	$(BIN)/python -m scripts.build_docs

@@ -39,15 +39,19 @@ class Executor(ABC):
 
         Raises DeadlineExceeded between steps, and what kernels find in their data (IndexOutOfRange).
         """
+        return self.to_host(self.execute(plan, {feed: self.to_device(feeds[feed]) for feed in plan.feeds}, deadline))
+
+    def execute(self, plan: Plan, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
+        """As `run`, on arrays that are on the device, to arrays that stay there; on a GPU, perhaps not done yet."""
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
-            slots[slot] = self.to_device(feeds[feed])
+            slots[slot] = feeds[feed]
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()
                 self._run_step(step, slots)
         deadline.check()
-        return self.to_host([slots[i] for i in plan.results])
+        return [slots[i] for i in plan.results]
 
     def _run_step(self, step: Step, slots: list[Array]) -> None:
         operands = [slots[i] for i in step.operands]
