@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,7 +40,7 @@ def gradserve(work: Workload, device: str) -> tuple[float, Call]:
     plan = Compiler(LIMITS).gradients(Program(ops.statements, LIMITS), types).plan
     planning = time.perf_counter() - start
     executor = open_executor(device)
-    feeds = {i: executor.to_device(a) for i, a in arrays.items()}
+    feeds: dict[Hashable, Any] = {i: executor.to_device(a) for i, a in arrays.items()}
 
     def call() -> object:
         results = executor.execute(plan, feeds)

@@ -30,7 +30,8 @@ def scalar_ops() -> Workload:
         h = ops.add(ops.sin(h), ops.square(h))
         return ops.sum(ops.mul(ops.exp(ops.mul(h, x)), ops.sin(ops.add(h, w))))
 
-    return Workload("ten ops on 8 numbers", [np.linspace(0.1, 0.8, 8, dtype="float32")] * 2, [], loss)
+    x = np.linspace(0.1, 0.8, 8).astype("float32")
+    return Workload("ten ops on 8 numbers", [x, x], [], loss)
 
 
 def perceptron(*widths: int, batch: int) -> Workload:
@@ -38,7 +39,7 @@ def perceptron(*widths: int, batch: int) -> Workload:
     rng = np.random.default_rng(0)
     weights = [rng.normal(0, m**-0.5, (m, n)).astype("float32") for m, n in pairwise(widths)]
     biases = [np.zeros(n, "float32") for n in widths[1:]]
-    data = [rng.random((batch, widths[0]), np.float32), rng.integers(0, widths[-1], batch)]
+    data: list[Array] = [rng.random((batch, widths[0]), np.float32), rng.integers(0, widths[-1], batch)]
     depth = len(weights)
 
     def loss(ops: Any, *leaves: Any) -> Any:
@@ -59,5 +60,5 @@ def elementwise_chain(length: int, size: int) -> Workload:
             x = ops.sin(x) if i % 2 else ops.tanh(x)
         return ops.sum(x)
 
-    x = np.linspace(-1, 1, size, dtype="float32")
+    x = np.linspace(-1, 1, size).astype("float32")
     return Workload(f"{length:,} ops in a row on {size:,} numbers", [x], [], loss)

@@ -98,7 +98,7 @@ class Pow(Binary):
 
     def compute(self, xp: Namespace, a: Array, b: Array, *, out: Array, exponent: None) -> None:
         """NumPy's power; integers as the docstring says."""
-        if out.dtype.kind == "f" or b.dtype.kind != "i":
+        if out.dtype.kind == "f":
             xp.power(a, b, out=out, dtype=out.dtype)
         else:
             _integer_power(xp, a, b, out)
@@ -110,13 +110,14 @@ class Pow(Binary):
 
 def _integer_power(xp: Namespace, a: Array, b: Array, out: Array) -> None:
     """The power by |b|, or an exponent as odd as it; 0 in place of a fraction."""
-    exponent = b & np.iinfo(b.dtype).max
+    signed = b.dtype.kind == "i"
+    exponent = b & np.iinfo(b.dtype).max if signed else b
     if xp is np:
         xp.power(a, exponent, out=out, dtype=out.dtype)
-    else:  # CuPy's narrow powers do not wrap around
+    else:  # cupy.power with a narrow integer dtype is wrong: 2⁹ in int8 gives 1 (CuPy 14.2)
         out[...] = xp.power(a.astype("int64"), exponent.astype("int64"))
-    is_fraction = (b < 0) & (xp.abs(a) != 1)
-    xp.copyto(out, 0, where=is_fraction)
+    if signed:
+        xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
 
 
 def _one_less(a: Value, b: Value) -> Value:

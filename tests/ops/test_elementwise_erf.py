@@ -90,8 +90,8 @@ def test_special_values() -> None:
 def test_narrow_floats_are_rounded_once(op: str, dtype: str) -> None:
     x = np.linspace(-12, 12, 4001).astype(dtype)
     wide = run(op, x.astype("float64")).astype(dtype)
-    if ON_GPU:  # computed in float32 there
-        np.testing.assert_allclose(run(op, x), wide, 4 * np.finfo(dtype).eps, 1e-40)
+    if ON_GPU:  # computed in float32 there, where subnormal results become zero
+        np.testing.assert_allclose(run(op, x), wide, 4 * np.finfo(dtype).eps, np.finfo(dtype).tiny)
     else:
         np.testing.assert_array_equal(run(op, x), wide)
 

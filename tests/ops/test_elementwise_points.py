@@ -192,7 +192,7 @@ def test_sigmoid_is_accurate_in_its_tails() -> None:
     assert run("sigmoid", np.array([-744.0]))[0] == np.exp(-744.0) > 0
 
 
-@pytest.mark.skipif(ON_GPU, reason="the smallest float32 numbers become zero there")
+@pytest.mark.skipif(ON_GPU, reason="subnormal float32 results become zero there")
 @pytest.mark.parametrize(("dtype", "x"), [("float32", -100.0), ("float16", -12.0)])
 def test_sigmoid_goes_down_to_subnormal_numbers(dtype: str, x: float) -> None:
     assert run("sigmoid", np.array([x], dtype))[0] == np.exp(np.array(x, dtype)) > 0
