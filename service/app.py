@@ -16,6 +16,7 @@ from service.middleware.cors import Cors
 from service.middleware.envelope import Envelope
 from service.middleware.guard import BodyLimits, Guard
 from service.openapi import document
+from service.openapi30 import version30
 from service.pool import Pool, ThreadPool
 from service.responses import on_error
 from service.routes import router
@@ -45,8 +46,9 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     add_pages(app)
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu"}))
-    described = orjson.dumps(document(app.routes, components(vocabulary(known)), example_worker))
-    app.state.service = State(settings, known, pool, catalogue_of(known), described)
+    described = document(app.routes, components(vocabulary(known)), example_worker)
+    documents = orjson.dumps(described), orjson.dumps(version30(described))
+    app.state.service = State(settings, known, pool, catalogue_of(known), *documents)
     return app
 
 

@@ -27,6 +27,16 @@ DESCRIPTION: Final = (
     "Send a computation graph, get gradients back. A graph is a list of nodes; a node's id is its index, and its "
     "operands are earlier nodes. Unknown request fields are refused. Errors are `application/problem+json`."
 )
+ABOUT: Final[Json] = {
+    "contact": {"name": "The gradserve authors"},
+    "license_info": {"name": "MIT", "url": "https://opensource.org/license/mit"},
+    "servers": [{"url": "/", "description": "the server that this document comes from"}],
+    "tags": [
+        {"name": "compute", "description": "Run a graph."},
+        {"name": "catalogue", "description": "The ops that a graph may use."},
+        {"name": "health", "description": "For whatever watches the server."},
+    ],
+}
 REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 TIMEOUT: Final = 60.0
 
@@ -77,8 +87,14 @@ OPERATIONS: Final = {
 def document(routes: Sequence[BaseRoute], components: Mapping[str, Json], work: Callable[[Job], Reply]) -> Json:
     """The document for these routes and messages; `work` answers the failing examples that it shows."""
     described: Json = get_openapi(
-        title="gradserve", version=_version(), openapi_version="3.1.0", description=DESCRIPTION, routes=routes
+        title="gradserve",
+        version=_version(),
+        openapi_version="3.1.0",
+        description=DESCRIPTION,
+        routes=routes,
+        **ABOUT,
     )
+    described["security"] = []  # said outright: no call asks for credentials
     for methods in described["paths"].values():
         for operation in methods.values():
             _complete(operation, OPERATIONS[operation["operationId"]], work)

@@ -101,3 +101,9 @@ async def ready(request: Request) -> Response:
 async def openapi(request: Request) -> Response:
     """The document that clients are generated from."""
     return Response(_state(request).document, media_type="application/json")
+
+
+@router.get("/openapi-3.0.json", include_in_schema=False)
+async def openapi30(request: Request) -> Response:
+    """The same document in the version that some generators still need."""
+    return Response(_state(request).document30, media_type="application/json")

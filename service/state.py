@@ -23,6 +23,7 @@ class State:
     pool: Pool
     catalogue: Catalogue
     document: bytes
+    document30: bytes
 
     def op(self, spelling: str) -> OpInfo | None:
         """The catalogue's row for an op, under any of its names."""

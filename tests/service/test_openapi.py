@@ -47,6 +47,11 @@ def test_the_operations(document: dict[str, Any]) -> None:
     assert ids == {"gradients", "forward", "listOps", "getOp", "live", "ready"}
 
 
+def test_every_tag_is_described(document: dict[str, Any]) -> None:
+    described = {tag["name"] for tag in document["tags"] if tag["description"]}
+    assert {tag for _, _, operation in operations(document) for tag in operation["tags"]} == described
+
+
 def test_every_problem_example_runs(client: Client, document: dict[str, Any]) -> None:
     ran = 0
     for path, method, status, code, example in problem_examples(document):
