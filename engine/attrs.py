@@ -66,6 +66,8 @@ def _shown(value: Any) -> str:
     """`value` as a message shows it, at a cost that does not grow with it."""
     if isinstance(value, str):
         return printable(f"“{value[:64]}”")
+    if isinstance(value, bool):
+        return "true" if value else "false"
     try:
         return printable(str(value[:64] if isinstance(value, (list, tuple)) else value))
     except ValueError:  # Python writes out no number of more than 4,300 digits

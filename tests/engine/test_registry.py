@@ -63,7 +63,7 @@ def test_the_catalogue_has_a_row_for_every_op() -> None:
 @pytest.mark.parametrize(
     ("attr", "value", "message"),
     [
-        (Attr("int"), True, "attribute a must be a whole number of 64 bits, but is True"),
+        (Attr("int"), True, "attribute a must be a whole number of 64 bits, but is true"),
         (Attr("int"), 2**63, "attribute a must be a whole number of 64 bits, but is 9223372036854775808"),
         (Attr("float"), float("nan"), "attribute a must be a finite number, but is nan"),
         (Attr("float"), 10**400, "attribute a must be a finite number, but is 1000"),

@@ -1,0 +1,118 @@
+"""The sentence that every op answers wrong use with, pinned in `messages.txt`: one line a misuse.
+
+The misuses are derived from what each op of the frozen opset states, so that none is forgotten.
+`GRADSERVE_UPDATE_GOLDEN=1` writes the file anew; then read the diff as a client would read the sentences.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
+from engine.op import Op
+from engine.sample import Operand
+
+PINNED = Path(__file__).parent / "messages.txt"
+FROZEN = tomllib.loads((Path(__file__).parents[1] / "spec/opset1.toml").read_text())
+OPS = [op for name, op in registry().ops.items() if name in FROZEN["op"] and op.samples]
+WRONG_KIND = {
+    "int": "x", "float": "x", "bool": 1, "string": 7, "ints": [1.5], "dtype": "complex64", "tensor": [1],
+}  # fmt: skip
+
+Misuse = tuple[str, list[TensorType], dict[str, Any]]
+
+
+def typed(operand: Operand) -> TensorType:
+    dtype = {"real": "float64", "int": "int64", "bool": "bool"}[operand.kind]
+    return TensorType(operand.shape, np.dtype(dtype))
+
+
+def misuses(op: Op) -> Iterator[Misuse]:
+    """Wrong counts, dtypes, attributes and shapes of the first sample that has operands, and of the largest."""
+    sample = max(op.samples, key=lambda s: (len(s.operands), sum(len(o.shape) for o in s.operands)))
+    types, attrs = [typed(o) for o in sample.operands], dict(sample.attrs)
+    yield "no operands at all", [], attrs
+    yield "nine operands too many", [*types, *[TensorType((), np.dtype("float64"))] * 9], attrs
+    yield "an unknown attribute", types, {**attrs, "colour": 1}
+    for name, attr in op.attrs.items():
+        yield f"{name} of another kind", types, {**attrs, name: WRONG_KIND[attr.kind]}
+        yield f"without {name}", types, {k: v for k, v in attrs.items() if k != name}
+        yield from of_attribute(name, attr.kind, types, attrs)
+    for i, type in enumerate(types):
+        yield from of_operand(i, type, types, attrs)
+
+
+def of_attribute(name: str, kind: str, types: list[TensorType], attrs: dict[str, Any]) -> Iterator[Misuse]:
+    values: dict[str, list[Any]] = {"int": [-99, 99], "ints": [[99], [0, 0], [-2, -2, -2]], "string": ["?"]}
+    for value in values.get(kind, []):
+        yield f"{name} = {value}", types, {**attrs, name: value}
+
+
+def of_operand(i: int, type: TensorType, types: list[TensorType], attrs: dict[str, Any]) -> Iterator[Misuse]:
+    def replaced(other: TensorType) -> list[TensorType]:
+        return [other if j == i else t for j, t in enumerate(types)]
+
+    for dtype in DTYPES:
+        yield f"operand {i} of {dtype}", replaced(type.with_dtype(dtype)), attrs
+    yield f"operand {i} of one more axis", replaced(type.with_shape((7, *type.shape))), attrs
+    yield f"operand {i} of no axes", replaced(type.with_shape(())), attrs
+    if type.shape:
+        yield f"operand {i} longer", replaced(type.with_shape((*type.shape[:-1], type.shape[-1] + 5))), attrs
+
+
+def answer(op: Op, types: list[TensorType], attrs: dict[str, Any]) -> str | None:
+    """The code and sentence, or None where the use is right."""
+    ops = registry().ops
+    statements = [Statement(ops["input"]) for _ in types]
+    given = {name: list(v) if isinstance(v, tuple) else v for name, v in attrs.items()}
+    target = len(types)
+    statements.append(Statement(op, tuple(range(target)), given))
+    try:
+        program = Program(
+            [*statements, *([Statement(ops["get_output"], (target,), {"index": 0})] if op.several else [])]
+        )
+        Compiler(Limits()).forward(program, dict(enumerate(types)))
+    except EngineError as error:
+        assert error.node == target
+        return f"{error.code} | {error.detail}"
+    return None
+
+
+def lines(op: Op) -> list[str]:
+    found = ((what, answer(op, types, attrs)) for what, types, attrs in misuses(op))
+    return [f"{op.name} | {what} | {said}" for what, said in found if said is not None]
+
+
+def pinned() -> dict[str, list[str]]:
+    by_op: dict[str, list[str]] = {}
+    for line in PINNED.read_text().splitlines():
+        by_op.setdefault(line.partition(" | ")[0], []).append(line)
+    return by_op
+
+
+@pytest.mark.skipif("GRADSERVE_UPDATE_GOLDEN" not in os.environ, reason="writes the file that the others read")
+def test_write_the_sentences_anew() -> None:
+    PINNED.write_text("".join(f"{line}\n" for op in OPS for line in lines(op)))
+
+
+@pytest.mark.parametrize("op", OPS, ids=str)
+def test_every_wrong_use_has_its_sentence(op: Op) -> None:
+    assert lines(op) == pinned().get(op.name, [])
+
+
+def test_all_that_take_operands_are_pinned() -> None:
+    assert {op.name for op in OPS if op.operands} <= set(pinned())
+
+
+@pytest.mark.parametrize("op", OPS, ids=str)
+def test_a_sentence_is_one_and_short(op: Op) -> None:
+    for line in pinned().get(op.name, []):
+        assert len(line) < 400
+        assert "None" not in line.replace("none", "")
