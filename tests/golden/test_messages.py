@@ -80,7 +80,6 @@ def answer(op: Op, types: list[TensorType], attrs: dict[str, Any]) -> str | None
         )
         Compiler(Limits()).forward(program, dict(enumerate(types)))
     except EngineError as error:
-        assert error.node == target
         return f"{error.code} | {error.detail}"
     return None
 
@@ -115,4 +114,5 @@ def test_all_that_take_operands_are_pinned() -> None:
 def test_a_sentence_is_one_and_short(op: Op) -> None:
     for line in pinned().get(op.name, []):
         assert len(line) < 400
+        assert f"({op.name}): " in line
         assert "None" not in line.replace("none", "")
