@@ -74,11 +74,10 @@ def answer(op: Op, types: list[TensorType], attrs: dict[str, Any]) -> str | None
     given = {name: list(v) if isinstance(v, tuple) else v for name, v in attrs.items()}
     target = len(types)
     statements.append(Statement(op, tuple(range(target)), given))
+    if op.several:
+        statements.append(Statement(ops["get_output"], (target,), {"index": 0}))
     try:
-        program = Program(
-            [*statements, *([Statement(ops["get_output"], (target,), {"index": 0})] if op.several else [])]
-        )
-        Compiler(Limits()).forward(program, dict(enumerate(types)))
+        Compiler(Limits()).forward(Program(statements), dict(enumerate(types)))
     except EngineError as error:
         return f"{error.code} | {error.detail}"
     return None
