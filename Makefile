@@ -8,18 +8,19 @@ PORT    ?= 8000
 ARGS    ?=
 
 BIN := $(VENV)/bin
+API := build/api
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 # Tests and small requests gain nothing from several BLAS threads on top of several processes.
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check format coverage bench docs test-gpu clean
+.PHONY: help setup demo serve test check format coverage bench docs lint-api browser-test test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  Variables: PYTHON=$(PYTHON)  VENV=$(VENV)  PORT=$(PORT)  WORKERS=$(WORKERS)  ARGS=..."
 
@@ -52,12 +53,34 @@ bench: $(VENV)/.dev ## time value and gradients beside the peers that are instal
 docs: $(VENV)/.dev ## write docs/ops.md and docs/porting.md from the op registry
 	$(BIN)/python -m scripts.build_docs
 
+lint-api: $(VENV)/.dev $(API)/.installed ## lint both OpenAPI documents; needs Node 20.17 or newer, so not part of check
+	$(BIN)/python -m scripts.write_openapi $(API)
+	$(API)/node_modules/.bin/spectral lint --ruleset scripts/lint_api/spectral.yaml --fail-severity hint \
+	  $(API)/openapi.json $(API)/openapi-3.0.json
+
+browser-test: $(VENV)/.dev ## open /docs in headless Chromium, offline; installs Debian's Chromium where it may
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
+	$(BIN)/python -m pytest -q tests/browser $(ARGS)
+
 # For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
 	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider tests/engine tests/ops tests/contract $(ARGS)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+
+$(API)/.installed: scripts/lint_api/package.json
+	@command -v npm >/dev/null || { echo "make lint-api needs Node 20.17 or newer, with npm"; exit 1; }
+	@mkdir -p $(API) && cp $< $(API)
+	npm install --prefix $(API) --no-package-lock --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+.PHONY: chromium
+chromium:
+	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+	  || { echo "make browser-test needs Chromium and chromedriver; on Debian: apt-get install chromium chromium-driver"; exit 1; }
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium chromium-driver
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

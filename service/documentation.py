@@ -13,6 +13,22 @@ from starlette.staticfiles import StaticFiles
 from service.errors import KINDS
 
 _ASSETS: Final = "/docs/assets"
+_ICON: Final = f"{_ASSETS}/favicon-32x32.png"
+_ERRORS_HEAD: Final = f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>gradserve: errors</title>
+<link rel="icon" href="{_ICON}">
+<style>
+body {{ font: 1rem/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+th, td {{ padding: .2rem 1rem .2rem 0; text-align: left }}
+tr:target {{ background: #ffefb0 }}
+</style>
+<h1>Errors</h1>
+<p>What the <code>code</code> of a refusal means. Its <code>detail</code> says what was wrong with the request.
+The calls, each with its errors, are on <a href="/docs">the page of the calls</a>.</p>
+"""
 
 
 def add_pages(app: FastAPI) -> None:
@@ -28,7 +44,7 @@ async def _docs() -> HTMLResponse:
         title="gradserve",
         swagger_js_url=f"{_ASSETS}/swagger-ui-bundle.js",
         swagger_css_url=f"{_ASSETS}/swagger-ui.css",
-        swagger_favicon_url=f"{_ASSETS}/favicon-32x32.png",
+        swagger_favicon_url=_ICON,
     )
 
 
@@ -37,6 +53,4 @@ async def _errors() -> HTMLResponse:
         f'<tr id="{code}"><td>{kind.status}</td><td><code>{code}</code></td><td>{kind.title}.</td></tr>'
         for code, kind in KINDS.items()
     )
-    return HTMLResponse(
-        f"<!doctype html><html lang=en><title>gradserve: errors</title><h1>Errors</h1><table>{rows}</table></html>"
-    )
+    return HTMLResponse(f"{_ERRORS_HEAD}<table><tr><th>status<th>code<th>meaning</tr>{rows}</table></html>")

@@ -25,7 +25,8 @@ Json = dict[str, Any]
 
 DESCRIPTION: Final = (
     "Send a computation graph, get gradients back. A graph is a list of nodes; a node's id is its index, and its "
-    "operands are earlier nodes. Unknown request fields are refused. Errors are `application/problem+json`."
+    "operands are earlier nodes. Unknown request fields are refused. Errors are `application/problem+json`; their "
+    "codes are explained at [/docs/errors](/docs/errors)."
 )
 ABOUT: Final[Json] = {
     "contact": {"name": "The gradserve authors"},

@@ -1,0 +1,74 @@
+"""Chromium, headless, that reaches this machine and nothing else; and what it fetched."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--window-size=1280,1600",
+)  # fmt: skip
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Chrome]:
+    """A new browser with this empty folder as its profile; skips the test where there is none to start."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("Chromium and chromedriver are not installed; `make browser-test` installs them on Debian")
+    opened = Chrome(options(chromium, profile), ChromeService(driver))
+    try:
+        yield opened
+    finally:
+        opened.quit()
+
+
+def options(chromium: str, profile: Path) -> ChromeOptions:
+    """How to start it: offline, and with a record of what it fetches."""
+    chosen = ChromeOptions()
+    chosen.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        chosen.add_argument(flag)
+    chosen.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    return chosen
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a page asked for, and what came of it."""
+
+    asked: list[str]
+    failed: list[str]
+    refused: list[str]
+
+
+def traffic(opened: Chrome) -> Traffic:
+    """All requests since the last time this was asked: addresses, failures, and refusals."""
+    events = [json.loads(entry["message"])["message"] for entry in opened.get_log("performance")]
+    asked = {
+        event["requestId"]: event["request"]["url"]
+        for event in of_kind(events, "requestWillBeSent")
+        if not event["documentURL"].startswith("chrome:")  # the browser's own first page
+    }
+    ended = {event["requestId"]: event["errorText"] for event in of_kind(events, "loadingFailed")}
+    statuses = {event["requestId"]: event["response"]["status"] for event in of_kind(events, "responseReceived")}
+    return Traffic(
+        asked=list(asked.values()),
+        failed=[f"{ended[request]} {url}" for request, url in asked.items() if request in ended],
+        refused=[f"{statuses[request]} {url}" for request, url in asked.items() if statuses.get(request, 200) >= 400],
+    )
+
+
+def of_kind(events: list[dict[str, Any]], kind: str) -> Iterator[dict[str, Any]]:
+    """The parameters of the network events of this kind."""
+    return (event["params"] for event in events if event["method"] == f"Network.{kind}")

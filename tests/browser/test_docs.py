@@ -1,0 +1,115 @@
+"""The pages for people as a browser shows them that reaches no other host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.wait import WebDriverWait
+
+from service.errors import KINDS
+from tests.browser.chromium import browser, traffic
+from tests.conftest import RunningServer
+
+PATIENCE = 60  # seconds; a busy machine takes long to draw a page, and nothing is measured
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def shown(page: Chrome, selector: str, count: int = 1) -> list[WebElement]:
+    """The elements, once there are so many that can be seen."""
+
+    def enough(driver: Chrome) -> list[WebElement] | None:
+        found = [element for element in driver.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
+        return found if len(found) >= count else None
+
+    wait = WebDriverWait(page, PATIENCE, ignored_exceptions=[StaleElementReferenceException])
+    return wait.until(enough, f"{selector} is not on the page")
+
+
+def open_docs(page: Chrome, server: RunningServer) -> dict[str, str]:
+    """Open the page, and what it shows of each operation, by its id."""
+    page.get(server.url + "/docs")
+    blocks = shown(page, ".opblock", len(operations(server)))
+    return {block.get_attribute("id").rpartition("-")[2]: block.text for block in blocks}
+
+
+def operations(server: RunningServer) -> dict[str, tuple[str, str]]:
+    """Method and path of each operation of the document."""
+    paths = httpx.get(server.url + "/openapi.json").json()["paths"]
+    return {
+        operation["operationId"]: (method, path)
+        for path, methods in paths.items()
+        for method, operation in methods.items()
+    }
+
+
+def assert_quiet(page: Chrome, server: RunningServer) -> None:
+    """Everything was asked of the server, nothing failed, and the console has no complaint."""
+    seen = traffic(page)
+    assert seen.asked
+    assert not [url for url in seen.asked if not url.startswith((server.url, "data:"))]
+    assert (seen.failed, seen.refused) == ([], [])
+    assert [entry["message"] for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_every_operation_is_shown(page: Chrome, server: RunningServer) -> None:
+    blocks = open_docs(page, server)
+    assert set(blocks) == set(operations(server))
+    for name, (method, path) in operations(server).items():
+        plain = blocks[name].replace("\u200b", "")  # marks where a long path may break
+        assert method.upper() in plain
+        assert path in plain
+    assert page.title == "gradserve"
+    assert_quiet(page, server)
+
+
+def test_a_call_can_be_tried(page: Chrome, server: RunningServer) -> None:
+    open_docs(page, server)
+    shown(page, "#operations-health-live .opblock-summary-control")[0].click()
+    shown(page, "#operations-health-live .try-out__btn")[0].click()
+    shown(page, "#operations-health-live .execute")[0].click()
+    live = "#operations-health-live .live-responses-table"
+    statuses = [element.text for element in shown(page, f"{live} tbody .response-col_status")]
+    assert statuses == ["200"]
+    assert json.loads(shown(page, f"{live} .response-col_description pre")[0].text) == {"status": "live"}
+    assert_quiet(page, server)
+
+
+def test_the_messages_are_shown(page: Chrome, server: RunningServer) -> None:
+    open_docs(page, server)
+    shown(page, "#operations-compute-gradients .opblock-summary-control")[0].click()
+    example = json.loads(shown(page, "#operations-compute-gradients .body-param__example")[0].text)
+    assert example["graph"]["nodes"]
+    names = {element.text for element in shown(page, ".models .json-schema-2020-12__title", 5)}
+    assert {"GradientsRequest", "GradientsAnswer", "Problem"} <= names
+    assert_quiet(page, server)
+
+
+def test_every_error_has_its_place_on_the_page_of_errors(page: Chrome, server: RunningServer) -> None:
+    page.get(server.url + "/docs/errors#shape_mismatch")
+    rows = {row.get_attribute("id"): row.text for row in shown(page, "tr[id]", len(KINDS))}
+    assert set(rows) == set(KINDS)
+    for code, kind in KINDS.items():
+        assert {str(kind.status), code} <= set(rows[code].split())
+        assert kind.title in rows[code]
+    assert page.execute_script("return document.querySelector(':target').id") == "shape_mismatch"
+    assert_quiet(page, server)
+
+
+def test_this_browser_reaches_no_other_host(page: Chrome) -> None:
+    """Else a page that loads its parts from elsewhere would pass."""
+    with pytest.raises(WebDriverException, match="ERR_NAME_NOT_RESOLVED"):
+        page.get("http://example.com/")
+    traffic(page)
+    page.get_log("browser")
