@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import FailFast, Field, with_config
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 from schemas.graph import Graph
 from schemas.numbers import CLOSED, NodeId
 from schemas.tensor import Tensor
 
-Encoding = Literal["json", "base64"]
+# A message of its own in the document: generators else make one type for each request.
+Encoding = TypeAliasType("Encoding", Literal["json", "base64"])
 
 
 @with_config(CLOSED)
