@@ -15,12 +15,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check format coverage bench docs lint-api browser-test test-gpu clean
+.PHONY: help setup demo serve test check format coverage bench docs lint-api browser-test container-check test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  Variables: PYTHON=$(PYTHON)  VENV=$(VENV)  PORT=$(PORT)  WORKERS=$(WORKERS)  ARGS=..."
 
@@ -32,7 +32,7 @@ demo: $(VENV)/.demo ## start a server, train a digits classifier through it, sto
 serve: $(VENV)/.demo ## serve on PORT until Ctrl-C
 	@$(BIN)/gradserve serve --port $(PORT) $(ARGS)
 
-test: $(VENV)/.dev ## run all tests (no GPU needed)
+test: $(VENV)/.container ## run all tests (no GPU needed)
 	$(BIN)/python -m pytest -q -n $(WORKERS) $(ARGS)
 
 check: $(VENV)/.dev ## lint, formatting and types
@@ -61,6 +61,9 @@ lint-api: $(VENV)/.dev $(API)/.installed ## lint both OpenAPI documents; needs N
 browser-test: $(VENV)/.dev ## open /docs in headless Chromium, offline; installs Debian's Chromium where it may
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
 	$(BIN)/python -m pytest -q tests/browser $(ARGS)
+
+container-check: $(VENV)/.container ## build the cpu image's steps in a Debian root and ask it for a gradient; as root, on Linux
+	$(BIN)/python -m deploy.check --store build/container $(ARGS)
 
 # For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
@@ -94,3 +97,7 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.container: deploy/tools.txt | $(VENV)/.dev
+	$(PIP) --requirement deploy/tools.txt
+	@touch $@

@@ -1,0 +1,79 @@
+# Two images of one server:
+#   docker build --target cpu  --tag gradserve:cpu  .    (the default target)
+#   docker build --target cuda --tag gradserve:cuda .
+# docs/deploy.md says how to run them. Needs BuildKit, Docker's builder since version 23.
+
+ARG DEBIAN=bookworm
+
+FROM debian:${DEBIAN}-slim AS python
+# Debian mends the packages of a release in place: a version pinned here would be gone with the next repair.
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends python3 \
+ && rm -rf /var/lib/apt/lists/*
+
+FROM python AS builder
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends python3-pip python3-venv \
+ && rm -rf /var/lib/apt/lists/*
+RUN python3 -m venv --without-pip /opt/gradserve
+WORKDIR /src
+
+# What gradserve needs, before gradserve itself: a change of the code leaves these layers as they are.
+# A secret called pip, where one is given, is the configuration of another package index; no layer keeps it.
+FROM builder AS cpu-dependencies
+COPY pyproject.toml deploy/dependencies.py ./
+RUN --mount=type=cache,target=/var/cache/pip \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
+    python3 dependencies.py > requirements.txt \
+ && python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --requirement requirements.txt
+
+FROM cpu-dependencies AS cuda-dependencies
+ARG CUDA=12
+RUN --mount=type=cache,target=/var/cache/pip \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
+    python3 dependencies.py "cuda${CUDA}" > requirements.txt \
+ && sed 's/^\(cupy-cuda[0-9]*x\)/\1[ctk]/' requirements.txt > with-toolkit.txt \
+ && python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --requirement with-toolkit.txt
+
+# The code alone, in an environment of the same path: laid over the dependencies it is one small layer.
+FROM builder AS code
+COPY . .
+RUN --mount=type=cache,target=/var/cache/pip \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
+    python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --no-deps .
+
+FROM python AS runtime
+RUN groupadd --gid 10001 gradserve \
+ && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin gradserve
+COPY --chmod=0644 deploy/health.py /usr/local/lib/gradserve/health.py
+ENV PATH=/opt/gradserve/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+LABEL org.opencontainers.image.title="gradserve" \
+      org.opencontainers.image.description="Send a computation graph, get gradients back: automatic differentiation over HTTP." \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="MIT"
+EXPOSE 8000
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
+    CMD ["python", "/usr/local/lib/gradserve/health.py"]
+ENTRYPOINT ["gradserve", "serve", "--host", "0.0.0.0"]
+
+FROM runtime AS cuda
+RUN install --directory --owner=10001 --group=10001 /var/cache/cupy
+COPY --from=cuda-dependencies /opt/gradserve /opt/gradserve
+COPY --from=code /opt/gradserve /opt/gradserve
+# cuda, not auto: a container that was given no GPU says so instead of computing on the CPU.
+ENV CUPY_CACHE_DIR=/var/cache/cupy \
+    GRADSERVE_DEVICE=cuda \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility \
+    NVIDIA_VISIBLE_DEVICES=all
+VOLUME /var/cache/cupy
+USER 10001:10001
+
+FROM runtime AS cpu
+COPY --from=cpu-dependencies /opt/gradserve /opt/gradserve
+COPY --from=code /opt/gradserve /opt/gradserve
+ENV GRADSERVE_DEVICE=cpu
+USER 10001:10001

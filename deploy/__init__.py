@@ -1,0 +1,1 @@
+"""What the container images are made with, and what checks them."""

@@ -1,0 +1,1 @@
+"""Builds a target of the Dockerfile without a container engine, and runs what it built: `python -m deploy.check`."""

@@ -1,0 +1,75 @@
+"""The Dockerfile and compose.yaml, read by the libraries of deploy/tools.txt.
+
+Without these, the tests that need them are skipped.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TARGETS = ("cpu", "cuda")
+WHY = "install deploy/tools.txt"
+
+
+def reader() -> Any:
+    """The module that reads a Dockerfile."""
+    return pytest.importorskip("deploy.check.dockerfile", reason=WHY)
+
+
+def stages() -> dict[str, Any]:
+    """The Dockerfile's stages by name."""
+    return reader().read(ROOT / "Dockerfile")
+
+
+def instructions(target: str) -> list[Any]:
+    """What makes a target, its ancestors' instructions first; stages that it only copies from left out."""
+    known = stages()
+    lineage = [known[target]]
+    while lineage[0].base in known:
+        lineage.insert(0, known[lineage[0].base])
+    return [instruction for stage in lineage for instruction in stage.instructions]
+
+
+def last(target: str, name: str) -> Any:
+    """The instruction of this name that counts for a target."""
+    return [instruction for instruction in instructions(target) if instruction.name == name][-1]
+
+
+def environment(target: str) -> dict[str, str]:
+    """The variables that a target sets, as written."""
+    words = [word for instruction in instructions(target) if instruction.name == "ENV" for word in instruction.words]
+    return dict(word.split("=", 1) for word in words)
+
+
+def labels(target: str) -> dict[str, str]:
+    """A target's labels."""
+    return dict(word.split("=", 1) for word in last(target, "LABEL").words)
+
+
+def health(target: str) -> list[str]:
+    """The words after HEALTHCHECK's flags: CMD and a list."""
+    return ["CMD", *reader().Instruction("CMD", (), last(target, "HEALTHCHECK").value.removeprefix("CMD")).command]
+
+
+def compose() -> dict[str, Any]:
+    """compose.yaml with its anchors resolved."""
+    return pytest.importorskip("yaml", reason=WHY).safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+
+
+def project() -> dict[str, Any]:
+    """The [project] table of pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def linter() -> str:
+    """The program hadolint: beside this interpreter, or anywhere."""
+    beside = Path(sys.executable).with_name("hadolint")
+    found = str(beside) if beside.exists() else shutil.which("hadolint")
+    return found or pytest.skip(WHY)

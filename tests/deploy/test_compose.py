@@ -1,0 +1,91 @@
+"""compose.yaml: valid, confined, and agreeing with the Dockerfile and the settings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from service.settings import Settings
+from tests.deploy.images import WHY, compose, environment, health, stages
+
+SERVICES = ("cpu", "gpu")
+TARGET = {"cpu": "cpu", "gpu": "cuda"}
+
+
+def service(name: str) -> dict[str, Any]:
+    return compose()["services"][name]
+
+
+def validated(document: dict[str, Any]) -> Any:
+    """The document, as a reader of the Compose specification understands it. Raises ValueError."""
+    return pytest.importorskip("compose_spec", reason=WHY).PyCompose.from_yaml(json.dumps(document))
+
+
+def test_it_follows_the_compose_specification() -> None:
+    assert set(validated(compose()).service_names()) == set(SERVICES)
+
+
+def test_a_misspelt_field_is_noticed() -> None:
+    with pytest.raises(ValueError, match="readonly"):
+        validated({"services": {"cpu": {"image": "x", "readonly": True}}})
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_service_is_confined(name: str) -> None:
+    given = service(name)
+    assert given["read_only"] is True
+    assert given["cap_drop"] == ["ALL"]
+    assert given["security_opt"] == ["no-new-privileges:true"]
+    assert [entry.partition(":")[0] for entry in given["tmpfs"]] == ["/tmp"]
+    assert given["mem_limit"]
+    assert given["pids_limit"]
+    assert not {"privileged", "cap_add", "user", "network_mode", "pid"} & set(given)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_service_is_reached_from_this_machine_only(name: str) -> None:
+    (port,) = service(name)["ports"]
+    address, _, inside = port.split(":")
+    assert address == "127.0.0.1"
+    assert int(inside) == Settings.model_fields["port"].default
+
+
+def test_the_services_can_run_side_by_side() -> None:
+    assert len({service(name)["ports"][0].split(":")[1] for name in SERVICES}) == len(SERVICES)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_service_builds_a_target(name: str) -> None:
+    assert service(name)["build"]["target"] == TARGET[name]
+    assert TARGET[name] in stages()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_health_check_is_the_images(name: str) -> None:
+    assert service(name)["healthcheck"]["test"] == health(TARGET[name])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_work_in_flight_may_end(name: str) -> None:
+    grace = service(name)["stop_grace_period"]
+    assert grace.endswith("s")
+    assert int(grace.removesuffix("s")) > Settings.model_fields["shutdown_grace"].default
+
+
+def test_only_the_gpu_waits_for_its_profile() -> None:
+    assert service("gpu")["profiles"] == ["gpu"]
+    assert "profiles" not in service("cpu")
+
+
+def test_the_gpus_kernels_are_kept() -> None:
+    (mount,) = service("gpu")["volumes"]
+    volume, _, folder = mount.partition(":")
+    assert volume in compose()["volumes"]
+    assert folder == environment("cuda")["CUPY_CACHE_DIR"]
+
+
+def test_the_gpu_service_asks_for_a_gpu() -> None:
+    (device,) = service("gpu")["deploy"]["resources"]["reservations"]["devices"]
+    assert device == {"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}

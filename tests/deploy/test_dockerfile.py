@@ -1,0 +1,152 @@
+"""The Dockerfile: linted, its stages, its users, the order of its layers. Nothing is built."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from service.settings import Settings
+from tests.deploy.images import (
+    ROOT,
+    TARGETS,
+    WHY,
+    environment,
+    health,
+    instructions,
+    labels,
+    last,
+    linter,
+    project,
+    reader,
+    stages,
+)
+
+CODE = ("engine", "schemas", "service")
+REGISTRY = re.compile(r"https?://|index-url|trusted-host|find-links|\w\.\w+/\w+[:@]")
+
+
+def context() -> set[str]:
+    """The files of the project that .dockerignore lets through."""
+    build = pytest.importorskip("docker.utils.build", reason=WHY)
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    patterns = [line for line in lines if line and not line.startswith("#")]
+    return {path for path in build.exclude_paths(str(ROOT), patterns) if (ROOT / path).is_file()}
+
+
+def test_the_linter_has_nothing_to_complain_of() -> None:
+    done = subprocess.run([linter(), "Dockerfile"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_linter_complains(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM debian\nRUN cd /x && sudo true\n", encoding="utf-8")
+    done = subprocess.run([linter(), "Dockerfile"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+
+
+def test_the_target_without_a_name_is_the_cpu() -> None:
+    assert list(stages())[-1] == "cpu"
+
+
+def test_the_cpu_target_needs_nothing_of_the_gpu() -> None:
+    names = [stage.name for stage in reader().needed(stages(), "cpu")]
+    assert {"cpu-dependencies", "code"} < set(names)
+    assert not [name for name in names if "cuda" in name]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_everything_after_the_code_is_the_code(target: str) -> None:
+    """The dependencies' layer lies below the code's and is made without it."""
+    copied = [copy.flag("from") for copy in stages()[target].of("COPY")]
+    assert copied == [f"{target}-dependencies", "code"]
+    makers = reader().needed(stages(), f"{target}-dependencies")
+    assert "code" not in [stage.name for stage in makers]
+    assert {word for stage in makers for copy in stage.of("COPY") for word in copy.words} == {
+        "pyproject.toml", "deploy/dependencies.py", "./",
+    }  # fmt: skip
+
+
+def test_the_dependencies_are_those_of_the_project() -> None:
+    (cpu,) = stages()["cpu-dependencies"].of("RUN")
+    (cuda,) = stages()["cuda-dependencies"].of("RUN")
+    assert "python3 dependencies.py > requirements.txt" in cpu.value
+    assert 'python3 dependencies.py "cuda${CUDA}" > requirements.txt' in cuda.value
+    assert (
+        f"cuda{stages()['cuda-dependencies'].of('ARG')[0].value.removeprefix('CUDA=')}"
+        in project()["optional-dependencies"]
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_server_is_not_root(target: str) -> None:
+    assert stages()[target].instructions[-1].name == "USER"
+    user, _, group = last(target, "USER").value.partition(":")
+    assert int(user) >= 1000
+    assert int(group) >= 1000
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_server_listens_on_every_address_of_the_container(target: str) -> None:
+    assert last(target, "ENTRYPOINT").command == ["gradserve", "serve", "--host", "0.0.0.0"]
+    assert last(target, "EXPOSE").words == [str(Settings.model_fields["port"].default)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_health_check_is_there_and_readable_for_the_user(target: str) -> None:
+    (copy,) = [each for each in stages()["runtime"].of("COPY") if each.words[0] == "deploy/health.py"]
+    assert health(target) == ["CMD", "python", copy.words[1]]
+    assert copy.flag("chmod") == "0644"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_target_names_its_device(target: str) -> None:
+    assert environment(target)["GRADSERVE_DEVICE"] == target
+
+
+def test_what_cupy_compiles_lands_on_a_volume_of_the_user() -> None:
+    folder = environment("cuda")["CUPY_CACHE_DIR"]
+    assert folder in last("cuda", "VOLUME").words
+    owner = last("cuda", "USER").value.partition(":")[0]
+    assert any(f"--owner={owner}" in run.words and folder in run.words for run in stages()["cuda"].of("RUN"))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_labels_are_those_of_the_project(target: str) -> None:
+    prefix = "org.opencontainers.image."
+    assert labels(target) == {
+        prefix + "title": project()["name"],
+        prefix + "description": project()["description"],
+        prefix + "version": project()["version"],
+        prefix + "licenses": project()["license"],
+    }
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", ".dockerignore", "compose.yaml"])
+def test_no_registry_is_recorded(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8").replace("http://127.0.0.1", "")
+    assert not REGISTRY.findall(text)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_secret_is_copied(target: str) -> None:
+    runs = [run for stage in reader().needed(stages(), target) for run in stage.of("RUN") if " pip " in run.value]
+    assert len(runs) >= 2
+    assert all("mount=type=secret,id=pip,target=/etc/pip.conf" in run.flags for run in runs)
+    assert not [i for i in instructions(target) if i.name in ("ARG", "ENV") and "PIP_" in i.value]
+
+
+def test_the_context_is_what_the_image_is_made_of() -> None:
+    found = context() - {"Dockerfile", ".dockerignore"}
+    beside = {"LICENSE", "README.md", "pyproject.toml", "deploy/dependencies.py", "deploy/health.py"}
+    assert beside <= found
+    assert {path.split("/")[0] for path in found - beside} == set(CODE)
+    assert not [path for path in found if path.endswith(".pyc")]
+
+
+def test_the_context_has_all_code() -> None:
+    files = {path.relative_to(ROOT).as_posix() for folder in CODE for path in (ROOT / folder).rglob("*.py")}
+    assert files
+    assert files <= context()
