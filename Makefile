@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check format coverage bench docs lint-api browser-test container-check test-gpu clean
+.PHONY: help setup demo serve test check format coverage mutants bench docs lint-api browser-test container-check test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -46,6 +46,9 @@ format: $(VENV)/.dev ## format the code and repair what the linter can repair
 
 coverage: $(VENV)/.dev ## run all tests; fail where they leave too many branches untried
 	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term $(ARGS)
+
+mutants: $(VENV)/.dev ## make small mistakes in ops and transforms, one at a time; fail where the tests miss too many
+	$(BIN)/python -m scripts.mutants $(ARGS)
 
 bench: $(VENV)/.dev ## time value and gradients beside the peers that are installed (PyTorch, JAX)
 	$(BIN)/python -m benchmarks.report $(ARGS)

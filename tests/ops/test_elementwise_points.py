@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from engine.ops.arithmetic import _float_mod
 from tests.ops.derivatives import derivatives
 from tests.ops.run import ON_GPU, grads, run
 
@@ -284,6 +285,16 @@ def test_mod_has_the_sign_of_the_divisor() -> None:
     np.testing.assert_array_equal(value, [2, 1, -1, -2, 0])
     np.testing.assert_array_equal(da, 1)
     np.testing.assert_array_equal(db, [-1, 2, 2, -1, -2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_mod_by_way_of_fmod_is_numpys(dtype: str) -> None:
+    """What CuPy runs in place of its own, given NumPy: the same bits."""
+    a, b = np.meshgrid([-7.5, -6, -1, -0.5, 0, 0.5, 1, 1.1, 6, 7.5], [-3, -2.5, -1, -0.1, 0.1, 0.7, 1, 2.5, 3])
+    a, b = a.astype(dtype), b.astype(dtype)
+    out = np.empty_like(a)
+    _float_mod(np, a, b, out)
+    np.testing.assert_array_equal(out, np.mod(a, b))
 
 
 def test_mod_counts_the_divisors_that_fit() -> None:

@@ -1,0 +1,259 @@
+"""Mutation testing of the ops and the transforms: does some test fail for every small mistake in them?
+
+The tests are collected once, by pytest in this process. Each is run once to see which functions it calls. Then each
+mutant gets a fork of this process, in which the tests run that call what it changed, quick ones first, until one
+fails. Nothing is written: a mutant exists in the memory of its process only.
+
+Prints every mutant that no test noticed. Ends with status 1 where too few were killed, or where docs/mutants.md does
+not say why one lives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import multiprocessing
+import os
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
+from typing import Any, TextIO
+
+import pytest
+from hypothesis import Phase, settings
+
+from scripts.mutants_apply import Live, alive, apply, changed, key_of
+from scripts.mutants_find import KINDS, Mutant, find_mutants
+
+ROOT = Path(__file__).parents[1]
+EXPLAINED = ROOT / "docs" / "mutants.md"
+PACKAGES = ("engine.transforms.", "engine.ops.")
+TESTS = ("tests/golden", "tests/ops", "tests/contract", "tests/engine", "tests/spec/test_opset.py")
+OPTIONS = ("-oaddopts=--import-mode=importlib", "--assert=plain", "-s", "-pno:cacheprovider", "-pno:terminal")
+#: these hold the declarations of ops, and may call no function of theirs
+DECLARATIONS = ("tests/spec/", "tests/golden/")
+GOAL = 0.95
+MEMORY = 8 << 30
+FORK = multiprocessing.get_context("fork")
+
+
+@dataclass
+class Measured:
+    """What one test calls, and the processor time it takes in seconds."""
+
+    called: set[Hashable]
+    seconds: float
+
+
+@dataclass
+class Tally:
+    """How the mutants fared."""
+
+    tried: Counter[str] = field(default_factory=Counter)
+    killed: Counter[str] = field(default_factory=Counter)
+    survivors: list[Mutant] = field(default_factory=list)
+
+    def add(self, mutant: Mutant, killer: str | None) -> None:
+        """Count one mutant; `killer` is the test that noticed it."""
+        self.tried[mutant.kind] += 1
+        if killer is None:
+            self.survivors.append(mutant)
+        else:
+            self.killed[mutant.kind] += 1
+
+    @property
+    def rate(self) -> float:
+        """Killed of all, 0 to 1."""
+        return self.killed.total() / max(self.tried.total(), 1)
+
+
+def fork(work: Callable[[], Any]) -> Any:
+    """What `work` returns in a process of its own; what it raises is raised; EOFError where that process dies."""
+    receiving, sending = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=_quietly, args=(work, sending))
+    process.start()
+    sending.close()
+    try:
+        found = receiving.recv()
+    finally:
+        process.join()
+        receiving.close()
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _quietly(work: Callable[[], Any], sending: Connection) -> None:
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    try:
+        sending.send(work())
+    except Exception as error:  # noqa: BLE001 - the parent raises it
+        sending.send(error)
+    os._exit(0)
+
+
+class Failures:
+    """A plugin of pytest that counts what failed."""
+
+    count = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Setting up, running and tearing down report alike."""
+        self.count += report.failed
+
+
+def passes(item: pytest.Item) -> bool:
+    """Run one test; whether it did not fail."""
+    failures, plugins = Failures(), item.config.pluginmanager
+    plugins.register(failures)
+    try:
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+    finally:
+        plugins.unregister(failures)
+    return not failures.count
+
+
+def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list[Measured]:
+    """Run each test once. Raises AssertionError where one fails without any mutant."""
+    files = {module.__file__ for module in modules}
+    found = []
+    for item in items:
+        called: set[CodeType] = set()
+
+        def note(frame: FrameType, event: str, _: Any, called: set[CodeType] = called) -> None:
+            if event == "call" and frame.f_code.co_filename in files:
+                called.add(frame.f_code)
+
+        start = time.process_time()
+        sys.setprofile(note)
+        try:
+            passed = passes(item)
+        finally:
+            sys.setprofile(None)
+        if not passed:
+            raise AssertionError(f"{item.nodeid} fails as it is")
+        found.append(Measured({key_of(code) for code in called}, time.process_time() - start))
+    return found
+
+
+@dataclass
+class Session:
+    """The tests, what they call, and the modules that are mutated. A plugin of pytest: it runs them its own way."""
+
+    chosen: argparse.Namespace
+    stream: TextIO
+    tally: Tally = field(default_factory=Tally)
+    items: list[pytest.Item] = field(default_factory=list)
+    measured: list[Measured] = field(default_factory=list)
+    live: Live = field(default_factory=dict)
+
+    def pytest_collection(self) -> None:
+        """Random tests draw the same examples each time, and need not look for the smallest that fails."""
+        phases = [Phase.explicit, Phase.generate]
+        settings.register_profile("mutants", database=None, derandomize=True, deadline=None, phases=phases)
+        settings.load_profile("mutants")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """In place of running each test once."""
+        modules = [m for package in PACKAGES for name, m in sorted(sys.modules.items()) if name.startswith(package)]
+        paths = [Path(str(m.__file__)) for m in modules]
+        self.items, self.live = session.items, alive(paths)
+        gc.freeze()
+        self.measured = fork(lambda: measure(self.items, modules))
+        self.say(f"{len(self.items)} tests, {sum(m.seconds for m in self.measured):.0f} s")
+        for module, path in zip(modules, paths, strict=True):
+            for mutant in find_mutants(path):
+                if self.chosen.only in f"{mutant.kind} {mutant}":
+                    self.attempt(mutant, module)
+        return True
+
+    def attempt(self, mutant: Mutant, module: ModuleType) -> None:
+        """Try one mutant, and say how it went."""
+        tests = self.concerned(mutant)
+        killer = self.killer(mutant, module, tests)
+        self.tally.add(mutant, killer)
+        if self.chosen.verbose or killer is None:
+            outcome = f"SURVIVED {len(tests)} tests," if killer is None else "killed"
+            self.say(f"{outcome} {mutant.kind} {mutant} {killer or ''}")
+
+    def killer(self, mutant: Mutant, module: ModuleType, tests: Sequence[pytest.Item]) -> str | None:
+        """The one of these tests that fails for it, or None."""
+
+        def work() -> str | None:
+            resource.setrlimit(resource.RLIMIT_CPU, (4 * self.chosen.seconds, resource.RLIM_INFINITY))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
+            apply(mutant, module, self.live)
+            return next((item.nodeid for item in tests if not passes(item)), None)
+
+        try:
+            found: str | None = fork(work)
+        except EOFError:
+            return "(a process that ended or took too long)"
+        return found
+
+    def concerned(self, mutant: Mutant) -> list[pytest.Item]:
+        """The tests that call the function it changes; for a declaration, those that call its module."""
+        keys, file = list(changed(mutant)), str(mutant.path)
+        pairs = [
+            (measured.seconds, item)
+            for item, measured in zip(self.items, self.measured, strict=True)
+            if (keys[-1] in measured.called if keys else _declared(item, measured, file))
+        ]
+        return self.within(sorted(pairs, key=lambda pair: pair[0]))
+
+    def within(self, pairs: Sequence[tuple[float, pytest.Item]]) -> list[pytest.Item]:
+        """The quick tests, as many as fit into the time that one mutant has."""
+        total, kept = 0.0, []
+        for seconds, item in pairs:
+            total += seconds
+            if total > self.chosen.seconds:
+                break
+            kept.append(item)
+        return kept
+
+    def say(self, line: str) -> None:
+        """Print at once: a run takes long."""
+        print(line, file=self.stream, flush=True)
+
+
+def _declared(item: pytest.Item, measured: Measured, file: str) -> bool:
+    calls = any(isinstance(key, tuple) and key[0] == file for key in measured.called)
+    return calls or item.nodeid.startswith(DECLARATIONS)
+
+
+def report(tally: Tally, explained: str) -> tuple[list[str], bool]:
+    """The lines of the summary, and whether all is well: enough killed, and a reason for each survivor."""
+    lines = [f"{'kind':<12}{'mutants':>8}{'killed':>8}"]
+    lines += [f"{kind:<12}{tally.tried[kind]:>8}{tally.killed[kind]:>8}" for kind in KINDS]
+    lines.append(f"{'all':<12}{tally.tried.total():>8}{tally.killed.total():>8}   {tally.rate:.1%}")
+    unexplained = [str(m) for m in tally.survivors if str(m) not in explained]
+    lines += [f"without a reason in docs/mutants.md: {name}" for name in unexplained]
+    return lines, tally.rate >= GOAL and not unexplained
+
+
+def main() -> int:
+    """Status 0 where all is well, 1 where not, 2 where the tests cannot run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose line has this: “ops/sums”, “sign ”")
+    parser.add_argument("--seconds", type=int, default=30, help="processor time of tests that one mutant may take")
+    parser.add_argument("--verbose", action="store_true", help="print killed mutants, too, with the test")
+    session = Session(parser.parse_args(), sys.stdout)
+    status = pytest.main([*OPTIONS, *(str(ROOT / path) for path in TESTS)], plugins=[session])
+    if status != pytest.ExitCode.OK or not session.tally.tried:
+        print("no mutant was tried; do the tests pass as they are?")
+        return 2
+    lines, well = report(session.tally, EXPLAINED.read_text(encoding="utf-8"))
+    print(*lines, sep="\n")
+    return 0 if well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

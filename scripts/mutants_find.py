@@ -1,0 +1,253 @@
+"""Mutants of a module: small mistakes that somebody could make in its meaning, found in its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+KINDS = ("sign", "axis", "constant", "comparison", "operator")
+
+# What the laws of cost, the documents and the type checker hold, and what no run can tell apart.
+LEFT_OUT_FUNCTIONS = {"flops", "workspace"}
+LEFT_OUT_NAMES = {"cost", "temporaries", "samples", "gradient", "since", "doc"}
+LEFT_OUT_CALLS = {"Sample", "Real", "Ints", "Bools"}
+LEFT_OUT_ARGUMENTS = {"strict", "doc"}
+LEFT_OUT_FIELDS = {"annotation", "returns", "bases", "decorator_list"}
+
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.MatMult: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.BitXor: ast.BitOr,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+}
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place of the tree that holds an expression: a field of its parent, or an entry of a field that is a list."""
+
+    parent: ast.AST
+    field: str
+    index: int | None
+    #: names of the classes and functions around it, outermost first
+    scope: tuple[str, ...] = ()
+    #: names that the statement around it assigns; None inside functions
+    targets: tuple[str, ...] | None = ()
+
+    @property
+    def node(self) -> Any:
+        """What is in it."""
+        found = getattr(self.parent, self.field)
+        return found if self.index is None else found[self.index]
+
+    def put(self, node: ast.AST) -> None:
+        """Replace what is in it."""
+        if self.index is None:
+            setattr(self.parent, self.field, node)
+        else:
+            getattr(self.parent, self.field)[self.index] = node
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake in one place of a module."""
+
+    kind: str
+    path: Path
+    slot: Slot = field(repr=False)
+    before: ast.expr = field(repr=False)
+    after: ast.expr = field(repr=False)
+    tree: ast.Module = field(repr=False)
+    #: the smallest expression around the place that says what it is about
+    shown: tuple[str, str] = ("", "")
+
+    def __str__(self) -> str:
+        """Without a line number, so that it stays the same while other lines of the file change."""
+        scope = ".".join(self.slot.scope) or "module"
+        return f"{self.path.parent.name}/{self.path.name} {scope}: `{self.shown[0]}` → `{self.shown[1]}`"
+
+    def code(self) -> CodeType:
+        """The module with the mistake, compiled. The tree is left as it was."""
+        self.slot.put(self.after)
+        try:
+            return compile(ast.fix_missing_locations(self.tree), str(self.path), "exec")
+        finally:
+            self.slot.put(self.before)
+
+
+def find_mutants(path: Path) -> list[Mutant]:
+    """All mutants of a module, in the order of its lines."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    results = set(_results(tree))
+    found = []
+    for around, slot in _slots(tree, tree, (), ()):
+        for kind, after in [*_mistakes(slot), *(_negated(slot.node) if slot.node in results else ())]:
+            before = slot.node
+            located = ast.copy_location(copy.copy(after), before)  # a part of `before` keeps its own place
+            found.append(Mutant(kind, path, slot, before, located, tree, _shown(slot, around, located)))
+    return found
+
+
+def _shown(slot: Slot, around: ast.AST, after: ast.AST) -> tuple[str, str]:
+    """The expression around a place before and after, on one line."""
+    before, text = slot.node, _text(around)
+    slot.put(after)
+    try:
+        return text, _text(after if around is before else around)
+    finally:
+        slot.put(before)
+
+
+def _text(node: ast.AST) -> str:
+    return " ".join(ast.unparse(node).split())
+
+
+def _slots(node: ast.AST, around: ast.AST, scope: tuple[str, ...], targets: tuple[str, ...] | None) -> Iterator[Any]:
+    """(expression to show, slot) of every expression that counts, from top to bottom."""
+    if _is_left_out(node):
+        return
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        scope, targets = (*scope, node.name), () if isinstance(node, ast.ClassDef) else None
+    elif isinstance(node, ast.Assign | ast.AnnAssign) and targets is not None:
+        targets = tuple(_assigned(node))
+    for name, value in ast.iter_fields(node):
+        if name in LEFT_OUT_FIELDS:
+            continue
+        entries: list[tuple[int | None, Any]] = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
+        for index, child in entries:
+            if isinstance(child, ast.expr):
+                slot = Slot(node, name, index, scope, targets)
+                yield (around if isinstance(around, ast.expr) else child), slot
+                if _number(child) is not None:
+                    continue
+                yield from _slots(child, _context(child, around), scope, targets)
+            elif isinstance(child, ast.AST):
+                yield from _slots(child, child, scope, targets)
+
+
+def _context(child: ast.expr, around: ast.AST) -> ast.AST:
+    """What is shown for what is inside `child`: small expressions as they are, large ones only by their parts."""
+    if isinstance(around, ast.expr) and len(_text(around)) <= 60:
+        return around
+    return child
+
+
+def _assigned(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    for target in targets:
+        yield from (part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+
+
+def _is_left_out(node: ast.AST) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return node.name in LEFT_OUT_FUNCTIONS
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return bool(LEFT_OUT_NAMES & set(_assigned(node)))
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in LEFT_OUT_CALLS
+    if isinstance(node, ast.keyword):
+        return node.arg in LEFT_OUT_ARGUMENTS
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return isinstance(node, ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom)
+
+
+def _mistakes(slot: Slot) -> Iterator[tuple[str, ast.expr]]:
+    """(kind, what would stand there instead)."""
+    node = slot.node
+    if (value := _number(node)) is not None:
+        yield from _constants(slot, value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
+        yield "sign", node.operand
+    elif isinstance(node, ast.Compare):
+        yield from _comparisons(node)
+    elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS and not isinstance(node.left, ast.JoinedStr):
+        yield "operator", ast.BinOp(node.left, OPERATORS[type(node.op)](), node.right)
+    elif isinstance(node, ast.BoolOp):
+        yield "operator", ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+    elif isinstance(node, ast.Call):
+        yield from _axes(node)
+    if slot.field == "test" and not isinstance(node, ast.Compare | ast.UnaryOp):
+        yield "comparison", ast.UnaryOp(ast.Not(), node)
+
+
+def _results(tree: ast.Module) -> Iterator[ast.expr]:
+    """Cotangents that a rule returns, and partial derivatives: what may have the wrong sign as a whole."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            yield node.body
+        elif isinstance(node, ast.FunctionDef) and node.name == "vjp":
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Return) and isinstance(inner.value, ast.Tuple):
+                    yield from inner.value.elts
+
+
+def _negated(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if not isinstance(node, ast.UnaryOp | ast.Starred) and getattr(node, "value", 0) is not None:
+        yield "sign", ast.UnaryOp(ast.USub(), node)
+
+
+def _constants(slot: Slot, value: object) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(value, bool):
+        yield "constant", ast.Constant(not value)
+    elif isinstance(value, int | float):
+        yield "constant", ast.Constant(value + 1)
+        if _names_an_axis(slot):
+            yield "axis", ast.Constant(value - 1)
+
+
+def _number(node: ast.AST) -> int | float | None:
+    """The value of a number with its sign."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        value = node.operand.value
+        return -value if isinstance(value, int | float) else None
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int | float) else None
+
+
+def _names_an_axis(slot: Slot) -> bool:
+    """An index into a shape, or an argument called axis or axes."""
+    parent = slot.parent
+    if isinstance(parent, ast.Subscript):
+        return isinstance(parent.value, ast.Attribute | ast.Name) and "shape" in ast.unparse(parent.value)
+    return isinstance(parent, ast.keyword) and parent.arg in ("axis", "axes")
+
+
+def _comparisons(node: ast.Compare) -> Iterator[tuple[str, ast.expr]]:
+    for i, op in enumerate(node.ops):
+        ops = [*node.ops[:i], COMPARISONS[type(op)](), *node.ops[i + 1 :]]
+        yield "comparison", ast.Compare(node.left, ops, node.comparators)
+
+
+def _axes(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """The call without the axes that it states, for the default ones."""
+    kept = [k for k in call.keywords if k.arg not in ("axis", "axes", "keepdims")]
+    if len(kept) < len(call.keywords):
+        shorter = copy.copy(call)
+        shorter.keywords = kept
+        yield "axis", shorter

@@ -1,0 +1,194 @@
+"""Mutation testing itself: what counts as a mistake, that it takes effect everywhere, and what the report says."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from engine.attrs import Attr
+from scripts.mutants import EXPLAINED, ROOT, Tally, fork, report
+from scripts.mutants_apply import alive, apply
+from scripts.mutants_find import Mutant, find_mutants
+
+Load = Callable[[str], tuple[ModuleType, list[Mutant]]]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Iterator[Load]:
+    """Loads a module from its text; with it come its mutants."""
+    path = tmp_path / "mutated.py"
+
+    def load(text: str) -> tuple[ModuleType, list[Mutant]]:
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location("mutated", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["mutated"] = module
+        spec.loader.exec_module(module)
+        return module, find_mutants(path)
+
+    yield load
+    del sys.modules["mutated"]
+
+
+def names(mutants: list[Mutant]) -> list[str]:
+    return [f"{m.kind}: {m.shown[0]} → {m.shown[1]}" for m in mutants]
+
+
+@pytest.mark.parametrize(
+    ("text", "mistakes"),
+    [
+        ("y = -x", ["sign: -x → x"]),
+        ("y = not x", ["sign: not x → x"]),
+        ("y = lambda x: x", ["sign: lambda x: x → lambda x: -x"]),
+        ("def vjp(g):\n    return (g, None)", ["sign: (g, None) → (-g, None)"]),
+        ("n = x.shape[1]", ["constant: x.shape[1] → x.shape[2]", "axis: x.shape[1] → x.shape[0]"]),
+        ("n = -2", ["constant: -2 → -1", "sign: -2 → 2"]),
+        ("y = f(x, axis=i)", ["axis: f(x, axis=i) → f(x)"]),
+        ("n = 2", ["constant: 2 → 3"]),
+        ("y = True", ["constant: True → False"]),
+        ("y = a < b <= c", ["comparison: a < b <= c → a <= b <= c", "comparison: a < b <= c → a < b < c"]),
+        ("y = a is None", ["comparison: a is None → a is not None"]),
+        ("if a:\n    b", ["comparison: a → not a"]),
+        ("y = a @ b", ["operator: a @ b → a * b"]),
+        ("y = a and b", ["operator: a and b → a or b"]),
+    ],
+    ids=str,
+)
+def test_mistakes(tmp_path: Path, text: str, mistakes: list[str]) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(text)
+    assert names(find_mutants(path)) == mistakes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""Documented: 1 + 1."""',
+        "x: Literal[1]",
+        "def f(x: Literal[1]) -> Literal[2]: ...",
+        "def flops():\n    return 1 + 1",
+        "samples = (1, 2)",
+        "case = Sample(Real(2, 3))",
+        "raise ValueError(f'{n + 1} of {m}')",
+        "zip(a, b, strict=True)",
+        "if TYPE_CHECKING:\n    n = 1",
+    ],
+)
+def test_what_has_no_meaning_for_a_result_is_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(text)
+    assert names(find_mutants(path)) == []
+
+
+def test_a_mutant_is_named_without_its_line(load: Load) -> None:
+    _, (mutant,) = load("class C:\n    def f(self, a, b):\n        return a + b\n")
+    assert str(mutant).endswith("/mutated.py C.f: `a + b` → `a - b`")
+
+
+def put(module: ModuleType, mutant: Mutant) -> None:
+    apply(mutant, module, alive([mutant.path]))
+
+
+def test_a_function_that_others_imported_changes(load: Load) -> None:
+    module, (mutant,) = load("def f(a, b):\n    return [a + x for x in b]\n")
+    imported = module.f
+    put(module, mutant)
+    assert imported(5, [2]) == [3]
+
+
+@pytest.mark.parametrize(("number", "values"), [(0, [-3, 3]), (1, [3, -3])])
+def test_one_of_two_functions_that_are_alike_changes(load: Load, number: int, values: list[int]) -> None:
+    module, mutants = load("class C:\n    table = (lambda x: x, lambda x: x)\n")
+    put(module, mutants[number])
+    assert [f(3) for f in module.C.table] == values
+
+
+def test_a_constant_changes_where_it_was_imported(load: Load) -> None:
+    module, (mutant,) = load("LIMIT = 1000\ndef f():\n    return LIMIT\n")
+    other = ModuleType("other")
+    vars(other)["LIMIT"] = module.LIMIT
+    sys.modules["other"] = other
+    try:
+        put(module, mutant)
+    finally:
+        del sys.modules["other"]
+    assert module.f() == vars(other)["LIMIT"] == 1001
+
+
+def test_the_default_of_an_argument_changes(load: Load) -> None:
+    module, (mutant,) = load("class C:\n    def f(self, n=1):\n        return n\n")
+    put(module, mutant)
+    assert module.C().f() == 2
+
+
+def test_a_declaration_that_ops_share_changes(load: Load) -> None:
+    module, mutants = load(
+        "from engine.attrs import Attr\nAXIS = Attr('int', 0, 'one')\nclass C:\n    attrs = {'axis': AXIS}\n"
+    )
+    put(module, mutants[0])
+    assert module.C.attrs["axis"] == Attr("int", 1, "one")
+
+
+def test_a_mutant_leaves_the_file_and_the_tree_alone(load: Load) -> None:
+    text = "def f(a, b):\n    return a + b\n"
+    module, (mutant,) = load(text)
+    put(module, mutant)
+    assert mutant.path.read_text() == text
+    assert names(find_mutants(mutant.path)) == names([mutant])
+
+
+def test_a_mutant_does_not_hide_the_function_from_the_next(load: Load) -> None:
+    module, mutants = load("def f(a, b):\n    return -(a * b)\n")
+    put(module, mutants[-1])
+    assert module.f(6, 3) == -2
+
+
+def test_a_mutant_that_cannot_be_applied_is_no_mutant(load: Load) -> None:
+    module, (mutant,) = load("def f(a, b):\n    return a + b\n")
+    with pytest.raises(LookupError, match="cannot apply"):
+        apply(mutant, module, {})
+
+
+def test_a_fork_returns_raises_or_dies() -> None:
+    assert fork(lambda: "well") == "well"
+    with pytest.raises(ZeroDivisionError):
+        fork(lambda: 1 // 0)
+    with pytest.raises(EOFError):
+        fork(lambda: os._exit(1))
+
+
+def tally(mutant: Mutant, killed: int, survived: int) -> Tally:
+    counted = Tally()
+    for killer in [*["a test"] * killed, *[None] * survived]:
+        counted.add(mutant, killer)
+    return counted
+
+
+def test_the_report_wants_enough_killed_and_a_reason_for_each_survivor(load: Load) -> None:
+    _, (mutant,) = load("y = 1\n")
+    assert report(tally(mutant, 20, 0), "")[1]
+    assert report(tally(mutant, 19, 1), f"- {mutant}: equivalent")[1]
+    assert not report(tally(mutant, 18, 2), f"- {mutant}: equivalent")[1]
+    lines, well = report(tally(mutant, 19, 1), "")
+    assert not well
+    assert lines[-1] == f"without a reason in docs/mutants.md: {mutant}"
+    assert "all               20      19   95.0%" in lines
+
+
+def test_every_survivor_that_is_explained_is_still_a_mutant() -> None:
+    files = [path for part in ("ops", "transforms") for path in sorted((ROOT / "engine" / part).glob("*.py"))]
+    known = {str(mutant) for path in files for mutant in find_mutants(path)}
+    listed = {
+        line.removeprefix("- ")
+        for line in EXPLAINED.read_text().splitlines()
+        if line.startswith(("- ops/", "- transforms/"))
+    }
+    assert listed <= known
