@@ -57,6 +57,8 @@ class Convolution(Op):
 
     def batch(self, mapped: Sequence[bool], x: Value, kernel: Value, *, groups: int, **attrs: Any) -> Value:
         """N goes into the images, or into the features, or, where both operands have it, into the groups."""
+        if 0 in (v.shape[0] for v, m in zip((x, kernel), mapped, strict=True) if m):
+            return self._of_none(mapped, x, kernel, groups=groups, **attrs)
         if not mapped[1]:
             return _unfold(self._emit(_fold(x, 0), kernel, groups, attrs), 0, x.shape[0])
         if not mapped[0] and groups == 1:
@@ -64,6 +66,13 @@ class Convolution(Op):
         x, kernel = batching.expand(mapped, (x, kernel))
         n = x.shape[0]
         return _unfold(self._emit(_fold(x, 1), _fold(kernel, 0), n * groups, attrs), 1, n)
+
+    def _of_none(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """No examples: an extent that nothing was folded into does not come back out of 0."""
+        each = [v.type.with_shape(v.shape[1:]) if m else v.type for v, m in zip(operands, mapped, strict=True)]
+        y = self.infer(*each, **attrs)
+        assert isinstance(y, TensorType)
+        return operands[0].full_like(0.0, (0, *y.shape)).cast(dtype=y.dtype)
 
     def _emit(self, x: Value, kernel: Value, groups: int, attrs: Mapping[str, Any]) -> Value:
         return x.builder.emit(self, (x, kernel), {**attrs, "groups": groups})
@@ -83,7 +92,7 @@ def _fold(x: Value, axis: int) -> Value:
 def _unfold(y: Value, axis: int, n: int) -> Value:
     """The inverse of `_fold`."""
     shape = y.shape
-    split = y.reshape(shape=(*shape[:axis], n, shape[axis] // n if n else 0, *shape[axis + 1 :]))
+    split = y.reshape(shape=(*shape[:axis], n, shape[axis] // n, *shape[axis + 1 :]))
     return split.transpose(axes=(axis, *(i for i in range(split.ndim) if i != axis)))
 
 

@@ -48,3 +48,26 @@ def test_vmap_of_the_gradient_is_a_loop(case: Case) -> None:
     loss = weighted(written, weights_for(written))
     gradients = vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
     check(case, written.builder.graph(gradients))
+
+
+def check_none(case: Case, graph: Graph) -> None:
+    """No examples: empty results, of the shape that one example has behind the first axis."""
+    for flags in product([False, True], repeat=len(case.sample.operands)):
+        mapped = {i for i, flag in enumerate(flags) if flag}
+        found = vmap(graph, mapped, 0)
+        expected = [graph.nodes[i].type for i in graph.outputs]
+        assert [found.nodes[i].type for i in found.outputs] == [y.with_shape((0, *y.shape)) for y in expected]
+
+
+@each(lambda case: len(case.sample.operands) > 0)
+def test_vmap_over_nothing(case: Case) -> None:
+    written = case.write(case.arrays())
+    check_none(case, written.builder.graph(written.outputs))
+
+
+@each(has_rule)
+def test_vmap_of_the_gradient_over_nothing(case: Case) -> None:
+    written = case.write(case.arrays())
+    loss = weighted(written, weights_for(written))
+    gradients = vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
+    check_none(case, written.builder.graph(gradients))
