@@ -140,6 +140,7 @@ def attempt(op: Op, given_types: list[TensorType], stated: dict[str, Any], index
         WIDE.gradients(program, feeds, wrt=list(range(count)), cotangent=result)
     except EngineError as error:
         check_message(error)
+        check_operand(error, count, max(count, len(op.operands)))
         return error.code
     return "compiled"
 
@@ -149,6 +150,11 @@ def check_message(error: EngineError) -> None:
     assert error.detail.isprintable(), error.detail
     for part in (error.expected, error.got):
         assert part is None or (part.isprintable() and len(part) < 4000)
+
+
+def check_operand(error: EngineError, node: int, operands: int) -> None:
+    """An error of the op under test names one of its operands, or none."""
+    assert error.node != node or error.operand is None or 0 <= error.operand < operands
 
 
 @pytest.mark.parametrize("name", OPS)

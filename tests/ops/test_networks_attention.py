@@ -34,6 +34,12 @@ def attend(
     return np.array(rows)
 
 
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_scale_goes_by_the_width_of_the_queries(d: int) -> None:
+    q, k = Q[:, :d], K[:, :d]
+    np.testing.assert_allclose(run("attention", q, k, V), attend(q, k, V), 1e-13)
+
+
 @pytest.mark.parametrize("mask", [None, KEEP, BIAS], ids=["unmasked", "bool", "float"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [None, 2.0])
