@@ -190,7 +190,12 @@ class Session:
         def work() -> str | None:
             resource.setrlimit(resource.RLIMIT_CPU, (4 * self.chosen.seconds, resource.RLIM_INFINITY))
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
-            apply(mutant, module, self.live)
+            try:
+                apply(mutant, module, self.live)
+            except LookupError:
+                raise
+            except Exception as error:  # noqa: BLE001 - what a constant of the module makes of the mistake
+                return f"(the module does not load: {error})"
             return next((item.nodeid for item in tests if not passes(item)), None)
 
         try:
