@@ -32,7 +32,7 @@ demo: $(VENV)/.demo ## start a server, train a digits classifier through it, sto
 serve: $(VENV)/.demo ## serve on PORT until Ctrl-C
 	@$(BIN)/gradserve serve --port $(PORT) $(ARGS)
 
-test: $(VENV)/.container ## run all tests (no GPU needed)
+test: $(VENV)/.dev ## run all tests (no GPU needed)
 	$(BIN)/python -m pytest -q -n $(WORKERS) $(ARGS)
 
 check: $(VENV)/.dev ## lint, formatting and types
@@ -65,7 +65,7 @@ browser-test: $(VENV)/.dev ## open /docs in headless Chromium, offline; installs
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
 	$(BIN)/python -m pytest -q tests/browser $(ARGS)
 
-container-check: $(VENV)/.container ## build the cpu image's steps in a Debian root and ask it for a gradient; as root, on Linux
+container-check: $(VENV)/.dev ## build the cpu image's steps in a Debian root and ask it for a gradient; as root, on Linux
 	$(BIN)/python -m deploy.check --store build/container $(ARGS)
 
 # For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it.
@@ -100,7 +100,3 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.demo
-
-$(VENV)/.container: deploy/tools.txt | $(VENV)/.dev
-	$(PIP) --requirement deploy/tools.txt
-	@touch $@

@@ -1,4 +1,4 @@
-"""The Dockerfile and compose.yaml, read by the libraries of deploy/tools.txt.
+"""The Dockerfile and compose.yaml, read by libraries of the development extra.
 
 Without these, the tests that need them are skipped.
 """
@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TARGETS = ("cpu", "cuda")
-WHY = "install deploy/tools.txt"
+WHY = "part of the extra dev, on Linux on x86-64"
 
 
 def reader() -> Any:
