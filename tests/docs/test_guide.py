@@ -1,0 +1,176 @@
+"""The guide is true: its requests are sent and its programs run, and the answers are those that it shows."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from examples.server import running_server
+from service.app import create_app, open_pool
+from service.cli import main
+from service.errors import KINDS
+from service.settings import Settings
+from tests.conftest import Client
+from tests.docs.test_readme import MARKED, ROOT, blocks, run_curl, without_stats
+from tests.docs.test_wire_page import CODE, described
+
+FIRST, ERRORS, LIMITS = (f"docs/guide/{name}.md" for name in ("first-gradient", "errors", "limits-and-operations"))
+PAGES = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "guide").glob("*.md"))]
+SENT = {"gradients", "forward", "http", "stopping"}
+# What a page leaves out of a report: another one each time, or said by the code already.
+LEFT_OUT = {"request_id", "type", "title"}
+ROW = re.compile(r"^\| (`--[^|]+) \| ([^|]+) \|", re.MULTILINE)
+
+
+class Exchange(NamedTuple):
+    """A request of a page, the settings in force, and the answer or problem behind it."""
+
+    settings: str
+    kind: str
+    request: str
+    outcome: str
+    shown: str
+
+
+def exchanges(page: str) -> Iterator[Exchange]:
+    """Those of a page, in its order."""
+    settings, kind, request = "", "", ""
+    for mark, code in MARKED.findall((ROOT / page).read_text(encoding="utf-8")):
+        if mark == "settings":
+            settings = code
+        elif mark in SENT:
+            kind, request = mark, code
+        elif mark in {"answer", "problem"} and kind:
+            yield Exchange(settings, kind, request, mark, code)
+            kind = ""
+
+
+ALL = [pytest.param(found, id=f"{Path(page).stem}-{i}") for page in PAGES for i, found in enumerate(exchanges(page))]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with running_server("--device", "cpu") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def stopping() -> Iterator[Client]:
+    """A client of a server that has been asked to stop."""
+    settings = Settings(device="cpu")
+    pool = open_pool(settings)
+    pool.drain()
+    client = Client(create_app(settings, pool))
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def client_for(make_client: Callable[..., Client], client: Client, stopping: Client) -> Callable[[Exchange], Client]:
+    """Gives the client of a server with the settings of an exchange."""
+
+    def find(exchange: Exchange) -> Client:
+        if exchange.kind == "stopping":
+            return stopping
+        stated = dict(re.findall(r"--([a-z-]+) (\S+)", exchange.settings))
+        return make_client(**{name.replace("-", "_"): value for name, value in stated.items()}) if stated else client
+
+    return find
+
+
+def send(client: Client, kind: str, block: str) -> httpx.Response:
+    """Send a block: a whole HTTP request, or the body of the call that its mark names."""
+    if kind in {"gradients", "forward"}:
+        block = f"POST /v1/{kind}\n\n{block}"
+    head, _, body = block.partition("\n\n")
+    first, *lines = head.splitlines()
+    method, path = first.split()
+    return client.request(method, path, headers=dict(line.split(": ") for line in lines), content=body)
+
+
+def same(shown: Any, got: Any) -> bool:
+    """Whether two JSON values are equal, floats but for their last bits, which depend on the machine's libraries."""
+    if isinstance(shown, dict) and isinstance(got, dict):
+        return shown.keys() == got.keys() and all(same(shown[key], got[key]) for key in shown)
+    if isinstance(shown, list) and isinstance(got, list):
+        return len(shown) == len(got) and all(map(same, shown, got))
+    if isinstance(shown, float) and isinstance(got, float):
+        return math.isclose(shown, got, rel_tol=1e-12, abs_tol=1e-15)
+    return type(shown) is type(got) and shown == got
+
+
+@pytest.mark.parametrize("exchange", ALL)
+def test_the_guide_shows_what_is_answered(exchange: Exchange, client_for: Callable[[Exchange], Client]) -> None:
+    response = send(client_for(exchange), exchange.kind, exchange.request)
+    assert response.is_error == (exchange.outcome == "problem"), response.text
+    hidden = LEFT_OUT if response.is_error else {"stats"}
+    got = {key: value for key, value in response.json().items() if key not in hidden}
+    assert same(json.loads(exchange.shown), got), response.text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_sent_or_run(page: str) -> None:
+    fenced = re.findall(r"^```\w+$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(fenced) == len(MARKED.findall((ROOT / page).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(("shown", "got"), [({"a": 1.0}, {"a": 1.0, "b": 0}), ([1.0], [1.001]), (1, True), ([], [1])])
+def test_a_difference_is_noticed(shown: Any, got: Any) -> None:
+    assert not same(shown, got)
+
+
+def test_the_call_of_the_first_page(url: str) -> None:
+    (command,), (shown,) = blocks(FIRST, "curl"), blocks(FIRST, "answer")
+    answer = run_curl(command.replace("http://127.0.0.1:8000", url))
+    assert same(json.loads(shown), without_stats(answer))
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "command"),
+    [("typescript", "first.mjs", ["node"]), ("go", "first.go", ["go", "run"])],
+    ids=["typescript", "go"],
+)
+def test_the_programs_of_the_first_page(language: str, name: str, command: list[str], url: str, tmp_path: Path) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    (code,), (shown,) = blocks(FIRST, language), blocks(FIRST, "output")
+    (tmp_path / name).write_text(code, encoding="utf-8")
+    run = subprocess.run([*command, name, url], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    assert run.stdout == shown, run.stderr
+
+
+def test_every_code_has_its_advice_under_its_status() -> None:
+    text = (ROOT / ERRORS).read_text(encoding="utf-8")
+    advised = set()
+    for section in text.split("\n## ")[1:]:
+        heading, _, body = section.partition("\n")
+        codes = set(CODE.findall(body)) & KINDS.keys()
+        advised |= codes
+        assert not [code for code in codes if str(KINDS[code].status) not in heading], heading
+    assert advised == described().keys() | {"forbidden", "internal_error"}
+
+
+def test_every_setting_has_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["settings"])
+    defaults = dict(re.findall(r"^(--\S+) = .* \(default (.*); ", capsys.readouterr().out, re.MULTILINE))
+    rows = ROW.findall((ROOT / LIMITS).read_text(encoding="utf-8"))
+    shown = {flag: stated for flags, cell in rows for flag, stated in paired(flags, cell)}
+    assert shown.keys() == defaults.keys()
+    fixed = {flag: stated for flag, stated in shown.items() if " " not in stated}
+    assert len(fixed) == len(shown) - 3, "three defaults depend on the machine"
+    assert not {flag: stated for flag, stated in fixed.items() if stated != defaults[flag]}
+
+
+def paired(flags: str, cell: str) -> list[tuple[str, str]]:
+    """The flags of a row, each with its default."""
+    named = re.findall(r"`(--\S+)`", flags)
+    return list(zip(named, cell.split(", ") if len(named) > 1 else [cell], strict=True))
