@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,12 @@ def grads(
 
 
 def error(op: str, *arrays: Any, **attrs: Any) -> EngineError:
-    """The error that the op's use ends in."""
+    """The error that the op's use ends in. The operand that it points at is there, and the one that it speaks of."""
     with pytest.raises(EngineError) as caught:
         run(op, *arrays, **attrs)
-    return caught.value
+    found = caught.value
+    spoken = re.search(r"\boperand (\d+)", found.detail)
+    if found.operand is not None:
+        assert 0 <= found.operand < max(len(arrays), len(registry().get(op).operands))
+        assert spoken is None or int(spoken[1]) == found.operand
+    return found

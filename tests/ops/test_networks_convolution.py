@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import TensorType
 from engine.ops import correlation
+from engine.windows import Windows
 from tests.ops.run import Array, error, grads, run
 
 RNG = np.random.default_rng(0)
@@ -328,3 +330,24 @@ HUGE = 2**40
 )
 def test_more_than_the_budget_is_refused_before_anything_is_allocated(name: str, attrs: dict[str, Any]) -> None:
     assert error(name, X, KERNEL[:4], **attrs).code == "over_budget"
+
+
+UNIT = (1, 1), (0, 0), (1, 1)  # stride, padding, dilation
+
+
+def typed(*shape: int) -> TensorType:
+    return TensorType(shape, np.dtype("float64"))
+
+
+def test_columns_are_laid_out_four_mebibytes_at_a_time() -> None:
+    """Some images where windows are many, some channels where they are large; never none, never more than all."""
+    images = correlation.layout(typed(64, 2, 66, 66), typed(64, 3, 64, 64), typed(), Windows((3, 3), *UNIT), 1)
+    assert not images.large_windows
+    assert images.images_at_once == (4 << 20) // (2 * 9 * 64 * 64 * 8) == 7
+    channels = correlation.layout(typed(32, 64, 10, 10), typed(32, 6, 2, 2), typed(), Windows((9, 9), *UNIT), 2)
+    assert channels.large_windows
+    assert channels.channels_at_once == (4 << 20) // (32 * 2 * 81 * 4 * 8) == 25
+    huge = correlation.layout(typed(9, 3, 999, 999), typed(9, 3, 997, 997), typed(), Windows((3, 3), *UNIT), 1)
+    assert (huge.images_at_once, huge.channels_at_once) == (1, 1)
+    few = correlation.layout(typed(2, 3, 4, 4), typed(2, 1, 2, 2), typed(), Windows((3, 3), *UNIT), 1)
+    assert (few.images_at_once, few.channels_at_once) == (2, 3)
