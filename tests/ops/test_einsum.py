@@ -170,3 +170,12 @@ def test_operands_that_do_not_fit_the_equation() -> None:
     assert (extents.operand, extents.got) == (1, "[4, 2]")
     assert error("einsum", real(2, 3), equation="ij").code == "bad_attribute"
     assert error("einsum", real(2), equation="i" * 200 + "->").detail.endswith("…”")
+
+
+def test_every_letter_and_as_many_operands_as_there_may_be() -> None:
+    lower, upper = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    ones = np.ones((1,) * 26)
+    assert run("einsum", ones, 2 * ones, equation=f"{lower},{upper}->") == 2
+    two = np.full(1, 2.0)
+    assert run("einsum", *[two] * 32, equation=",".join("i" * 32) + "->") == 2.0**32
+    assert error("einsum", *[two] * 33, equation=",".join("i" * 33) + "->").code == "operand_count"

@@ -221,3 +221,12 @@ def test_errors(op: str, operands: list[Array], attrs: dict[str, Any], code: str
 
 def test_a_huge_number_of_classes_is_refused_before_it_is_made() -> None:
     assert error("one_hot", np.zeros(0, int), classes=2**62).code == "over_budget"
+
+
+def test_a_list_of_indices_may_hold_a_million() -> None:
+    assert run("gather", np.zeros(1), indices=[0] * 10**6).shape == (10**6,)
+    assert error("gather", np.zeros(1), indices=[0] * (10**6 + 1)).code == "over_budget"
+
+
+def test_a_listed_index_just_outside() -> None:
+    assert error("gather", np.zeros(3), indices=[3]).got == "3"
