@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
 import pytest
 
 from engine import registry
 from engine.attrs import Attr
 from engine.op import Op
+from tests.ops.run import run
 
 OPS = list(registry().ops.values())
 LEAVES = {"input", "parameter", "get_output"}
@@ -43,3 +45,13 @@ def test_optional_operands_are_sampled_both_ways() -> None:
         counts = {len(sample.operands) for sample in op.samples}
         if op.name not in LEAVES and least != most:
             assert len(counts) > 1 or most == float("inf"), f"samples of {op.name} have only {counts} operands"
+
+
+def test_what_commutes() -> None:
+    """To the last bit, so that one node may serve for both orders."""
+    commuting = {op.name for op in OPS if op.commutative}
+    assert commuting == {"add", "mul", "equal", "not_equal", "logical_and", "logical_or"}
+    numbers = np.array([0, -0.0, 1, -2.5, 1e300, np.inf, np.nan, 0.1])
+    for name in commuting:
+        for other in (numbers[::-1], np.roll(numbers, 1)):
+            np.testing.assert_array_equal(run(name, numbers, other), run(name, other, numbers))

@@ -274,3 +274,8 @@ def test_errors_of_split(attrs: dict[str, Any], sentence: str) -> None:
     with pytest.raises(EngineError) as caught:
         parts_of("split", numbers(5), [0], **attrs)
     assert caught.value.detail == f"node 1 (split): {sentence}"
+
+
+def test_the_output_after_the_last_is_refused() -> None:
+    with pytest.raises(EngineError, match="2"):
+        parts_of("split", numbers(5), [2], sizes=[2, 3])
