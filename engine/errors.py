@@ -157,3 +157,7 @@ class DeadlineExceeded(EngineError):
     """The request's time is up; looked at while planning and between steps."""
 
     code = "deadline_exceeded"
+
+    def at(self, node: int, op: str, label: str | None = None) -> Self:
+        """Itself: the node that was being looked at when the time was up is no more to blame than any other."""
+        return self
