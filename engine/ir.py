@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.limits import NO_DEADLINE, Deadline, Limits
-from engine.op import NONE, Op
+from engine.op import Op
 from engine.registry import registry
 from engine.tensor_type import DType, Shape, TensorType
 
@@ -226,6 +226,3 @@ class Value:
 
     def __le__(self, other: Value | float) -> Value:
         return self.less_equal(other)
-
-
-__all__ = ["COTANGENT", "LEAVES", "NONE", "Builder", "Graph", "Node", "Value"]

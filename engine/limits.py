@@ -61,10 +61,11 @@ class Deadline:
 
     __slots__ = ("at", "seconds")
 
-    def __init__(self, seconds: float | None = None) -> None:
-        """`seconds` from now; None never passes."""
+    def __init__(self, seconds: float | None = None, start: float | None = None) -> None:
+        """`seconds` from `start` on the monotonic clock, by default from now; None never passes."""
         self.seconds = seconds
-        self.at = float("inf") if seconds is None else time.monotonic() + seconds
+        begun = time.monotonic() if start is None else start
+        self.at = float("inf") if seconds is None else begun + seconds
 
     def check(self) -> None:
         """Raise DeadlineExceeded once the moment has passed."""

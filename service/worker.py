@@ -77,7 +77,7 @@ class Worker:
             return _refused(fault(), job)
 
     def _answer(self, job: Job) -> bytes:
-        deadline = _deadline(job)
+        deadline = Deadline(job.timeout, start=job.expires - job.timeout)
         body = parse(job.body, self._depth)
         deadline.check()
         if job.call == "forward":
@@ -90,12 +90,6 @@ class Worker:
 def fault() -> Refusal:
     """The report of a fault of ours; the cause stands in the log, under the request's id."""
     return Refusal("internal_error", "the server failed on this request; its log has the cause under this request_id")
-
-
-def _deadline(job: Job) -> Deadline:
-    deadline = Deadline(job.timeout)
-    deadline.at = job.expires
-    return deadline
 
 
 def _refused(refusal: Refusal, job: Job) -> Reply:

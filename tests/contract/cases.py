@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from engine import Builder, Graph, Limits, Program, Statement, TensorType, Value, open_executor, registry
 from engine.op import NoGradient, Op
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
+from engine.plan import Plan, make_plan
 from engine.sample import Sample
 from engine.transforms.expand_grad import expand_grad
 
@@ -101,6 +103,24 @@ def run_graph(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
     """The outputs of a graph, by way of the passes and a plan."""
     plan = make_plan(optimise(graph), LIMITS)
     return EXECUTOR.run(plan, feeds)
+
+
+SLACK = 1 << 19  # NumPy's casting buffers and small objects
+
+
+def assert_planned_peak_holds(plan: Plan, feeds: Mapping[Any, Array]) -> None:
+    """A second run, which makes nothing for the first time, takes no more bytes than planned, feeds included."""
+    EXECUTOR.run(plan, feeds)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        results = EXECUTOR.run(plan, feeds)
+        measured = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    del results
+    used = measured + sum(a.nbytes for a in feeds.values())
+    assert used <= plan.peak_bytes + SLACK, f"{used} bytes used, {plan.peak_bytes} planned"
 
 
 def feeds_of(arrays: Sequence[Array]) -> dict[Any, Array]:
