@@ -1,0 +1,56 @@
+"""The Cholesky decomposition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.op import Array, Namespace, Types
+from engine.ops.matrices import Square, answer_each
+from engine.ops.sums import accumulator
+from engine.sample import Real, Sample
+from engine.tensor_type import TensorType
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+
+class Cholesky(Square):
+    """y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last two axes.
+
+    x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction.
+    A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
+    Integers compute in float64, float16 in float32.
+    I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+    """
+
+    name = "cholesky"
+    operands = ("x",)
+    gradient = "(s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal"
+    samples = (
+        Sample(Real(3, 3, low=-1, high=1, diagonal=4)),
+        Sample(Real(2, 2, 2, low=-1, high=1, diagonal=4)),
+        Sample(Real(1, 1, low=1)),
+        Sample(Real(0, 0)),
+        Sample(Real(0, 2, 2)),
+    )
+
+    def forward(self, xp: Namespace, x: Array, *, out: Array) -> None:
+        """LAPACK's potrf, on the symmetric part."""
+        dtype = accumulator(out)
+        even = out if dtype == out.dtype else xp.empty(out.shape, dtype)
+        xp.add(x, x.swapaxes(-1, -2), out=even, dtype=dtype)
+        even *= 0.5
+        answer_each(xp, xp.linalg.cholesky, even, out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
+        """By triangular systems, and no inverse."""
+        product = y.transpose() @ g
+        inner = (product.tril() + product.tril(offset=-1)) * 0.5
+        half = y.triangular_solve(inner, transpose=True)
+        outer = y.triangular_solve(half.transpose(), transpose=True)
+        return ((outer + outer.transpose()) * 0.5,)
+
+    def flops(self, out: Types, *types: TensorType) -> int:
+        """n³ / 3 for each matrix."""
+        return types[0].size * types[0].shape[-1] // 3

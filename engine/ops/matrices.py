@@ -1,0 +1,131 @@
+"""What the decompositions share: square operands, linear systems, and a batch in which one matrix has no answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from engine import batching
+from engine.errors import ShapeMismatch
+from engine.op import Array, Namespace, Op, Types
+from engine.ops.matmul import MatMul
+from engine.ops.permuting import permute, unpermute
+from engine.ops.sums import accumulator
+from engine.tensor_type import FLOAT64, TensorType, show_shape
+
+if TYPE_CHECKING:
+    from engine.ir import Value
+
+_PRODUCT = MatMul()
+
+
+class Square(Op):
+    """Base: one operand, square matrices on its last two axes, which are answered one by one."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+
+    def infer(self, x: TensorType) -> Types:
+        """Matrices like x. Raises ShapeMismatch."""
+        return square(x)
+
+    def batch(self, mapped: Sequence[bool], x: Value) -> Value:
+        """Itself: N is one more batch axis."""
+        return x.builder.emit(self, (x,), {})
+
+    def workspace(self, out: Types, x: TensorType, **attrs: Any) -> int:
+        """x in the dtype of the computation, the answers, and the two matrices that LAPACK works on."""
+        return 4 * x.size * accumulator(square(x)).itemsize
+
+
+class System(Op):
+    """Base: square matrices a and right-hand sides b; y solves op(a) y = b.
+
+    b is a vector only if it is 1-d, as in NumPy 2; else each column of the matrices on its last two axes is a
+    right-hand side. The axes before broadcast.
+    """
+
+    operands: ClassVar[tuple[str, ...]] = ("a", "b")
+
+    def infer(self, a: TensorType, b: TensorType, **attrs: Any) -> Types:
+        """The shape of the product a⁻¹ b. Raises ShapeMismatch."""
+        return _PRODUCT.infer(square(a, "a"), _floats(b))
+
+    def decompose(self, a: Value, b: Value, **attrs: Any) -> Value | None:
+        """A vector as one column; many right-hand sides of one matrix side by side, so that it is factored once."""
+        if b.ndim == 1:
+            y = self._solved(a, b.reshape(shape=(*b.shape, 1)), attrs)
+            return y.reshape(shape=y.shape[:-1])
+        if a.ndim > 2 or b.ndim == 2:
+            return None
+        order = (b.ndim - 2, *range(b.ndim - 2), b.ndim - 1)
+        rows = permute(b, order)
+        y = self._solved(a, rows.reshape(shape=(rows.shape[0], math.prod(rows.shape[1:]))), attrs)
+        return unpermute(y.reshape(shape=rows.shape), order)
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """N is one more batch axis, once the ranks agree: `decompose` leaves no vectors."""
+        a, b = batching.align(mapped, operands)
+        return self._solved(a, b, attrs)
+
+    def workspace(self, out: Any, a: TensorType, b: TensorType, **attrs: Any) -> int:
+        """a for each right-hand side and b in the dtype of the computation, and LAPACK's copies of both."""
+        spread = math.prod(out.shape[:-2]) * math.prod(a.shape[-2:])
+        return int(2 * spread + 3 * out.size) * accumulator(out).itemsize
+
+    def _solved(self, a: Value, b: Value, attrs: Mapping[str, Any]) -> Value:
+        return a.builder.emit(self, (a, b), attrs)
+
+
+def answer_each(xp: Namespace, compute: Callable[..., Array], *operands: Array, out: Array) -> None:
+    """out = compute(*operands) for a function of xp.linalg, with NaN for each matrix of the batch that it refuses.
+
+    All operands have the batch axes of `out`, and one of them may be `out`. As one call where there is an answer to
+    every matrix: only then else the batch is halved until those without one stand alone.
+    """
+    if out.size:
+        with _refusing(xp):
+            _answer(compute, operands, out)
+
+
+def _answer(compute: Callable[..., Array], operands: Sequence[Array], out: Array) -> None:
+    try:
+        out[...] = compute(*operands)
+    except np.linalg.LinAlgError:
+        if out.ndim == 2:
+            out.fill(np.nan)
+            return
+        for part in _halves(len(out)):
+            _answer(compute, [x[part] for x in operands], out[part])
+
+
+def _halves(count: int) -> Sequence[Any]:
+    return (slice(count // 2), slice(count // 2, None)) if count > 1 else (0,)
+
+
+def _refusing(xp: Namespace) -> AbstractContextManager[None]:
+    """NumPy raises LinAlgError by itself; CuPy leaves numbers without meaning, unless told to look and raise."""
+    if xp is np:
+        return nullcontext()
+    import cupyx  # noqa: PLC0415 - optional
+
+    refusing: AbstractContextManager[None] = cupyx.errstate(linalg="raise")
+    return refusing
+
+
+def square(x: TensorType, name: str = "x") -> TensorType:
+    """Operand 0 as it is computed with. Raises ShapeMismatch unless its last two axes hold square matrices."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        wanted, got = "square matrices on its last two axes", show_shape(x.shape)
+        raise ShapeMismatch(
+            f"operand 0 ({name}) must hold {wanted}, but has shape {got}", operand=0, expected=wanted, got=got
+        )
+    return _floats(x)
+
+
+def _floats(x: TensorType) -> TensorType:
+    """As numpy.linalg computes: in float64 with what is not float."""
+    return x if x.is_float else x.with_dtype(FLOAT64)
