@@ -43,10 +43,10 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
     app.include_router(router)
-    add_pages(app)
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu"}))
     described = document(app.routes, components(vocabulary(known)), example_worker)
+    add_pages(app, described)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
     app.state.service = State(settings, known, pool, catalogue_of(known), *documents)
     return app

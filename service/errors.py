@@ -94,7 +94,7 @@ class Refusal(Exception):
         """The report."""
         kind = KINDS[self.code]
         report = Problem(
-            type=f"/docs/errors#{self.code}",
+            type=f"/docs/errors/{self.code}",
             title=kind.title,
             status=kind.status,
             detail=self.detail,

@@ -97,13 +97,22 @@ def test_the_messages_are_shown(page: Chrome, server: RunningServer) -> None:
 
 
 def test_every_error_has_its_place_on_the_page_of_errors(page: Chrome, server: RunningServer) -> None:
-    page.get(server.url + "/docs/errors#shape_mismatch")
+    page.get(server.url + "/docs/errors")
     rows = {row.get_attribute("id"): row.text for row in shown(page, "tr[id]", len(KINDS))}
     assert set(rows) == set(KINDS)
     for code, kind in KINDS.items():
         assert {str(kind.status), code} <= set(rows[code].split())
         assert kind.title in rows[code]
-    assert page.execute_script("return document.querySelector(':target').id") == "shape_mismatch"
+    assert_quiet(page, server)
+
+
+def test_the_page_of_an_error(page: Chrome, server: RunningServer) -> None:
+    page.get(server.url + "/docs/errors")
+    shown(page, "#shape_mismatch a")[0].click()
+    assert shown(page, "h1")[0].text == "shape_mismatch"
+    request, answer = (block.text for block in shown(page, "pre", 2))
+    assert request.startswith("POST /v1/gradients")
+    assert json.loads(answer)["type"] == "/docs/errors/shape_mismatch"
     assert_quiet(page, server)
 
 

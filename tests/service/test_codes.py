@@ -206,7 +206,7 @@ def test_gradients_only(client: Client, code: str, body: dict[str, Any]) -> None
 
 def check(response: Any, code: str) -> None:
     report = problem(response, STATUS[code], code)
-    assert report["type"] == f"/docs/errors#{code}"
+    assert report["type"] == f"/docs/errors/{code}"
     assert report["title"] == KINDS[code].title
     assert len(report["detail"]) < 400
     if report.get("pointer", "").startswith("/graph/nodes/"):

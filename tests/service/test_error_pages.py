@@ -1,0 +1,158 @@
+"""Every code has its page, where `type` leads; what the page shows is what the server answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from service.documentation import _prose
+from service.error_pages import ErrorPage, Sent, error_pages
+from service.errors import KINDS, Refusal
+from service.explanations import BEYOND_THE_DOCUMENT, EXPLAINED
+from service.layout import WIDTH, laid_out, shortened
+from tests.conftest import Client
+from tests.service.support import problem
+
+#: states of the server or of the connection, settings that are not the default, or a body too large to show
+NO_REQUEST = {
+    "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
+    "deadline_exceeded", "forbidden", "internal_error",
+}  # fmt: skip
+#: of calls that a later release brings
+NO_EXAMPLE = {"unauthenticated", "conflict", "precondition_failed", "rate_limited", "store_full"}
+
+
+@pytest.fixture(scope="module")
+def pages(client: Client) -> dict[str, ErrorPage]:
+    return error_pages(client.get("/openapi.json").json())
+
+
+def test_every_code_is_explained_and_nothing_else() -> None:
+    assert list(EXPLAINED) == list(KINDS)
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_the_page_that_type_leads_to(client: Client, pages: dict[str, ErrorPage], code: str) -> None:
+    address = Refusal(code, "")
+    response = client.get(address.problem("")["type"])
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/html")
+    assert f"<h1>{code}</h1>" in response.text
+    assert f"{KINDS[code].status}: {KINDS[code].title}." in response.text
+    assert all(_prose(text) in response.text for text in EXPLAINED[code])
+    assert ("<h2>Example</h2>" in response.text) == (pages[code].example is not None)
+    assert "http:" not in response.text
+    assert "https:" not in response.text.replace("https://elsewhere.example", "")
+
+
+def test_the_index_leads_to_every_page(client: Client) -> None:
+    page = client.get("/docs/errors").text
+    assert all(f'href="/docs/errors/{code}"' in page for code in KINDS)
+
+
+def test_a_code_that_does_not_exist(client: Client) -> None:
+    report = problem(client.get("/docs/errors/shape_mismatched"), 404, "not_found")
+    assert report["detail"] == "there is no code “shape_mismatched”; /docs/errors lists them"
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_an_example_is_answered_with_what_the_page_shows(
+    client: Client, pages: dict[str, ErrorPage], code: str
+) -> None:
+    example = pages[code].example
+    if example is None or example.sent is None:
+        return
+    report = problem(send(client, example.sent), KINDS[code].status, code)
+    assert report | {"request_id": ""} == example.problem | {"request_id": ""}
+
+
+def send(client: Client, sent: Sent) -> Any:
+    return client.request(sent.method, sent.path, headers=dict(sent.headers), content=sent.content or None)
+
+
+def test_which_codes_have_no_request(pages: dict[str, ErrorPage]) -> None:
+    examples = {code: page.example for code, page in pages.items()}
+    assert {code for code, example in examples.items() if example is None} == NO_EXAMPLE
+    assert {code for code, example in examples.items() if example and example.sent is None} == NO_REQUEST
+    assert all(example.problem["code"] == code for code, example in examples.items() if example)
+
+
+def test_the_report_to_a_page_of_another_origin(make_client: Callable[..., Client]) -> None:
+    """The one stated example that no request to a server with default settings brings about, and a request can."""
+    (stated,) = (failure.stated for failure in BEYOND_THE_DOCUMENT if failure.code == "forbidden")
+    asking = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
+    response = make_client(cors_origins="https://app.example").request("OPTIONS", "/v1/gradients", headers=asking)
+    assert stated is not None
+    assert problem(response, 403, "forbidden") == stated.problem(response.headers["x-request-id"])
+
+
+class TestPage:
+    """What a page says is made from the document that it is given."""
+
+    def document(self, count: int) -> dict[str, Any]:
+        shown = {"content": {"application/problem+json": {"examples": {"queue_full": {"value": {"status": 503}}}}}}
+        return {"paths": {f"/v1/{i}": {"post": {"responses": {"503": shown}}} for i in range(count)}}
+
+    def test_a_code_that_no_call_has(self) -> None:
+        page = error_pages({"paths": {}})["store_full"]
+        assert (page.calls, page.example) == ((), None)
+        assert page.where == "Kept for a later version: no call answers it today."
+
+    def test_a_code_of_every_path(self) -> None:
+        assert error_pages({"paths": {}})["method_not_allowed"].where == "Answered by any path."
+
+    def test_the_calls(self) -> None:
+        assert error_pages(self.document(2))["queue_full"].where == "Answered by `POST /v1/0`, `POST /v1/1`."
+        many = error_pages(self.document(9))["queue_full"]
+        assert len(many.calls) == 9
+        assert many.where.endswith("`POST /v1/5` and 3 more.")
+
+    def test_long_parts_are_shown_short(self) -> None:
+        sent = Sent("POST", "/v1/forward", {"X-Filler": "x" * 500}, "[" * 300)
+        lines = sent.text.splitlines()
+        assert lines[0] == "POST /v1/forward"
+        assert lines[1].endswith("… (500 characters)")
+        assert lines[3].endswith("… (300 characters)")
+        assert shortened("short") == "short"
+
+    def test_text_is_no_html(self) -> None:
+        assert _prose("a < b, `x & y`, [here](/docs)") == ('a &lt; b, <code>x &amp; y</code>, <a href="/docs">here</a>')
+
+
+class TestLayout:
+    """JSON stays the same JSON, and its lines stay short."""
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            {},
+            [],
+            1.5,
+            "text",
+            {"a": [1, {"b": [[0.5] * 40, None]}]},
+            {"data": list(range(1000))},
+            [{"k": "é" * 50}] * 3,
+        ],
+    )
+    def test_it_says_the_same(self, value: Any) -> None:
+        import json
+
+        text = laid_out(value)
+        assert json.loads(text) == value
+        assert max(map(len, text.splitlines())) <= WIDTH
+
+    def test_what_fits_stands_on_one_line(self) -> None:
+        nodes = [{"op": "full", "attrs": {"shape": [100 + i, 100]}} for i in range(3)]
+        assert laid_out({"graph": {"nodes": nodes}}).splitlines() == [
+            "{",
+            '  "graph": {',
+            '    "nodes": [',
+            '      {"op": "full", "attrs": {"shape": [100, 100]}},',
+            '      {"op": "full", "attrs": {"shape": [101, 100]}},',
+            '      {"op": "full", "attrs": {"shape": [102, 100]}}',
+            "    ]",
+            "  }",
+            "}",
+        ]
