@@ -1,8 +1,9 @@
 """Mutation testing of the ops and the transforms: does some test fail for every small mistake in them?
 
 The tests are collected once, by pytest in this process. Each is run once to see which functions it calls. Then each
-mutant gets a fork of this process, in which the tests run that call what it changed, quick ones first, until one
-fails. Nothing is written: a mutant exists in the memory of its process only.
+mutant gets a fork of this process, in which the tests run that call what it changed, until one fails: those first
+that noticed other mistakes in its file, then the quick ones. Nothing is written: a mutant exists in the memory of its
+process only.
 
 Prints every mutant that no test noticed. Ends with status 1 where too few were killed, or where docs/mutants.md does
 not say why one lives.
@@ -18,9 +19,13 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from functools import cache, partial
+from itertools import islice
+from math import ceil
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any, TextIO
@@ -40,6 +45,7 @@ OPTIONS = ("-oaddopts=--import-mode=importlib", "--assert=plain", "-s", "-pno:ca
 DECLARATIONS = ("tests/spec/", "tests/golden/", "tests/contract/test_documentation.py")
 GOAL = 0.95
 MEMORY = 8 << 30
+TOO_LONG = "(a process that ended or took too long)"
 FORK = multiprocessing.get_context("fork")
 
 
@@ -73,20 +79,40 @@ class Tally:
         return self.killed.total() / max(self.tried.total(), 1)
 
 
-def fork(work: Callable[[], Any]) -> Any:
-    """What `work` returns in a process of its own; what it raises is raised; EOFError where that process dies."""
+def forked(works: Iterable[Callable[[], Any]], at_once: int) -> Iterator[tuple[int, Any]]:
+    """What each of `works` returns or raises in a process of its own, with its number, as they end.
+
+    EOFError where the process died. Takes the next of `works` when there is room for it.
+    """
+    running: dict[Connection, tuple[int, BaseProcess]] = {}
+    waiting = enumerate(works)
+    while True:
+        for number, work in islice(waiting, at_once - len(running)):
+            receiving, process = _start(work)
+            running[receiving] = number, process
+        if not running:
+            return
+        for receiving in [r for r in wait(list(running)) if isinstance(r, Connection)]:
+            number, process = running.pop(receiving)
+            yield number, _outcome(receiving, process)
+
+
+def _start(work: Callable[[], Any]) -> tuple[Connection, BaseProcess]:
     receiving, sending = FORK.Pipe(duplex=False)
     process = FORK.Process(target=_quietly, args=(work, sending))
     process.start()
     sending.close()
+    return receiving, process
+
+
+def _outcome(receiving: Connection, process: BaseProcess) -> Any:
     try:
-        found = receiving.recv()
+        return receiving.recv()
+    except EOFError as error:
+        return error
     finally:
         process.join()
         receiving.close()
-    if isinstance(found, Exception):
-        raise found
-    return found
 
 
 def _quietly(work: Callable[[], Any], sending: Connection) -> None:
@@ -95,7 +121,7 @@ def _quietly(work: Callable[[], Any], sending: Connection) -> None:
     os.dup2(quiet, 2)
     try:
         sending.send(work())
-    except Exception as error:  # noqa: BLE001 - the parent raises it
+    except Exception as error:  # noqa: BLE001 - the parent looks at it
         sending.send(error)
     os._exit(0)
 
@@ -124,6 +150,7 @@ def passes(item: pytest.Item) -> bool:
 def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list[Measured]:
     """Run each test once. Raises AssertionError where one fails without any mutant."""
     files = {module.__file__ for module in modules}
+    key = cache(key_of)  # one object for all tests: a function is called by thousands
     found = []
     for item in items:
         called: set[CodeType] = set()
@@ -140,7 +167,17 @@ def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list
             sys.setprofile(None)
         if not passed:
             raise AssertionError(f"{item.nodeid} fails as it is")
-        found.append(Measured({key_of(code) for code in called}, time.process_time() - start))
+        found.append(Measured({key(code) for code in called}, time.process_time() - start))
+    return found
+
+
+def measure_all(items: Sequence[pytest.Item], modules: Sequence[ModuleType], at_once: int) -> list[Measured]:
+    """The same in several processes. Raises what one of them raises."""
+    found: list[Any] = [None] * len(items)
+    for number, part in forked([partial(measure, items[i::at_once], modules) for i in range(at_once)], at_once):
+        if isinstance(part, Exception):
+            raise part
+        found[number::at_once] = part
     return found
 
 
@@ -154,6 +191,8 @@ class Session:
     items: list[pytest.Item] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
     live: Live = field(default_factory=dict)
+    #: how many mutants of a file a test noticed
+    noticed: Counter[tuple[Path, str]] = field(default_factory=Counter)
 
     def pytest_collection(self) -> None:
         """Random tests draw the same examples each time, and need not look for the smallest that fails."""
@@ -167,61 +206,64 @@ class Session:
         paths = [Path(str(m.__file__)) for m in modules]
         self.items, self.live = session.items, alive(paths)
         gc.freeze()
-        self.measured = fork(lambda: measure(self.items, modules))
+        self.measured = measure_all(self.items, modules, self.chosen.jobs)
         self.say(f"{len(self.items)} tests, {sum(m.seconds for m in self.measured):.0f} s")
-        for module, path in zip(modules, paths, strict=True):
-            for mutant in find_mutants(path):
-                if self.chosen.only in f"{mutant.kind} {mutant}":
-                    self.attempt(mutant, module)
+        pairs = [(m, module) for module, path in zip(modules, paths, strict=True) for m in self.mutants(path)]
+        works = (partial(self.killer, mutant, module) for mutant, module in pairs)
+        for number, found in forked(works, self.chosen.jobs):
+            self.note(pairs[number][0], found)
         return True
 
-    def attempt(self, mutant: Mutant, module: ModuleType) -> None:
-        """Try one mutant, and say how it went."""
-        tests = self.concerned(mutant)
-        killer = self.killer(mutant, module, tests)
+    def mutants(self, path: Path) -> list[Mutant]:
+        """Those of a file that were asked for."""
+        return [m for m in find_mutants(path) if any(text in f"{m.kind} {m}" for text in self.chosen.only)]
+
+    def note(self, mutant: Mutant, found: str | Exception | None) -> None:
+        """Count one mutant, and say how it went. `found` is the test that failed, or how its process ended."""
+        if isinstance(found, Exception) and not isinstance(found, EOFError):
+            raise found
+        killer = TOO_LONG if isinstance(found, EOFError) else found
         self.tally.add(mutant, killer)
+        self.noticed[mutant.path, killer or ""] += 1
         if self.chosen.verbose or killer is None:
-            outcome = f"SURVIVED {len(tests)} tests," if killer is None else "killed"
-            self.say(f"{outcome} {mutant.kind} {mutant} {killer or ''}")
+            self.say(f"{'SURVIVED' if killer is None else 'killed'} {mutant.kind} {mutant} {killer or ''}")
 
-    def killer(self, mutant: Mutant, module: ModuleType, tests: Sequence[pytest.Item]) -> str | None:
-        """The one of these tests that fails for it, or None."""
-
-        def work() -> str | None:
-            resource.setrlimit(resource.RLIMIT_CPU, (4 * self.chosen.seconds, resource.RLIM_INFINITY))
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
-            try:
-                apply(mutant, module, self.live)
-            except LookupError:
-                raise
-            except Exception as error:  # noqa: BLE001 - what a constant of the module makes of the mistake
-                return f"(the module does not load: {error})"
-            return next((item.nodeid for item in tests if not passes(item)), None)
-
+    def killer(self, mutant: Mutant, module: ModuleType) -> str | None:
+        """The test that fails for it, or None. Run this in a process of its own."""
+        tests = self.concerned(mutant)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
         try:
-            found: str | None = fork(work)
-        except EOFError:
-            return "(a process that ended or took too long)"
-        return found
+            apply(mutant, module, self.live)
+        except LookupError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what a constant of the module makes of the mistake
+            return f"(the module does not load: {error})"
+        for seconds, item in tests:
+            limit = ceil(time.process_time() + 10 + 10 * seconds)
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+            if not passes(item):
+                return item.nodeid
+        return None
 
-    def concerned(self, mutant: Mutant) -> list[pytest.Item]:
-        """The tests that call the function it changes; for a declaration, those that call its module."""
+    def concerned(self, mutant: Mutant) -> list[tuple[float, pytest.Item]]:
+        """The tests that call the function it changes, with their time; for a declaration, those of its module."""
         keys, file = list(changed(mutant)), str(mutant.path)
         pairs = [
             (measured.seconds, item)
             for item, measured in zip(self.items, self.measured, strict=True)
             if (keys[-1] in measured.called if keys else _declared(item, measured, file))
         ]
-        return self.within(sorted(pairs, key=lambda pair: pair[0]))
+        pairs.sort(key=lambda pair: (-self.noticed[mutant.path, pair[1].nodeid], pair[0]))
+        return self.within(pairs)
 
-    def within(self, pairs: Sequence[tuple[float, pytest.Item]]) -> list[pytest.Item]:
-        """The quick tests, as many as fit into the time that one mutant has."""
+    def within(self, pairs: Sequence[tuple[float, pytest.Item]]) -> list[tuple[float, pytest.Item]]:
+        """As many of the first tests as fit into the time that one mutant has."""
         total, kept = 0.0, []
-        for seconds, item in pairs:
-            total += seconds
+        for pair in pairs:
+            total += pair[0]
             if total > self.chosen.seconds:
                 break
-            kept.append(item)
+            kept.append(pair)
         return kept
 
     def say(self, line: str) -> None:
@@ -244,13 +286,20 @@ def report(tally: Tally, explained: str) -> tuple[list[str], bool]:
     return lines, tally.rate >= GOAL and not unexplained
 
 
+def options() -> argparse.ArgumentParser:
+    """What the command line takes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    only = "mutants whose line has one of these: “ops/sums”, “sign ”"
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help=only)
+    parser.add_argument("--seconds", type=int, default=30, help="processor time of tests that one mutant may take")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time; one for each core")
+    parser.add_argument("--verbose", action="store_true", help="print killed mutants, too, with the test")
+    return parser
+
+
 def main() -> int:
     """Status 0 where all is well, 1 where not, 2 where the tests cannot run."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose line has this: “ops/sums”, “sign ”")
-    parser.add_argument("--seconds", type=int, default=30, help="processor time of tests that one mutant may take")
-    parser.add_argument("--verbose", action="store_true", help="print killed mutants, too, with the test")
-    session = Session(parser.parse_args(), sys.stdout)
+    session = Session(options().parse_args(), sys.stdout)
     status = pytest.main([*OPTIONS, *(str(ROOT / path) for path in TESTS)], plugins=[session])
     if status != pytest.ExitCode.OK or not session.tally.tried:
         print("no mutant was tried; do the tests pass as they are?")

@@ -22,7 +22,7 @@ from scripts.mutants_find import Mutant
 
 def key_of(code: CodeType) -> Hashable:
     """What tells functions of a program apart, two on one line as well."""
-    return code.co_filename, code.co_qualname, tuple(code.co_positions())
+    return code.co_filename, code.co_qualname, hash(tuple(code.co_positions()))
 
 
 def functions(code: CodeType) -> Iterator[CodeType]:

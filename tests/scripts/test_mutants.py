@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
+import select
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 import pytest
 
 from engine.attrs import Attr
-from scripts.mutants import EXPLAINED, ROOT, Tally, fork, report
-from scripts.mutants_apply import alive, apply
+from scripts.mutants import EXPLAINED, ROOT, Measured, Session, Tally, forked, options, report
+from scripts.mutants_apply import alive, apply, changed
 from scripts.mutants_find import Mutant, find_mutants
 
 Load = Callable[[str], tuple[ModuleType, list[Mutant]]]
@@ -158,11 +162,75 @@ def test_a_mutant_that_cannot_be_applied_is_no_mutant(load: Load) -> None:
 
 
 def test_a_fork_returns_raises_or_dies() -> None:
-    assert fork(lambda: "well") == "well"
-    with pytest.raises(ZeroDivisionError):
-        fork(lambda: 1 // 0)
-    with pytest.raises(EOFError):
-        fork(lambda: os._exit(1))
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    ended = dict(forked([lambda: "well", fails, lambda: os._exit(1), lambda: None], 2))
+    assert ended[0] == "well"
+    assert isinstance(ended[1], ZeroDivisionError)
+    assert isinstance(ended[2], EOFError)
+    assert ended[3] is None
+
+
+def test_forks_run_side_by_side_and_the_next_sees_what_the_first_brought() -> None:
+    seen: list[int] = []
+    reading, writing = os.pipe()
+
+    def waits() -> bool:
+        return select.select([reading], [], [], 20)[0] == [reading]
+
+    found = {}
+    for number, outcome in forked(iter([waits, lambda: os.write(writing, b"x"), lambda: list(seen)]), 2):
+        found[number] = outcome
+        seen.append(number)
+    os.close(reading)
+    os.close(writing)
+    assert found[0], "the second ran while the first waited for it"
+    assert found[2], "the third began when another had ended"
+
+
+def session(*arguments: str) -> Session:
+    return Session(options().parse_args(arguments), io.StringIO())
+
+
+def test_only_takes_several_texts(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("y = -x\nn = x.shape[1]\nz = a + b\n")
+    assert names(session("--only", "sign ", "a + b", "--jobs", "1").mutants(path)) == [
+        "sign: -x → x",
+        "operator: a + b → a - b",
+    ]
+    assert len(session().mutants(path)) == 4
+
+
+@dataclass(frozen=True)
+class Named:
+    nodeid: str
+
+
+def test_what_noticed_other_mistakes_of_a_file_comes_first_and_then_what_is_quick(load: Load) -> None:
+    _, mutants = load("def f(a, b):\n    return -(a * b)\n")
+    ran = session("--seconds", "5")
+    (called,) = changed(mutants[0])
+    for name, seconds in (("slow", 2.0), ("quick", 1.0), ("too slow", 4.0)):
+        ran.items.append(cast("pytest.Item", Named(name)))
+        ran.measured.append(Measured({called}, seconds))
+    ran.items.append(cast("pytest.Item", Named("calls nothing of it")))
+    ran.measured.append(Measured(set(), 0.5))
+    assert [item.nodeid for _, item in ran.concerned(mutants[0])] == ["quick", "slow"]
+    ran.note(mutants[0], "slow")
+    assert [item.nodeid for _, item in ran.concerned(mutants[1])] == ["slow", "quick"]
+
+
+def test_what_ends_a_process_is_killed_and_what_the_runner_cannot_do_is_raised(load: Load) -> None:
+    _, (mutant,) = load("y = 1\n")
+    ran = session()
+    for found in ("a test", EOFError(), None):
+        ran.note(mutant, found)
+    assert ran.tally.tried.total() == 3
+    assert ran.tally.survivors == [mutant]
+    with pytest.raises(LookupError):
+        ran.note(mutant, LookupError())
 
 
 def tally(mutant: Mutant, killed: int, survived: int) -> Tally:
