@@ -77,7 +77,7 @@ class Pow(Binary):
         Sample(Real(2, 3), exponent=3),
     )
     partials = (
-        lambda y, a, b, exponent: b * a.pow(_one_less(a, b)),
+        lambda y, a, b, exponent: _lowered(a, b),
         lambda y, a, b, exponent: y * _finite_log(a, b),
     )
 
@@ -120,9 +120,10 @@ def _integer_power(xp: Namespace, a: Array, b: Array, out: Array) -> None:
         xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
 
 
-def _one_less(a: Value, b: Value) -> Value:
-    """b − 1; but 0 where a = b = 0, so that b · aᵇ⁻¹ is 0 there, and not 0 · 0⁻¹."""
-    return a.equal(0.0).logical_and(b.equal(0.0)).where(0.0, b - 1)
+def _lowered(a: Value, b: Value) -> Value:
+    """b · aᵇ⁻¹; but 0 where a = b = 0, and not 0 · 0⁻¹. So are its derivatives there, by b, too: the order is free."""
+    ends = a.equal(0.0).logical_and(b.equal(0.0))
+    return ends.where(0.0, b) * a.pow(ends.where(1.0, b - 1))
 
 
 def _finite_log(a: Value, b: Value) -> Value:

@@ -14,8 +14,7 @@ HALF, SINGLE, DOUBLE = (np.array([1, 2, 3], d) for d in ("float16", "float32", "
 TRUE = np.array([True, True, False])
 
 
-@pytest.mark.parametrize("op", ["add", "mul", "maximum", "minimum", "mod", "pow"])
-@pytest.mark.parametrize(
+TWO = pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
         (INT8, INT8, "int8"),
@@ -27,8 +26,17 @@ TRUE = np.array([True, True, False])
         (TRUE, UINT8, "uint8"),
     ],
 )
+
+
+@TWO
+@pytest.mark.parametrize("op", ["add", "mul", "maximum", "minimum", "mod", "pow"])
 def test_two_operands_promote_as_numpy(op: str, a: Any, b: Any, expected: str) -> None:
     assert run(op, a, b).dtype == expected
+
+
+@TWO
+def test_the_branches_of_where_promote_as_numpy(a: Any, b: Any, expected: str) -> None:
+    assert run("where", TRUE, a, b).dtype == run("where", DOUBLE, b, a).dtype == expected
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -55,6 +56,14 @@ def test_mixed_derivative_of_pow_at_exponent_zero() -> None:
     """d²(aᵇ)/da db = aᵇ⁻¹ (1 + b log a), which is 1/a at b = 0: masking by b = 0 alone would lose it."""
     *_, mixed = derivatives("pow", np.array([4.0]), np.array([0.0]), by=(0, 1))
     np.testing.assert_allclose(mixed, 0.25)
+
+
+@pytest.mark.parametrize("by", [*product((0, 1), repeat=2), *product((0, 1), repeat=3)], ids=str)
+def test_derivatives_of_zero_to_the_zeroth_are_the_same_in_any_order(by: tuple[int, ...]) -> None:
+    """They do not exist: 0⁰ stands for a constant."""
+    value, *slopes = derivatives("pow", np.zeros(1), np.zeros(1), by=by)
+    np.testing.assert_array_equal(value, 1)
+    np.testing.assert_array_equal(slopes, np.zeros((len(by), 1)))
 
 
 def test_pow_scalar_takes_infinity_and_nan() -> None:

@@ -107,6 +107,10 @@ WRONG = [
      "attributes start and step must be whole numbers, as dtype is int64, but are 0 and 0.25"),
     ("arange", {"stop": 300.0, "dtype": "uint8"},
      "the range must lie between 0 and 255, as dtype is uint8, but is 0 to 300 by 1"),
+    ("arange", {"stop": 257.0, "dtype": "uint8"},
+     "the range must lie between 0 and 255, as dtype is uint8, but is 0 to 257 by 1"),
+    ("arange", {"stop": 258.0, "step": 2.0, "dtype": "uint8"},
+     "the range must lie between 0 and 255, as dtype is uint8, but is 0 to 258 by 2"),
     ("arange", {"start": 2.0**63, "stop": 2.0**63 + 4096},
      ("the range must lie between -9223372036854775808 and 9223372036854775807, as dtype is int64, "
       "but is 9.22337e+18 to 9.22337e+18 by 1")),

@@ -197,6 +197,13 @@ def test_no_op_asks_for_more_parts_than_there_may_be_nodes() -> None:
     assert (caught.value.code, caught.value.detail) == ("over_budget", wanted)
 
 
+def test_there_may_be_as_many_parts_as_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.ops.parting.MOST_PARTS", 3)
+    same(parts_of("chunk", numbers(6), [2], chunks=3)[0][0], numbers(6)[4:])
+    with pytest.raises(EngineError, match="can make at most 3 parts, but these would be 6 parts"):
+        parts_of("chunk", numbers(6), [2], chunks=6)
+
+
 @pytest.mark.parametrize(
     ("op", "shape", "attrs"),
     [

@@ -70,6 +70,7 @@ def test_leading_axes_are_free(name: str) -> None:
     one_by_one = [[run(name, plane, **attrs) for plane in image] for image in x]
     np.testing.assert_array_equal(every, one_by_one)
     assert run(name, x[:0], **attrs).shape == (0, *every.shape[1:])
+    assert run(name, x[:, None, :0], **attrs).shape == (2, 1, 0, *every.shape[2:])
 
 
 def test_windows_of_minus_infinity_name_an_element_and_not_the_padding() -> None:
@@ -148,6 +149,12 @@ X = np.ones((2, 2, 5, 5))
             {"kernel_size": [1, 1]},
             "shape_mismatch",
             "operand 0 (x) must have two spatial axes at its end, of extents of at least 1, but has shape [5]",
+        ),
+        (
+            X[0, 0, :0],
+            {"kernel_size": [1, 1]},
+            "shape_mismatch",
+            "operand 0 (x) must have two spatial axes at its end, of extents of at least 1, but has shape [0, 5]",
         ),
         (
             X[:, :, :0],

@@ -285,7 +285,8 @@ def test_float16_adds_up_in_float32() -> None:
     assert run("var", np.array([60_000.0, -60_000.0, 100, 0] * 2, "float16"), ddof=0) == np.inf
     assert run("var", np.float16([300.0, 301.0] * 40_000)) == 0.25
     np.testing.assert_array_equal(run("cumsum", np.ones(4096, "float16"), axis=0)[-1], 4096)
-    np.testing.assert_allclose(run("prod", np.array([1e4, 1e4, 1e-4, 1e-4], "float16")), 1, 1e-2)
+    np.testing.assert_allclose(run("prod", np.array([[1e4, 1], [1e4, 1], [1e-4, 1], [1e-4, 1]], "float16"), axes=[0]),
+                               [1, 1], 1e-2)  # fmt: skip
 
 
 def test_the_gradient_of_a_long_float16_mean_is_not_lost() -> None:
@@ -330,6 +331,14 @@ def test_norms_of_any_size(size: float) -> None:
     tolerance = 1e-3 if size < 1e-307 else RTOL  # subnormal numbers have few digits
     np.testing.assert_allclose(run("norm", x), 5 * size, tolerance)
     np.testing.assert_allclose(gradient("norm", x), [0.6, -0.8], tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_norms_at_both_ends_of_the_range(dtype: str) -> None:
+    """Where a scale of twice the size, or of half of it, does not exist."""
+    ends = np.finfo(dtype)
+    for size in (ends.max, ends.smallest_subnormal):
+        np.testing.assert_array_equal(run("norm", np.array([size, 0, -0.0], dtype)), size)
 
 
 def test_norms_in_narrow_dtypes() -> None:
