@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.reference import movement, networks, pointwise, reductions, spatial
+from tests.reference import algebra, movement, networks, pointwise, reductions, spatial
 
-FAMILIES = (pointwise, reductions, movement, networks, spatial)
+FAMILIES = (pointwise, reductions, movement, networks, spatial, algebra)
 ALL = [case for family in FAMILIES for case in family.cases()]
