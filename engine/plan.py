@@ -1,16 +1,17 @@
-"""A graph made ready to run: linear steps, each knowing what it allocates and what is dead after it.
+"""A graph made ready to run: linear steps, each knowing where its results lie and what is dead after it.
 
 Peak bytes and FLOPs are known here, before anything runs; a request over its budget is refused here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.arena import Packing, Place, pack
 from engine.ir import Graph, Node, Origin
 from engine.limits import NO_DEADLINE, Deadline, Limits
 from engine.op import Op, Types
@@ -20,21 +21,28 @@ from engine.tensor_type import TensorType
 
 
 class Step(NamedTuple):
-    """One instruction: run `op` on the slots `operands`, keep the result in slot `result`, forget `dead`."""
+    """One instruction: run `op` on the slots `operands`, keep the result in slot `result`, forget `dead`.
+
+    Results of `types` are written at `places`; a view has none.
+    """
 
     op: Op
     operands: tuple[int, ...]
     attrs: Mapping[str, Any]
     result: int
     types: tuple[TensorType, ...]
-    is_view: bool
+    places: Sequence[Place]
     dead: tuple[int, ...]
     origin: Origin | None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in order, and what they need. Slots are node numbers of the planned graph."""
+    """Steps in order, and what they need. Slots are node numbers of the planned graph.
+
+    `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
+    `peak_bytes` are these, the feeds, and the largest workspace of a step.
+    """
 
     steps: tuple[Step, ...]
     feeds: Mapping[Hashable, int]
@@ -43,6 +51,7 @@ class Plan:
     slots: int
     flops: int
     peak_bytes: int
+    buffers: tuple[int, ...]
 
     @property
     def nbytes(self) -> int:
@@ -54,41 +63,54 @@ class Plan:
 def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Plan:
     """The plan of an optimised graph. Raises OverBudget, DeadlineExceeded."""
     deadline.check()
-    graph = _materialise(graph)
-    storage, dead = Storage(graph), _last_uses(graph)
-    costs = [_cost(graph, node) for node in graph.nodes]
+    storage = _materialised(Storage(graph))
+    graph = storage.graph
+    costs = [_cost(storage, node) for node in graph.nodes]
     flops = sum(cost for cost, _ in costs)
-    peak = storage.peak(dead, [workspace for _, workspace in costs])
     limits.admit_flops(flops)
+    packing = pack(storage.blocks(), storage.kept())
+    feeds = sum(node.type.nbytes for node in graph.nodes if node.is_leaf)
+    peak = feeds + packing.nbytes + max((workspace for _, workspace in costs), default=0)
     limits.admit_bytes(peak)
-    steps = tuple(
-        Step(n.op, n.operands, n.attrs, i, n.types, storage.is_view[i], tuple(dead.get(i, ())), n.origin)
-        for i, n in enumerate(graph.nodes)
-        if not n.is_leaf
-    )
     types = tuple(graph.nodes[i].type for i in graph.outputs)
-    return Plan(steps, graph.feeds, graph.outputs, types, len(graph.nodes), flops, peak)
+    steps = _steps(storage, packing)
+    return Plan(steps, graph.feeds, graph.outputs, types, len(graph.nodes), flops, peak, packing.buffers)
 
 
-def _materialise(graph: Graph) -> Graph:
-    """`graph` with an `identity`, which copies what is not contiguous, on each output that is a strided view."""
-    contiguous = Storage(graph).contiguous
+def _materialised(storage: Storage) -> Storage:
+    """The same with an `identity`, which copies what is not contiguous, on each output that is a strided view."""
+    graph = storage.graph
     nodes = list(graph.nodes)
     moved: dict[int, int] = {}
     for i in graph.outputs:
-        if not contiguous[i] and i not in moved:
+        if not storage.contiguous[i] and i not in moved:
             moved[i] = len(nodes)
             nodes.append(Node(registry().ops["identity"], (i,), {}, nodes[i].types, nodes[i].origin))
-    return Graph(tuple(nodes), tuple(moved.get(i, i) for i in graph.outputs)) if moved else graph
+    return Storage(Graph(tuple(nodes), tuple(moved.get(i, i) for i in graph.outputs))) if moved else storage
 
 
-def _cost(graph: Graph, node: Node) -> tuple[int, int]:
+def _cost(storage: Storage, node: Node) -> tuple[int, int]:
     """FLOPs and workspace bytes of one node."""
     if node.is_leaf:
         return 0, 0
-    operands = [graph.nodes[i].types if graph.nodes[i].op.several else graph.nodes[i].type for i in node.operands]
+    operands = [storage.types[i] for i in node.operands]
     out: Types = node.types if node.op.several else node.type
     return node.op.flops(out, *operands, **node.attrs), node.op.workspace(out, *operands, **node.attrs)
+
+
+def _steps(storage: Storage, packing: Packing) -> tuple[Step, ...]:
+    dead = _last_uses(storage.graph)
+    return tuple(
+        Step(n.op, n.operands, n.attrs, i, n.types, _places(storage, packing, i), tuple(dead.get(i, ())), n.origin)
+        for i, n in enumerate(storage.graph.nodes)
+        if not n.is_leaf
+    )
+
+
+def _places(storage: Storage, packing: Packing, i: int) -> Sequence[Place]:
+    """Where the results of a node lie; nowhere of their own, if it is a view."""
+    first, count = storage.block[i], len(storage.graph.nodes[i].types)
+    return () if storage.is_view[i] else packing.places[first : first + count]
 
 
 def _last_uses(graph: Graph) -> dict[int, list[int]]:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,19 @@ class TensorType:
         """`nbytes` with zero extents read as one: NumPy refuses [0, 2**70] for the same reason as [2**70]."""
         return self.dtype.itemsize * math.prod(extent or 1 for extent in self.shape)
 
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to its neighbour along each axis: here, as they lie densely in row-major order."""
+        extents = (extent or 1 for extent in self.shape[:0:-1])
+        return tuple(accumulate(extents, mul, initial=self.dtype.itemsize))[::-1] if self.shape else ()
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether `strides` are those of a dense tensor, as far as there is anything to step over."""
+        dense = TensorType(self.shape, self.dtype).strides
+        steps = zip(self.shape, self.strides, dense, strict=True)
+        return not self.size or all(extent == 1 or here == there for extent, here, there in steps)
+
     @property
     def ndim(self) -> int:
         """Number of axes."""
@@ -79,6 +94,14 @@ class TensorType:
 
     def __str__(self) -> str:
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+class Strided(TensorType):
+    """A tensor's type, and how it lies where that is not densely: `strides`, as NumPy has them."""
+
+    def __init__(self, type: TensorType, strides: Sequence[int]) -> None:
+        super().__init__(type.shape, type.dtype)
+        self.__dict__["strides"] = tuple(strides)  # where the cached property looks first
 
 
 def in_opset(dtype: DType) -> DType:

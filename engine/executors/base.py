@@ -12,6 +12,9 @@ from engine.errors import EngineError
 from engine.limits import NO_DEADLINE, Deadline
 from engine.op import Array, Namespace, View
 from engine.plan import Plan, Step
+from engine.tensor_type import TensorType
+
+Buffer = Any  # what an executor allocates
 
 
 class Executor(ABC):
@@ -29,6 +32,14 @@ class Executor(ABC):
         """`array` where kernels can read it, C-contiguous."""
 
     @abstractmethod
+    def allocate(self, nbytes: int) -> Buffer:
+        """Memory of this many bytes, which begins at a multiple of `ALIGNMENT`."""
+
+    @abstractmethod
+    def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
+        """The dense array of this type that lies at `offset` in a buffer."""
+
+    @abstractmethod
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
         """Results as NumPy arrays, once they are complete."""
 
@@ -44,28 +55,32 @@ class Executor(ABC):
     def execute(self, plan: Plan, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `run`, on arrays that are on the device, to arrays that stay there; on a GPU, perhaps not done yet."""
         slots: list[Array] = [None] * plan.slots
+        buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
         for feed, slot in plan.feeds.items():
             slots[slot] = feeds[feed]
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()
-                self._run_step(step, slots)
+                self._run_step(step, slots, buffers)
         deadline.check()
         return [slots[i] for i in plan.results]
 
-    def _run_step(self, step: Step, slots: list[Array]) -> None:
+    def _run_step(self, step: Step, slots: list[Array], buffers: Sequence[Buffer]) -> None:
         operands = [slots[i] for i in step.operands]
         try:
-            slots[step.result] = self._compute(step, operands)
+            slots[step.result] = self._compute(step, operands, buffers)
         except EngineError as error:
             raise error if step.origin is None else error.at(*step.origin) from None
         for i in step.dead:
             slots[i] = None
 
-    def _compute(self, step: Step, operands: Sequence[Array]) -> Array:
-        if step.is_view and isinstance(step.op, View):
-            return step.op.view(self.xp, operands[0], **step.attrs)
-        outs = tuple(self.xp.empty(t.shape, t.dtype) for t in step.types)
-        out = outs if step.op.several else outs[0]
-        step.op.forward(self.xp, *operands, out=out, **step.attrs)
+    def _compute(self, step: Step, operands: Sequence[Array], buffers: Sequence[Buffer]) -> Array:
+        op, places = step.op, step.places
+        if not places and isinstance(op, View):
+            return op.view(self.xp, operands[0], **step.attrs)
+        if op.several:
+            out = tuple(self.place(t, buffers[k], at) for t, (k, at) in zip(step.types, places, strict=True))
+        else:
+            out = self.place(step.types[0], buffers[places[0][0]], places[0][1])
+        op.forward(self.xp, *operands, out=out, **step.attrs)
         return out

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.executors.base import Executor
+from engine.executors.base import Buffer, Executor
 from engine.op import Array, Namespace
+from engine.tensor_type import TensorType
 
 
 def is_available() -> bool:
@@ -41,6 +42,14 @@ class CuPyExecutor(Executor):
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
         """A copy on the GPU; as one axis, since a 0-d copy loses the sign of -0.0."""
         return self._cupy.asarray(np.ravel(array)).reshape(array.shape)
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """Memory of CuPy's pool, which aligns to 512 bytes."""
+        return self._cupy.cuda.alloc(nbytes)
+
+    def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
+        """An array on that memory."""
+        return self._cupy.ndarray(type.shape, type.dtype, buffer + offset)
 
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
         """Copies on the host; waits for the stream, so that a failed kernel is noticed here and not later."""
