@@ -1,4 +1,4 @@
-"""The network ops against JAX, where it is installed: a second opinion on values and gradients."""
+"""The network ops and the decompositions against JAX, where it is installed: a second opinion on values and gradients."""
 
 from __future__ import annotations
 
@@ -109,6 +109,14 @@ def cross_entropy(jax: Any, logits: Any, targets: Any, reduction: str = "mean") 
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
 
 
+def triangular_solve(jax: Any, a: Any, b: Any, lower: bool = True, transpose: bool = False) -> Any:
+    columns = (b[:, None] if b.ndim == 1 else b).astype(a.dtype)
+    batch = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    left, right = (jax.numpy.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, columns))
+    y = jax.lax.linalg.triangular_solve(left, right, left_side=True, lower=lower, transpose_a=transpose)
+    return y[..., 0] if b.ndim == 1 else y
+
+
 KNOWN: dict[str, Callable[..., Any]] = {
     "conv2d": conv2d,
     "conv_transpose2d": conv_transpose2d,
@@ -121,6 +129,10 @@ KNOWN: dict[str, Callable[..., Any]] = {
     "log_softmax": lambda jax, x, axis=-1: jax.nn.log_softmax(x, axis),
     "einsum": lambda jax, *xs, equation: jax.numpy.einsum(equation, *xs),
     "matmul": lambda jax, a, b: jax.numpy.matmul(a, b),
+    "cholesky": lambda jax, x: jax.numpy.linalg.cholesky(x, symmetrize_input=True),
+    "triangular_solve": triangular_solve,
+    "solve": lambda jax, a, b: jax.numpy.linalg.solve(a, b),
+    "inv": lambda jax, x: jax.numpy.linalg.inv(x),
 }
 
 
