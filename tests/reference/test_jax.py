@@ -1,4 +1,4 @@
-"""The network ops and the decompositions against JAX, where it is installed: a second opinion on values and gradients."""
+"""The network ops and the decompositions against JAX: a second opinion, where it is installed."""
 
 from __future__ import annotations
 
