@@ -11,10 +11,16 @@ or of the packages `schemas` and `service`.
 
 from __future__ import annotations
 
+from engine.analysis import Analysis, analyse
+from engine.calls import COTANGENTS, HVP, JVP, VJP, Batch, Call, Gradients, Hessian, Jacobian, Label, Values
+from engine.check import Certificate, certify
 from engine.compile import Compiled, Compiler
+from engine.diagnose import Watch
 from engine.errors import DeadlineExceeded, EngineError, OverBudget
 from engine.executors import open_executor
-from engine.ir import COTANGENT, Builder, Graph, Node, Value
+from engine.export import Exported, export_gradients
+from engine.identity import graph_id
+from engine.ir import Builder, Graph, Node, Value
 from engine.limits import NO_DEADLINE, Deadline, Limits
 from engine.plan import Plan
 from engine.program import Program, Statement
@@ -22,16 +28,28 @@ from engine.registry import Registry, describe, registry
 from engine.tensor_type import DTYPES, TensorType
 
 __all__ = [
-    "COTANGENT",
+    "COTANGENTS",
     "DTYPES",
+    "HVP",
+    "JVP",
     "NO_DEADLINE",
+    "VJP",
+    "Analysis",
+    "Batch",
     "Builder",
+    "Call",
+    "Certificate",
     "Compiled",
     "Compiler",
     "Deadline",
     "DeadlineExceeded",
     "EngineError",
+    "Exported",
+    "Gradients",
     "Graph",
+    "Hessian",
+    "Jacobian",
+    "Label",
     "Limits",
     "Node",
     "OverBudget",
@@ -41,7 +59,13 @@ __all__ = [
     "Statement",
     "TensorType",
     "Value",
+    "Values",
+    "Watch",
+    "analyse",
+    "certify",
     "describe",
+    "export_gradients",
+    "graph_id",
     "open_executor",
     "registry",
 ]

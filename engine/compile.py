@@ -1,35 +1,51 @@
-"""From a client's program and the types of its feeds to a plan, and the bounded memory of plans made before."""
+"""From a client's program, the types of its feeds and a call to a plan, and the bounded memory of plans made before."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
+from typing import Final, NamedTuple
 
-from engine.errors import EngineError, NonScalarOutput, NotDifferentiable
-from engine.ir import COTANGENT, Builder, Value
+from engine.calls import Call, Gradients, Hessian, Jacobian, Label, Values
+from engine.calls.call import Scope, Types
+from engine.errors import OverBudget, TooManyNodes
+from engine.identity import graph_id
+from engine.ir import Builder, Graph
 from engine.limits import NO_DEADLINE, Deadline, Limits
 from engine.passes.pipeline import optimise
 from engine.plan import Plan, make_plan
 from engine.program import Program
-from engine.request import Request, forward_request, gradients_request
-from engine.tensor_type import TensorType, require_type, show_shape
+from engine.tensor_type import TensorType
 from engine.transforms.expand_grad import expand_grad
-from engine.transforms.vjp import vjp
 
-Types = Mapping[int, TensorType]
+#: bytes that one piece of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
+ROOMS: Final = (1 << 28, 1 << 25, 1 << 22, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A plan and what its results are: the values of `outputs`, then the gradients of `wrt`."""
+    """A plan, what each of its results is, and the nodes of `wrt` without a path.
+
+    `graph_id` is the program's; `dtype` that of the node that the call is about.
+    """
 
     plan: Plan
-    outputs: tuple[int, ...]
-    wrt: tuple[int, ...]
+    labels: tuple[Label, ...]
     disconnected: tuple[int, ...]
+    graph_id: str
+    dtype: str
     cached: bool = False
+
+
+class Question(NamedTuple):
+    """A call written out: a graph without `grad` nodes that no pass has touched, and what its outputs are."""
+
+    graph: Graph
+    labels: tuple[Label, ...]
+    disconnected: tuple[int, ...]
+    dtype: str
 
 
 class Compiler:
@@ -54,7 +70,7 @@ class Compiler:
         deadline: Deadline = NO_DEADLINE,
     ) -> Compiled:
         """The plan for the values of `outputs` (default: the last node). Raises EngineError."""
-        return self._compile(program, types, forward_request(program, outputs), deadline)
+        return self.compile(program, types, Values.of_program(program, outputs), deadline)
 
     def gradients(
         self,
@@ -69,17 +85,17 @@ class Compiler:
         """The plan for the values of `outputs` and the gradients of `of` with respect to `wrt`.
 
         Defaults: the last node, all parameters, and the value of `of`. `cotangent` is the type of the array that
-        will be fed under COTANGENT. Raises EngineError.
+        will be fed under (COTANGENTS, of). Raises EngineError.
         """
-        request = gradients_request(program, of, wrt, outputs, cotangent)
-        return self._compile(program, types, request, deadline)
+        return self.compile(program, types, Gradients.of_program(program, of, wrt, outputs, cotangent), deadline)
 
-    def _compile(self, program: Program, types: Types, request: Request, deadline: Deadline) -> Compiled:
-        name = (program.digest, frozenset(types.items()), request)
+    def compile(self, program: Program, types: Types, call: Call, deadline: Deadline = NO_DEADLINE) -> Compiled:
+        """The plan for `call`, on feeds of these types. Raises EngineError."""
+        name = (program.digest, frozenset(types.items()), call)
         known = self._recall(name)
         if known is not None:
             return known
-        made = compile_request(program, types, request, self.limits, deadline)
+        made = compile_call(program, types, call, self.limits, deadline)
         self._remember(name, made)
         return made
 
@@ -102,62 +118,43 @@ class Compiler:
                 self._held -= oldest.plan.nbytes
 
 
-def compile_request(
-    program: Program, types: Types, request: Request, limits: Limits, deadline: Deadline = NO_DEADLINE
+def compile_call(
+    program: Program, types: Types, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE
 ) -> Compiled:
-    """Build, differentiate, optimise and plan, in this order. Raises EngineError."""
-    builder, values = program.build(types, request.roots, deadline, request.wrt)
-    typed = builder.graph([values[root] for root in request.roots])
-    expanded = expand_grad(typed, limits, deadline)
+    """Write, optimise and plan, in this order; a sweep in smaller pieces where all at once is over budget.
+
+    Raises EngineError.
+    """
+    rooms = ROOMS if isinstance(call, Jacobian | Hessian) else ROOMS[:1]
+    refused: OverBudget | None = None
+    for room in rooms:
+        try:
+            asked = write_call(program, types, call, limits, deadline, room)
+            plan = make_plan(optimise(asked.graph, deadline), limits, deadline)
+        except TooManyNodes as error:
+            raise refused or error from None
+        except OverBudget as error:
+            refused = refused or error
+        else:
+            return Compiled(plan, asked.labels, asked.disconnected, graph_id(program), asked.dtype)
+    assert refused is not None
+    raise refused
+
+
+def write_call(
+    program: Program,
+    types: Types,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    room: int = ROOMS[0],
+) -> Question:
+    """Build the program, write `grad` nodes out, then what `call` adds. Raises EngineError."""
+    builder, values = program.build(call.example(program, types), call.roots, deadline, call.wrt_nodes)
+    expanded = expand_grad(builder.graph([values[root] for root in call.roots]), limits, deadline)
     writing = Builder(limits, deadline, list(expanded.nodes))
-    placed = {root: writing.value(i) for root, i in zip(request.roots, expanded.outputs, strict=True)}
-    gradients = _gradients(writing, program, request, placed)
-    results = [placed[i] for i in request.outputs]
-    results += [placed[x].full_like(0.0) if g is None else g for x, g in gradients.items()]
-    plan = make_plan(optimise(writing.graph(results), deadline), limits, deadline)
-    return Compiled(plan, request.outputs, request.wrt, tuple(x for x, g in gradients.items() if g is None))
-
-
-def _gradients(
-    builder: Builder, program: Program, request: Request, placed: Mapping[int, Value]
-) -> dict[int, Value | None]:
-    if request.of is None:
-        return {}
-    for role, nodes in (("of", (request.of,)), ("wrt", request.wrt)):
-        for node in nodes:
-            _check_float(program, role, node, placed[node].type)
-    seed = _seed(builder, program, request, placed[request.of])
-    found = vjp(builder, [(placed[request.of], seed)], [placed[i] for i in request.wrt])
-    return dict(zip(request.wrt, found, strict=True))
-
-
-def _check_float(program: Program, role: str, node: int, type: TensorType) -> None:
-    if not type.is_float:
-        wrong = NotDifferentiable(
-            f"{role} names this node, whose dtype {type.dtype.name} has no derivatives",
-            expected="a float dtype",
-            got=type.dtype.name,
-        )
-        raise program.statements[node].located(wrong, node)
-
-
-def _seed(builder: Builder, program: Program, request: Request, of: Value) -> Value:
-    """The cotangent that reverse mode starts from: fed, or one."""
-    try:
-        _check_seed(request.cotangent, of.type)
-    except EngineError as error:
-        assert request.of is not None
-        raise program.statements[request.of].located(error, request.of) from None
-    return of.full_like(1.0) if request.cotangent is None else builder.leaf(request.cotangent, COTANGENT)
-
-
-def _check_seed(cotangent: TensorType | None, of: TensorType) -> None:
-    if cotangent is not None:
-        require_type(cotangent, of, "its cotangent")
-    elif of.size != 1:
-        shape = show_shape(of.shape)
-        raise NonScalarOutput(
-            f"has shape {shape}: give a cotangent of that shape, or reduce it to one element (sum, mean)",
-            expected="one element",
-            got=shape,
-        )
+    placed = {root: writing.value(i) for root, i in zip(call.roots, expanded.outputs, strict=True)}
+    results, disconnected = call.write(Scope(program, writing, placed, room))
+    labels = tuple(label for label, _ in results)
+    about = placed[call.roots[-1]].dtype.name
+    return Question(writing.graph([value for _, value in results]), labels, disconnected, about)

@@ -19,14 +19,17 @@ from engine.registry import registry
 from engine.tensor_type import DType, Shape, TensorType
 
 LEAVES = ("input", "parameter")
-COTANGENT = "cotangent"
 
 
 class Origin(NamedTuple):
-    """The client's node that something stems from, for messages: its number, and its op as the client knows it."""
+    """The client's node that something stems from, for messages: its number, and its op as the client knows it.
+
+    `backward` marks what differentiation wrote on the way back through that node.
+    """
 
     node: int
     op: str
+    backward: bool = False
 
 
 class Node(NamedTuple):

@@ -13,18 +13,50 @@ graph of 100,000 nodes is validated in place.
 
 from __future__ import annotations
 
-from schemas.answers import ForwardAnswer, GradientsAnswer, Health, NodeTensor, Stats
+from schemas.answers import (
+    CheckAnswer,
+    DifferentiateAnswer,
+    ForwardAnswer,
+    GradientsAnswer,
+    Health,
+    HessianAnswer,
+    HvpAnswer,
+    JacobianAnswer,
+    JvpAnswer,
+    NodeTensor,
+    PlanAnswer,
+    Stats,
+)
 from schemas.catalogue import Alias, AttributeInfo, Catalogue, OpInfo
 from schemas.document import Vocabulary, components
 from schemas.graph import Graph, Node
 from schemas.problem import Problem
-from schemas.requests import Feed, ForwardRequest, GradientsRequest
+from schemas.requests import (
+    BatchRequest,
+    CheckRequest,
+    DifferentiateRequest,
+    Feed,
+    ForwardRequest,
+    GradientsRequest,
+    HessianRequest,
+    HvpRequest,
+    JacobianRequest,
+    JvpRequest,
+    NodeType,
+    PlanRequest,
+    VjpRequest,
+)
 from schemas.tensor import Tensor
 
 __all__ = [
     "Alias",
     "AttributeInfo",
+    "BatchRequest",
     "Catalogue",
+    "CheckAnswer",
+    "CheckRequest",
+    "DifferentiateAnswer",
+    "DifferentiateRequest",
     "Feed",
     "ForwardAnswer",
     "ForwardRequest",
@@ -32,12 +64,24 @@ __all__ = [
     "GradientsRequest",
     "Graph",
     "Health",
+    "HessianAnswer",
+    "HessianRequest",
+    "HvpAnswer",
+    "HvpRequest",
+    "JacobianAnswer",
+    "JacobianRequest",
+    "JvpAnswer",
+    "JvpRequest",
     "Node",
     "NodeTensor",
+    "NodeType",
     "OpInfo",
+    "PlanAnswer",
+    "PlanRequest",
     "Problem",
     "Stats",
     "Tensor",
+    "VjpRequest",
     "Vocabulary",
     "components",
 ]

@@ -12,15 +12,38 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from schemas.answers import ForwardAnswer, GradientsAnswer, Health
+from schemas import answers, requests
 from schemas.catalogue import Catalogue
 from schemas.problem import Problem
-from schemas.requests import ForwardRequest, GradientsRequest
 
 JsonSchema = dict[str, Any]
 
 REFERENCE: Final = "#/components/schemas/{model}"
-ROOTS: Final = (ForwardRequest, GradientsRequest, ForwardAnswer, GradientsAnswer, Health, Catalogue, Problem)
+ROOTS: Final = (
+    requests.ForwardRequest,
+    requests.GradientsRequest,
+    requests.VjpRequest,
+    requests.JvpRequest,
+    requests.JacobianRequest,
+    requests.HvpRequest,
+    requests.HessianRequest,
+    requests.BatchRequest,
+    requests.PlanRequest,
+    requests.CheckRequest,
+    requests.DifferentiateRequest,
+    answers.ForwardAnswer,
+    answers.GradientsAnswer,
+    answers.JvpAnswer,
+    answers.JacobianAnswer,
+    answers.HvpAnswer,
+    answers.HessianAnswer,
+    answers.PlanAnswer,
+    answers.CheckAnswer,
+    answers.DifferentiateAnswer,
+    answers.Health,
+    Catalogue,
+    Problem,
+)
 
 _WHOLE: Final = {"type": "integer", "format": "int64"}
 _KINDS: Final[Mapping[str, JsonSchema]] = {

@@ -34,13 +34,17 @@ _Bytes = Annotated[
 ]
 
 
+Dtype = Annotated[str, Field(json_schema_extra={"enum": list(DTYPES)})]
+Shape = Annotated[
+    list[Int64], FailFast(), Field(description="extents of the axes; [] is a 0-d tensor with one element")
+]
+
+
 @with_config(OPEN_IN_DOCUMENT)
 class Tensor(TypedDict):
     """A dense array. Exactly one of `data` and `data_b64` holds its elements; neither is needed when it has none."""
 
-    dtype: Annotated[str, Field(json_schema_extra={"enum": list(DTYPES)})]
-    shape: Annotated[
-        list[Int64], FailFast(), Field(description="extents of the axes; [] is a 0-d tensor with one element")
-    ]
+    dtype: Dtype
+    shape: Shape
     data: NotRequired[_Elements]
     data_b64: NotRequired[_Bytes]

@@ -54,7 +54,13 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
 
 def wrap(app: ASGIApp, settings: Settings) -> ASGIApp:
     """`app` behind the middleware, the outermost last."""
-    limits = BodyLimits(settings.max_body_bytes, settings.max_header_bytes, settings.body_timeout, settings.drain_bytes)
+    limits = BodyLimits(
+        settings.max_body_bytes,
+        settings.max_binary_bytes,
+        settings.max_header_bytes,
+        settings.body_timeout,
+        settings.drain_bytes,
+    )
     app = Guard(app, limits)
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)

@@ -11,8 +11,8 @@ from service.errors import KINDS, Kind
 from service.examples import Failure
 from service.explanations import BEYOND_THE_DOCUMENT, EXPLAINED, Explanation
 from service.layout import laid_out, shortened
+from service.media import PROBLEM
 from service.openapi import REQUEST_ID
-from service.responses import PROBLEM
 
 Json = dict[str, Any]
 

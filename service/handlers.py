@@ -3,65 +3,59 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from engine import (
-    COTANGENT,
+    Analysis,
+    Certificate,
     Compiled,
     Compiler,
     Deadline,
+    Exported,
+    Label,
     OverBudget,
-    Program,
-    TensorType,
+    Watch,
+    analyse,
+    certify,
+    export_gradients,
+    graph_id,
 )
+from engine.diagnose import Nonfinite
 from engine.executors.base import Executor
+from service.asks import Check, Compute, Differentiate, Plan
 from service.tensors import Array, encoded_bytes
 
 
 @dataclass(frozen=True)
-class ForwardCall:
-    """Values of `outputs` (None or empty: the last node) of a program on these feeds."""
-
-    program: Program
-    feeds: Mapping[int, Array]
-    outputs: Sequence[int] | None = None
-    encoding: str = "json"
-
-    @property
-    def types(self) -> dict[int, TensorType]:
-        """The types of the feeds."""
-        return {node: TensorType.of(array) for node, array in self.feeds.items()}
-
-
-@dataclass(frozen=True)
-class GradientsCall(ForwardCall):
-    """As ForwardCall, and the gradients of `of` with respect to `wrt`, seeded with `cotangent`."""
-
-    of: int | None = None
-    wrt: Sequence[int] | None = None
-    cotangent: Array | None = None
-
-
-@dataclass(frozen=True)
 class Stats:
-    """What an execution took."""
+    """What an execution took, and what it takes to have the same again."""
 
     device: str
     plan_cached: bool
     execute_ms: float
     peak_bytes: int
+    graph_id: str
+    dtype: str
+    first_nonfinite: Nonfinite | None = None
 
 
 @dataclass(frozen=True)
 class Result:
-    """Arrays by node, in the order of the request; `gradients` is None where none were asked for."""
+    """Arrays and what they are, in the order of the answer; `disconnected` is None where there are no gradients."""
 
-    values: list[tuple[int, Array]]
+    arrays: list[tuple[Label, Array]]
+    disconnected: Sequence[int] | None
     stats: Stats
-    gradients: list[tuple[int, Array]] | None = None
-    disconnected: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a request would take, and whether it is within the budgets."""
+
+    analysis: Analysis
+    response_bytes: int
+    admitted: bool
 
 
 @dataclass(frozen=True)
@@ -72,37 +66,55 @@ class Handlers:
     executor: Executor
     max_response_bytes: int
 
-    def forward(self, call: ForwardCall, deadline: Deadline) -> Result:
-        """Values of nodes. Raises EngineError."""
-        compiled = self.compiler.forward(call.program, call.types, call.outputs, deadline)
-        arrays, stats = self._run(compiled, call, call.feeds, deadline)
-        return Result(list(zip(compiled.outputs, arrays, strict=True)), stats)
-
-    def gradients(self, call: GradientsCall, deadline: Deadline) -> Result:
-        """Values of nodes and gradients. Raises EngineError."""
-        seed = None if call.cotangent is None else TensorType.of(call.cotangent)
-        compiled = self.compiler.gradients(call.program, call.types, call.of, call.wrt, call.outputs, seed, deadline)
-        feeds: dict[Any, Array] = dict(call.feeds)
-        if call.cotangent is not None:
-            feeds[COTANGENT] = call.cotangent
-        arrays, stats = self._run(compiled, call, feeds, deadline)
-        count = len(compiled.outputs)
-        return Result(
-            values=list(zip(compiled.outputs, arrays[:count], strict=True)),
-            stats=stats,
-            gradients=list(zip(compiled.wrt, arrays[count:], strict=True)),
-            disconnected=compiled.disconnected,
-        )
-
-    def _run(
-        self, compiled: Compiled, call: ForwardCall, feeds: Mapping[Any, Array], deadline: Deadline
-    ) -> tuple[list[Array], Stats]:
-        self._admit_answer(compiled, call.encoding)
+    def compute(self, ask: Compute, deadline: Deadline) -> Result:
+        """Values and derivatives. Raises EngineError."""
+        compiled = self.compiler.compile(ask.program, ask.types, ask.call, deadline)
+        self._admit_answer(compiled, ask.encoding)
+        watch = Watch(ask.program, ask.tensors) if ask.diagnose else None
         started = time.perf_counter()
-        arrays = self.executor.run(compiled.plan, feeds, deadline)
+        arrays = self.executor.run(compiled.plan, ask.tensors, deadline, watch)
         elapsed = 1000 * (time.perf_counter() - started)
-        device, peak = self.executor.device, compiled.plan.peak_bytes
-        return arrays, Stats(device, compiled.cached, round(elapsed, 4), peak)
+        stats = Stats(
+            device=self.executor.device,
+            plan_cached=compiled.cached,
+            execute_ms=round(elapsed, 4),
+            peak_bytes=compiled.plan.peak_bytes,
+            graph_id=compiled.graph_id,
+            dtype=compiled.dtype,
+            first_nonfinite=None if watch is None else watch.found,
+        )
+        named = list(zip(compiled.labels, arrays, strict=True))
+        return Result(named, compiled.disconnected if _has_gradients(compiled) else None, stats)
+
+    def plan(self, ask: Plan, deadline: Deadline) -> Forecast:
+        """What a call would take. Raises EngineError, but not for what is over a budget of bytes or FLOPs."""
+        limits = self.compiler.limits
+        analysis = analyse(ask.program, ask.types, ask.call, limits, deadline)
+        response = encoded_bytes(analysis.result_types, ask.encoding)
+        flops = analysis.forward_flops + analysis.backward_flops
+        within = analysis.peak_bytes <= limits.bytes and flops <= limits.flops and response <= self.max_response_bytes
+        return Forecast(analysis, response, within)
+
+    def check(self, ask: Check, deadline: Deadline) -> tuple[Certificate, Stats]:
+        """Gradients against differences. Raises EngineError."""
+        started = time.perf_counter()
+        certificate = certify(
+            self.executor,
+            ask.program,
+            ask.feeds,
+            ask.call,
+            ask.directions,
+            ask.tolerance,
+            self.compiler.limits,
+            deadline,
+        )
+        elapsed = 1000 * (time.perf_counter() - started)
+        peak, identity = certificate.peak_bytes, graph_id(ask.program)
+        return certificate, Stats(self.executor.device, False, round(elapsed, 4), peak, identity, "float64")
+
+    def differentiate(self, ask: Differentiate, deadline: Deadline) -> Exported:
+        """The gradient as a program. Raises EngineError."""
+        return export_gradients(ask.program, ask.types, ask.call, self.compiler.limits, deadline)
 
     def _admit_answer(self, compiled: Compiled, encoding: str) -> None:
         """Refuse an answer that could get too long, before anything is computed."""
@@ -114,3 +126,7 @@ class Handlers:
                 expected=f"at most {self.max_response_bytes} bytes",
                 got=f"{count} bytes",
             )
+
+
+def _has_gradients(compiled: Compiled) -> bool:
+    return any(label.kind == "gradients" for label in compiled.labels)

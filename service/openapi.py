@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute
 from service import examples
 from service.errors import KINDS
 from service.examples import Failure
-from service.responses import JSON, PROBLEM
+from service.media import JSON, PROBLEM
 from service.worker import Job, Reply
 
 Json = dict[str, Any]

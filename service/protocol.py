@@ -13,9 +13,9 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import Refusal
+from service.media import PROBLEM
 from service.middleware.envelope import HEADER
 from service.middleware.head import too_large
-from service.responses import PROBLEM
 
 
 class ProblemProtocol(H11Protocol):

@@ -1,4 +1,4 @@
-"""JSON out: answers and problem reports as HTTP responses."""
+"""Answers and problem reports as HTTP responses."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from service.errors import Refusal, printable
+from service.media import JSON, PROBLEM
 from service.worker import Reply, fault
 
-JSON: Final = "application/json"
-PROBLEM: Final = "application/problem+json"
+#: bytes of an array that are handed to the socket at once
+PIECE: Final = 1 << 18
 
 
 def answer(content: Mapping[str, Any]) -> Response:
@@ -22,9 +24,29 @@ def answer(content: Mapping[str, Any]) -> Response:
     return Response(orjson.dumps(content), media_type=JSON)
 
 
+class Pieces(Response):
+    """A body in pieces, sent from the memory that they lie in."""
+
+    def __init__(self, reply: Reply) -> None:
+        """What a worker replied."""
+        length = sum(len(piece) for piece in reply.pieces)
+        super().__init__(None, reply.status, {"content-length": str(length)}, reply.media_type)
+        self._pieces = reply.pieces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send head and body."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for piece in self._pieces:
+            for start in range(0, len(piece), PIECE):
+                part = piece[start : start + PIECE]
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
 def from_reply(reply: Reply) -> Response:
     """What a worker replied."""
-    return Response(reply.body, reply.status, media_type=JSON if reply.status == 200 else PROBLEM)
+    whole = len(reply.pieces) == 1 and len(reply.pieces[0]) <= PIECE
+    return Response(reply.body, reply.status, media_type=reply.media_type) if whole else Pieces(reply)
 
 
 def report(request: Request, refusal: Refusal) -> Response:

@@ -10,9 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.errors import Refusal, printable
+from service.media import SAFETENSORS
 from service.query import timeout_of
 from service.responses import answer, from_reply
 from service.state import State
+from service.uploads import whole_body
 from service.worker import Job
 
 router: Final = APIRouter()
@@ -27,7 +29,9 @@ async def _compute(call: str, request: Request) -> Response:
     state = _state(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     expires = request.state.arrived + timeout
-    job = Job(call, await request.body(), request.state.request_id, timeout, expires)
+    sent, accepted = request.state.sent, request.state.accepted
+    body = await (whole_body(request) if sent == SAFETENSORS else request.body())
+    job = Job(call, body, request.state.request_id, timeout, expires, sent, accepted)
     return from_reply(await state.pool.run(job))
 
 
@@ -48,6 +52,90 @@ async def forward(request: Request) -> Response:
     Runs the graph forward. The answer has the values of `outputs`, by node id, in the order of the request.
     """
     return await _compute("forward", request)
+
+
+@router.post("/v1/vjp", operation_id="vjp", tags=["compute"])
+async def vjp(request: Request) -> Response:
+    """Cotangents times the Jacobian.
+
+    The gradients of the sum of every output times its cotangent; with `batched`, for K cotangents at once.
+    """
+    return await _compute("vjp", request)
+
+
+@router.post("/v1/jvp", operation_id="jvp", tags=["compute"])
+async def jvp(request: Request) -> Response:
+    """The Jacobian times tangents.
+
+    How the outputs move when the leaves move along their tangents; exact, by forward mode.
+    """
+    return await _compute("jvp", request)
+
+
+@router.post("/v1/jacobian", operation_id="jacobian", tags=["compute"])
+async def jacobian(request: Request) -> Response:
+    """Whole Jacobians.
+
+    A block for each output and each node in `wrt`. All rows, or all columns where these are fewer, in one execution.
+    """
+    return await _compute("jacobian", request)
+
+
+@router.post("/v1/hvp", operation_id="hvp", tags=["compute"])
+async def hvp(request: Request) -> Response:
+    """The Hessian times vectors.
+
+    The derivative of the gradients of `of` along `vectors`; exact, never by differences.
+    """
+    return await _compute("hvp", request)
+
+
+@router.post("/v1/hessian", operation_id="hessian", tags=["compute"])
+async def hessian(request: Request) -> Response:
+    """Whole Hessians.
+
+    The second derivatives of `of` by every pair of nodes in `wrt`; exact, never by differences.
+    """
+    return await _compute("hessian", request)
+
+
+@router.post("/v1/batch", operation_id="batch", tags=["compute"])
+async def batch(request: Request) -> Response:
+    """One graph on many examples.
+
+    The graph is written for one example; the feeds of the leaves in `mapped` have a leading axis N. The values and the
+    gradients of each example by itself, in one execution.
+    """
+    return await _compute("batch", request)
+
+
+@router.post("/v1/plan", operation_id="plan", tags=["analysis"])
+async def plan(request: Request) -> Response:
+    """What a request would take.
+
+    Shapes, FLOPs and peak bytes of the values and gradients of a graph, from the types of its leaves. Runs nothing.
+    """
+    return await _compute("plan", request)
+
+
+@router.post("/v1/check", operation_id="check", tags=["analysis"])
+async def check(request: Request) -> Response:
+    """A certificate for gradients.
+
+    Compares them with central differences, in float64, along random directions; and says which nodes could not be
+    compared, and why.
+    """
+    return await _compute("check", request)
+
+
+@router.post("/v1/differentiate", operation_id="differentiate", tags=["analysis"])
+async def differentiate(request: Request) -> Response:
+    """The gradient as a graph.
+
+    The graph that was sent, under the same node ids, and behind it the nodes of its gradients: to be sent to
+    `/v1/forward`, or to be differentiated again. Runs nothing.
+    """
+    return await _compute("differentiate", request)
 
 
 @router.get("/v1/ops", operation_id="listOps", tags=["catalogue"])

@@ -42,7 +42,8 @@ class Settings(BaseSettings):
     max_nodes: int = Field(100_000, ge=1, description="nodes of a graph as it is sent")
     max_expanded_nodes: int = Field(1_000_000, ge=1, description="nodes of a graph with those of its gradients")
     max_rank: int = Field(32, ge=1, le=64, description="axes of a tensor")
-    max_body_bytes: int = Field(64 << 20, ge=1, description="bytes of a request's body")
+    max_body_bytes: int = Field(64 << 20, ge=1, description="bytes of a request's body in JSON")
+    max_binary_bytes: int = Field(1 << 30, ge=1, description="bytes of a request's body in safetensors")
     max_header_bytes: int = Field(16 << 10, ge=1024, description="bytes of a request's line and headers")
     json_depth: int = Field(100, ge=8, le=190, description="levels of nesting in a JSON body")
     max_bytes: int = Field(

@@ -12,7 +12,7 @@ import numpy as np
 import pybase64
 
 from engine import DTYPES, Limits, TensorType
-from schemas import Tensor
+from schemas import NodeType, Tensor
 from service.errors import Refusal, printable
 from service.jsonio import json_kind
 
@@ -37,7 +37,7 @@ _EXTENT: Final = 21
 
 def decode(tensor: Tensor, limits: Limits) -> Array:
     """The array that a tensor stands for. Raises Refusal (bad_tensor) and the engine's OverBudget."""
-    wanted = _type_of(tensor, limits)
+    wanted = type_of(tensor, limits)
     data, packed = tensor.get("data"), tensor.get("data_b64")
     if "data_b64" not in tensor or (packed == "" and data):
         return _from_numbers(_checked(data, "data" in tensor, wanted), wanted)
@@ -78,7 +78,8 @@ def _bad(detail: str, expected: str | None = None, got: str | None = None) -> Re
     return Refusal("bad_tensor", detail, expected=expected, got=got)
 
 
-def _type_of(tensor: Tensor, limits: Limits) -> TensorType:
+def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
+    """The type that a message states. Raises Refusal (bad_tensor) and the engine's OverBudget."""
     dtype, shape = tensor["dtype"], tensor["shape"]
     if dtype not in DTYPES:
         known, got = "one of " + ", ".join(DTYPES), printable(dtype)

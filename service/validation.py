@@ -10,24 +10,59 @@ from typing import Any, Final, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from schemas import Feed, ForwardRequest, GradientsRequest, Graph, Node, Tensor
+from schemas import (
+    BatchRequest,
+    CheckRequest,
+    DifferentiateRequest,
+    Feed,
+    ForwardRequest,
+    GradientsRequest,
+    Graph,
+    HessianRequest,
+    HvpRequest,
+    JacobianRequest,
+    JvpRequest,
+    Node,
+    NodeType,
+    PlanRequest,
+    Tensor,
+    VjpRequest,
+)
 from service.errors import Refusal, printable
 from service.jsonio import json_kind
 
 Place = tuple[str | int, ...]
 T = TypeVar("T")
 
-_ADAPTERS: Final[Mapping[type, TypeAdapter[Any]]] = {
-    model: TypeAdapter(model) for model in (ForwardRequest, GradientsRequest, Tensor)
-}
+_REQUESTS: Final = (
+    ForwardRequest,
+    GradientsRequest,
+    VjpRequest,
+    JvpRequest,
+    JacobianRequest,
+    HvpRequest,
+    HessianRequest,
+    BatchRequest,
+    PlanRequest,
+    CheckRequest,
+    DifferentiateRequest,
+)
+#: lists of tensors that belong to nodes
+_LISTS: Final = ("feeds", "cotangents", "tangents", "vectors")
+_ADAPTERS: Final[Mapping[type, TypeAdapter[Any]]] = {model: TypeAdapter(model) for model in (*_REQUESTS, Tensor)}
 _NAMES: Final[Mapping[type, list[str]]] = {
-    model: sorted(get_type_hints(model)) for model in (ForwardRequest, GradientsRequest, Graph, Node, Feed, Tensor)
+    model: sorted(get_type_hints(model)) for model in (*_REQUESTS, Graph, Node, Feed, NodeType, Tensor)
+}
+_WITHIN: Final[Mapping[str, type]] = {
+    "graph": Graph,
+    "nodes": Node,
+    "types": NodeType,
+    "tensor": Tensor,
+    "cotangent": Tensor,
+    **dict.fromkeys(_LISTS, Feed),
 }
 _PARTS: Final[Mapping[type, Mapping[str, type]]] = {
-    ForwardRequest: {"graph": Graph, "feeds": Feed},
-    GradientsRequest: {"graph": Graph, "feeds": Feed, "cotangent": Tensor},
-    Graph: {"nodes": Node},
-    Feed: {"tensor": Tensor},
+    model: {name: _WITHIN[name] for name in names if name in _WITHIN} for model, names in _NAMES.items()
 }
 _MOST_ERRORS: Final = 10
 _EXPECTED: Final = {
@@ -35,9 +70,11 @@ _EXPECTED: Final = {
     "string_type": "a string",
     "list_type": "a list",
     "dict_type": "an object",
+    "bool_type": "true or false",
+    "float_type": "a number",
 }
 _TENSORS: Final = frozenset({"tensor", "cotangent", "value"})
-_OBJECTS: Final[Mapping[str, type]] = {"graph": Graph, "nodes": Node, "feeds": Feed} | dict.fromkeys(_TENSORS, Tensor)
+_OBJECTS: Final[Mapping[str, type]] = {**_WITHIN, "value": Tensor}
 
 
 def validate(model: type[T], value: object, at: Place = (), node: int | None = None) -> T:
@@ -161,7 +198,7 @@ def _graph_node(place: Place) -> int | None:
 def _node(place: Place, request: Any) -> int | None:
     """The node that the place speaks of: one of the graph, or the one that a feed names."""
     match place:
-        case ("feeds", int(i), "tensor", *_):
-            node = request["feeds"][i].get("node")
+        case (str(field), int(i), "tensor", *_) if field in _LISTS:
+            node = request[field][i].get("node")
             return node if type(node) is int else None
     return _graph_node(place)

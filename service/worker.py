@@ -7,42 +7,54 @@ from settings alone, it can as well live in a process of its own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
-
-import orjson
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
+from service import answers, binary
+from service.asks import Ask, Check, Compute, Plan
+from service.calls import COMPUTING
 from service.errors import Refusal, from_engine
-from service.handlers import Handlers, Result
+from service.handlers import Handlers
 from service.jsonio import parse
+from service.media import JSON, PROBLEM, SAFETENSORS
 from service.settings import Settings
-from service.tensors import Array, encode
-from service.translate import Translator
+from service.translate import Message, Translator
 
 log = logging.getLogger("gradserve.worker")
 
-CALLS: Final = ("gradients", "forward")
+CALLS: Final = (*COMPUTING, "plan", "check", "differentiate")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One computing call: its name, its body as it came, and when (on the monotonic clock) its time is up."""
+    """One computing call: its name, its body as it came, and when (on the monotonic clock) its time is up.
+
+    `sent` and `accepted` are the media types of the body and of the answer: JSON, or safetensors.
+    """
 
     call: str
-    body: bytes
+    body: bytes | bytearray
     request_id: str
     timeout: float  # seconds, as agreed with the client
     expires: float  # time.monotonic()
+    sent: str = JSON
+    accepted: str = JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer's status and body; a problem unless the status is 200."""
+    """The answer's status, media type and body, in pieces; a problem unless the status is 200."""
 
     status: int
-    body: bytes
+    media_type: str
+    pieces: Sequence[bytes | memoryview]
+
+    @property
+    def body(self) -> bytes:
+        """The pieces as one."""
+        return b"".join(self.pieces)
 
 
 class Worker:
@@ -58,14 +70,15 @@ class Worker:
         )
         executor = open_executor(settings.device)
         self.device = executor.device
-        self._depth = settings.json_depth
+        self._settings = settings
+        self._limits = limits
         self._translate = Translator(registry(), limits, settings.max_nodes)
         self._handlers = Handlers(Compiler(limits, settings.plan_cache), executor, settings.max_response_bytes)
 
     def __call__(self, job: Job) -> Reply:
         """The reply to a job. Never raises: whatever goes wrong is a problem report."""
         try:
-            return Reply(200, self._answer(job))
+            return Reply(200, job.accepted, self._answer(job))
         except Refusal as refusal:
             return _refused(refusal, job)
         except EngineError as error:
@@ -76,15 +89,26 @@ class Worker:
             log.exception("request %s failed", job.request_id)
             return _refused(fault(), job)
 
-    def _answer(self, job: Job) -> bytes:
+    def _answer(self, job: Job) -> answers.Body:
         deadline = Deadline(job.timeout, start=job.expires - job.timeout)
-        body = parse(job.body, self._depth)
+        message = self._parse(job)
         deadline.check()
-        if job.call == "forward":
-            forward = self._translate.forward(body)
-            return _write(self._handlers.forward(forward, deadline), forward.encoding)
-        gradients = self._translate.gradients(body)
-        return _write(self._handlers.gradients(gradients, deadline), gradients.encoding)
+        return self._handle(self._translate.read(job.call, message), job.accepted == SAFETENSORS, deadline)
+
+    def _parse(self, job: Job) -> Message:
+        if job.sent == SAFETENSORS:
+            return binary.read(job.body, self._settings.json_depth, self._limits)
+        return Message(parse(bytes(job.body), self._settings.json_depth))
+
+    def _handle(self, ask: Ask, packed: bool, deadline: Deadline) -> answers.Body:
+        handlers = self._handlers
+        if isinstance(ask, Compute):
+            return answers.result(handlers.compute(ask, deadline), ask.encoding, packed)
+        if isinstance(ask, Plan):
+            return answers.forecast(handlers.plan(ask, deadline), ask, answers.limits_of(self._settings), packed)
+        if isinstance(ask, Check):
+            return answers.certificate(*handlers.check(ask, deadline), ask.directions, packed)
+        return answers.exported(handlers.differentiate(ask, deadline), ask, packed)
 
 
 def fault() -> Refusal:
@@ -93,21 +117,8 @@ def fault() -> Refusal:
 
 
 def _refused(refusal: Refusal, job: Job) -> Reply:
-    return Reply(refusal.status, refusal.body(job.request_id))
+    return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)])
 
 
 def _out_of_memory() -> Refusal:
     return Refusal("over_budget", "the server ran out of memory on this request; send a smaller one", got="no memory")
-
-
-def _write(result: Result, encoding: str) -> bytes:
-    answer: dict[str, Any] = {"values": _tensors(result.values, encoding)}
-    if result.gradients is not None:
-        answer["gradients"] = _tensors(result.gradients, encoding)
-        answer["disconnected"] = list(result.disconnected)
-    answer["stats"] = asdict(result.stats)
-    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
-
-
-def _tensors(arrays: list[tuple[int, Array]], encoding: str) -> list[Mapping[str, Any]]:
-    return [{"node": node, "tensor": encode(array, encoding)} for node, array in arrays]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,10 @@ from engine.plan import Plan, Step
 from engine.tensor_type import TensorType
 
 Buffer = Any  # what an executor allocates
+
+
+#: looks on: (array module, step, operands, result)
+Watch = Callable[[Namespace, Step, Sequence[Array], Array], None]
 
 
 class Executor(ABC):
@@ -44,16 +48,30 @@ class Executor(ABC):
         """Results as NumPy arrays, once they are complete."""
 
     def run(
-        self, plan: Plan, feeds: Mapping[Hashable, np.ndarray[Any, Any]], deadline: Deadline = NO_DEADLINE
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, np.ndarray[Any, Any]],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Watch | None = None,
     ) -> list[np.ndarray[Any, Any]]:
         """The plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
 
         Raises DeadlineExceeded between steps, and what kernels find in their data (IndexOutOfRange).
         """
-        return self.to_host(self.execute(plan, {feed: self.to_device(feeds[feed]) for feed in plan.feeds}, deadline))
+        there = {feed: self.to_device(feeds[feed]) for feed in plan.feeds}
+        return self.to_host(self.execute(plan, there, deadline, watch))
 
-    def execute(self, plan: Plan, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
-        """As `run`, on arrays that are on the device, to arrays that stay there; on a GPU, perhaps not done yet."""
+    def execute(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Watch | None = None,
+    ) -> list[Array]:
+        """As `run`, on arrays that are on the device, to arrays that stay there; on a GPU, perhaps not done yet.
+
+        `watch` is called with every step, its operands and what it wrote.
+        """
         slots: list[Array] = [None] * plan.slots
         buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
         for feed, slot in plan.feeds.items():
@@ -61,16 +79,20 @@ class Executor(ABC):
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()
-                self._run_step(step, slots, buffers)
+                self._run_step(step, slots, buffers, watch)
         deadline.check()
         return [slots[i] for i in plan.results]
 
-    def _run_step(self, step: Step, slots: list[Array], buffers: Sequence[Buffer]) -> None:
+    def _run_step(
+        self, step: Step, slots: list[Array], buffers: Sequence[Buffer], watch: Watch | None
+    ) -> None:
         operands = [slots[i] for i in step.operands]
         try:
             slots[step.result] = self._compute(step, operands, buffers)
         except EngineError as error:
-            raise error if step.origin is None else error.at(*step.origin) from None
+            raise error if step.origin is None else error.at(step.origin.node, step.origin.op) from None
+        if watch is not None:
+            watch(self.xp, step, operands, slots[step.result])
         for i in step.dead:
             slots[i] = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.ir import Builder, Node, Value
+from engine.ir import Builder, Node, Origin, Value
 from engine.op import NoGradient
 
 Cotangents = dict[tuple[int, int], Value]
@@ -72,7 +72,7 @@ def _pull_back(builder: Builder, index: int, cotangents: Cotangents) -> None:
     if node.op.name == "get_output":
         _accumulate(cotangents, (node.operands[0], node.attrs["index"]), arrived[0])
         return
-    builder.origin = node.origin
+    builder.origin = node.origin and Origin(node.origin.node, node.origin.op, backward=True)
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]
     gradients = node.op.vjp(tuple(arrived) if node.op.several else arrived[0], y, *operands, **node.attrs)
     for operand, g in zip(operands, gradients, strict=True):

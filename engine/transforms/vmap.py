@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 
 from engine.ir import Builder, Graph, Node, Value
 from engine.limits import NO_DEADLINE, Deadline, Limits
@@ -30,14 +30,48 @@ def vmap(
     return builder.graph([_with_axis(*values[i], size) for i in graph.outputs])
 
 
+def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value, Value], size: int) -> list[Value]:
+    """Append `outputs` once more, on values with a leading axis of extent `size` in place of the nodes `mapped`.
+
+    Every result has the leading axis. Nodes that do not depend on a mapped one are used as they are.
+    """
+    values: dict[int, Mapped] = {x.index: (many, True) for x, many in mapped.items()}
+    origin = builder.origin
+    for index in dependents(builder.nodes, [y.index for y in outputs], set(values)):
+        node = builder.nodes[index]
+        builder.origin = node.origin
+        values[index] = _batch(node, [values.get(i) or (builder.value(i), False) for i in node.operands])
+    builder.origin = origin
+    return [_with_axis(*(values.get(y.index) or (y, False)), size) for y in outputs]
+
+
+def dependents(nodes: Sequence[Node], roots: Iterable[int], on: Set[int]) -> list[int]:
+    """Of what `roots` depend on, themselves included, the nodes that depend on one of `on`; in ascending order."""
+    first = min(on, default=len(nodes))
+    seen, todo = set(), [i for i in roots if i > first]
+    while todo:
+        index = todo.pop()
+        if index not in seen and index not in on:
+            seen.add(index)
+            todo.extend(i for i in nodes[index].operands if i > first)
+    reached = set(on)
+    for index in sorted(seen):
+        if not reached.isdisjoint(nodes[index].operands):
+            reached.add(index)
+    return sorted(reached - on)
+
+
 def _map_node(builder: Builder, node: Node, operands: list[Mapped], mapped: Set[Hashable], size: int) -> Mapped:
     if node.is_leaf and node.attrs["feed"] in mapped:
         type = TensorType((size, *node.type.shape), node.type.dtype)
         return builder.leaf(type, node.attrs["feed"], node.op.name), True
-    flags = [m for _, m in operands]
-    if any(flags):
-        return node.op.batch(flags, *(x for x, _ in operands), **node.attrs), True
+    if any(m for _, m in operands):
+        return _batch(node, operands)
     return builder.copy(node, [x for x, _ in operands]), False
+
+
+def _batch(node: Node, operands: Sequence[Mapped]) -> Mapped:
+    return node.op.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs), True
 
 
 def _with_axis(x: Value, mapped: bool, size: int) -> Value:

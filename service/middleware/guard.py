@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Refusal
+from service.media import SAFETENSORS
 from service.middleware.head import check_head
 from service.responses import report
 
@@ -20,6 +21,7 @@ class BodyLimits:
     """What a request may take before it is understood. Bytes, and seconds."""
 
     max_body_bytes: int
+    max_binary_bytes: int
     max_header_bytes: int
     body_timeout: float
     drain_bytes: int
@@ -40,6 +42,8 @@ class Guard:
         body = _Body(scope, receive, send, self._limits)
         try:
             check_head(scope, self._limits.max_header_bytes)
+            if scope["state"].get("sent") == SAFETENSORS:
+                body.most = self._limits.max_binary_bytes
             body.check_announced()
         except Refusal as refusal:
             await report(Request(scope), refusal)(scope, body.receive, body.send)
@@ -57,10 +61,11 @@ class _Body:
         self._waits_for_continue = "expect" in headers
         self._complete = self._announced in ("", "0") and "transfer-encoding" not in headers
         self._count = 0
+        self.most = limits.max_body_bytes
 
     def check_announced(self) -> None:
         """Raise body_too_large when the head says so already."""
-        if self._announced.isdecimal() and int(self._announced) > self._limits.max_body_bytes:
+        if self._announced.isdecimal() and int(self._announced) > self.most:
             raise self._too_large(f"{self._announced} bytes")
 
     async def receive(self) -> Message:
@@ -72,7 +77,7 @@ class _Body:
         except TimeoutError:
             seconds = self._limits.body_timeout
             raise Refusal("request_timeout", f"no byte of the body came for {seconds:g} s") from None
-        if self._count > self._limits.max_body_bytes:
+        if self._count > self.most:
             raise self._too_large("more")
         return message
 
@@ -105,7 +110,7 @@ class _Body:
                     await self._next()
 
     def _too_large(self, got: str) -> Refusal:
-        limit = self._limits.max_body_bytes
+        limit = self.most
         return Refusal(
             "body_too_large",
             f"the body may have at most {limit} bytes, but has {got}",

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from service.errors import Refusal, printable
-from service.responses import JSON
+from service.media import JSON, SPOKEN, accepted, content_kind
 
-SPOKEN: Final = (JSON,)
 _CALLS: Final = "/v1/"
 
 
 def check_head(scope: Scope, max_header_bytes: int) -> None:
-    """Raise Refusal: headers_too_large, bad_request_framing, unsupported_media_type, not_acceptable."""
+    """Note in the scope's state what the body is and what the answer shall be.
+
+    Raises Refusal: headers_too_large, bad_request_framing, unsupported_media_type, not_acceptable.
+    """
     headers = Headers(scope=scope)
     _check_size(scope, max_header_bytes)
     _check_framing(headers)
     if scope["path"].startswith(_CALLS):
-        _check_accept(headers)
-        if scope["method"] == "POST":
+        posted = scope["method"] == "POST"
+        scope["state"]["accepted"] = _accepted(headers, SPOKEN if posted else (JSON,))
+        if posted:
             _check_coding(headers)
-            _check_type(headers)
+            scope["state"]["sent"] = _sent(headers)
 
 
 def too_large(limit: int) -> Refusal:
@@ -65,34 +69,26 @@ def _check_coding(headers: Headers) -> None:
         )
 
 
-def _check_type(headers: Headers) -> None:
-    """A body without a type is taken to be JSON: there is only one thing that it can be."""
+def _sent(headers: Headers) -> str:
+    """A body without a type is taken to be JSON."""
     stated = ", ".join(headers.getlist("content-type"))
-    kind, _, parameters = stated.partition(";")
-    charset = parameters.replace(" ", "").replace('"', "").lower().partition("charset=")[2]
-    if stated and (kind.strip().lower() not in SPOKEN or charset not in ("", "utf-8", "utf8")):
+    kind = content_kind(stated)
+    if kind is None:
         spoken, got = " or ".join(SPOKEN), printable(stated)
         raise Refusal(
             "unsupported_media_type",
-            f"a body of the type {got} is not understood; send {spoken} in UTF-8",
+            f"a body of the type {got} is not understood; send {JSON} in UTF-8 or {SPOKEN[1]}",
             expected=spoken,
             got=got,
         )
+    return kind
 
 
-def _check_accept(headers: Headers) -> None:
+def _accepted(headers: Headers, spoken: Sequence[str]) -> str:
     stated = ",".join(headers.getlist("accept"))
-    if stated.strip() and not accepts_json(stated):
-        spoken, got = " or ".join(SPOKEN), printable(stated)
-        detail = f"the answer is {spoken}, which Accept: {got} rules out"
-        raise Refusal("not_acceptable", detail, expected=spoken, got=got)
-
-
-def accepts_json(accept: str) -> bool:
-    """Whether an Accept header allows JSON: its most specific range that fits decides (RFC 9110, 12.5.1)."""
-    quality = {}
-    for item in accept.split(","):
-        media_range, *parameters = (part.strip().lower() for part in item.split(";"))
-        quality[media_range] = next((p[2:] for p in parameters if p.startswith("q=")), "1")
-    decisive = next((quality[r] for r in (JSON, "application/*", "*/*") if r in quality), "0")
-    return decisive.strip("0.") != ""
+    kind = accepted(stated, spoken)
+    if kind is None:
+        listed, got = " or ".join(spoken), printable(stated)
+        detail = f"the answer is {listed}, which Accept: {got} rules out"
+        raise Refusal("not_acceptable", detail, expected=listed, got=got)
+    return kind

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine import COTANGENT, TensorType, Value
+from engine import COTANGENTS, TensorType, Value
 from engine.passes.pipeline import optimise
 from engine.transforms.jvp import jvp
 from engine.transforms.vjp import vjp_or_zeros
@@ -125,9 +125,9 @@ def test_gradient_is_linear_in_its_cotangent(case: Case) -> None:
 
         def pulled(cotangent: Array, k: int = k) -> list[Array]:
             written = case.write(arrays)
-            seed = written.builder.leaf(TensorType.of(cotangent), COTANGENT)
+            seed = written.builder.leaf(TensorType.of(cotangent), COTANGENTS)
             found = vjp_or_zeros(written.builder, [(written.float_outputs[k], seed)], written.float_operands)
-            return run_graph(written.builder.graph(found), {**feeds_of(arrays), COTANGENT: cotangent})
+            return run_graph(written.builder.graph(found), {**feeds_of(arrays), COTANGENTS: cotangent})
 
         for a, b, both in zip(pulled(first), pulled(second), pulled(2 * first - 3 * second), strict=True):
             np.testing.assert_allclose(both, 2 * a - 3 * b, 1e-9, 1e-11)

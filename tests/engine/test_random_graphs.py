@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from engine import COTANGENT, Builder, Compiler, Graph, Limits, Program, Statement, TensorType, open_executor, registry
+from engine import COTANGENTS, Builder, Compiler, Graph, Limits, Program, Statement, TensorType, open_executor, registry
 from engine.passes.cse import cse
 from engine.passes.dce import dce
 from engine.passes.pipeline import PASSES, optimise
@@ -63,7 +63,8 @@ def gradients(
     fed: dict[Any, Array] = {node: a for node, a in feeds.items() if node in needed}
     types = {node: TensorType.of(a) for node, a in fed.items()}
     compiled = Compiler(Limits()).gradients(program, types, of=of, wrt=wrt, cotangent=TensorType.of(seed))
-    return EXECUTOR.run(compiled.plan, fed | {COTANGENT: seed} if COTANGENT in compiled.plan.feeds else fed)
+    key = (COTANGENTS, of)
+    return EXECUTOR.run(compiled.plan, fed | {key: seed} if key in compiled.plan.feeds else fed)
 
 
 def value_of(statements: Sequence[Statement], feeds: Mapping[int, Array], of: int, seed: Array) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import COTANGENT, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
+from engine import COTANGENTS, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
 
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 ON_GPU = EXECUTOR.device != "cpu"
@@ -44,7 +44,7 @@ def grads(
     seed = np.ones_like(value) if cotangent is None else np.asarray(cotangent, value.dtype)
     by = [i for i, a in feeds.items() if a.dtype.kind == "f"] if wrt is None else wrt
     compiled = Compiler(Limits()).gradients(program, _types(feeds), wrt=by, cotangent=TensorType.of(seed))
-    value, *gradients = EXECUTOR.run(compiled.plan, {**feeds, COTANGENT: seed})
+    value, *gradients = EXECUTOR.run(compiled.plan, {**feeds, (COTANGENTS, len(feeds)): seed})
     return value, gradients
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import COTANGENT, Limits, Program, Statement, TensorType, registry
+from engine import COTANGENTS, Limits, Program, Statement, TensorType, registry
 from engine.compile import Compiler
 from engine.errors import EngineError
 from engine.op import Array
@@ -145,7 +145,7 @@ def test_one_operand_used_twice_gets_both_parts() -> None:
     compiled = Compiler(Limits()).gradients(
         program, {0: TensorType.of(x)}, wrt=[0], cotangent=TensorType((6,), x.dtype)
     )
-    found = EXECUTOR.run(compiled.plan, {0: x, COTANGENT: np.ones(6)})
+    found = EXECUTOR.run(compiled.plan, {0: x, (COTANGENTS, 2): np.ones(6)})
     same(found[1], 4 * x)
 
 

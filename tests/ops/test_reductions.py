@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import COTANGENT, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
+from engine import COTANGENTS, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
 from tests.ops.run import Array, error, grads, run
 
 RTOL, ATOL = 1e-12, 1e-14
@@ -27,7 +27,7 @@ def hessian(op: str, x: Any, **attrs: Any) -> Array:
     compiler, types = Compiler(Limits()), {0: TensorType.of(at)}
     compiled = compiler.gradients(program, types, wrt=[0], cotangent=TensorType.of(at))
     executor = open_executor("cpu")
-    return np.stack([executor.run(compiled.plan, {0: at, COTANGENT: row})[1] for row in np.eye(at.size)])
+    return np.stack([executor.run(compiled.plan, {0: at, (COTANGENTS, 2): row})[1] for row in np.eye(at.size)])
 
 
 # ---------------------------------------------------------------- shapes and dtypes
@@ -174,7 +174,7 @@ def test_ties_share_equally_inside_second_order() -> None:
     program = Program([*cube, node(ops["grad"], (3, 0))])
     x, seed = np.array([2.0, 1.0, 2.0]), np.array([1.0, 0.0, 0.0])
     compiled = Compiler(Limits()).gradients(program, {0: TensorType.of(x)}, cotangent=TensorType.of(seed), wrt=[0])
-    first, second = open_executor("cpu").run(compiled.plan, {0: x, COTANGENT: seed})
+    first, second = open_executor("cpu").run(compiled.plan, {0: x, (COTANGENTS, 4): seed})
     np.testing.assert_allclose(first, [6, 0, 6], RTOL)
     np.testing.assert_allclose(second, [3, 0, 3], RTOL)
 

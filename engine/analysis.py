@@ -1,0 +1,116 @@
+"""What a call would take, known without running it: shapes, arithmetic, memory, and where derivatives stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from engine.calls import Call
+from engine.calls.call import Types
+from engine.compile import write_call
+from engine.ir import Graph, Node, Value
+from engine.limits import NO_DEADLINE, Deadline, Limits
+from engine.op import NoGradient
+from engine.passes.pipeline import optimise
+from engine.plan import make_plan
+from engine.program import Program
+from engine.storage import Storage
+from engine.tensor_type import TensorType
+
+_NO_END = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCost:
+    """One of the client's nodes: its (first) type, and the FLOPs of its value and of the way back through it."""
+
+    node: int
+    type: TensorType
+    flops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a call would take. `saved_bytes` are of results of the forward pass that the backward pass reads."""
+
+    nodes: tuple[NodeCost, ...]
+    forward_flops: int
+    backward_flops: int
+    saved_bytes: int
+    peak_bytes: int
+    stops_gradient: tuple[int, ...]
+    result_types: tuple[TensorType, ...]
+
+
+def analyse(program: Program, types: Types, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Analysis:
+    """Plan `call` whatever it takes; only `limits.nodes` and `limits.rank` hold. Raises EngineError."""
+    endless = replace(limits, bytes=_NO_END, flops=_NO_END)
+    _, values = program.build(call.example(program, types), call.roots, deadline)
+    graph = optimise(write_call(program, types, call, endless, deadline).graph, deadline)
+    plan = make_plan(graph, endless, deadline)
+    spent = _spent(graph)
+    return Analysis(
+        nodes=tuple(_node_cost(node, value, spent) for node, value in values.items()),
+        forward_flops=sum(flops for (_, backward), flops in spent.items() if not backward),
+        backward_flops=sum(flops for (_, backward), flops in spent.items() if backward),
+        saved_bytes=_saved(graph),
+        peak_bytes=plan.peak_bytes,
+        stops_gradient=stops_between(program, values, call.wrt_nodes, call.differentiated),
+        result_types=plan.result_types,
+    )
+
+
+def stops_between(
+    program: Program, values: Mapping[int, Value], by: Iterable[int], ends: Iterable[int]
+) -> tuple[int, ...]:
+    """The client's nodes on the way from `by` to `ends` that no derivative passes, though they read floats."""
+    reached = set(by)
+    for node in values:
+        if not reached.isdisjoint(program.statements[node].operands):
+            reached.add(node)
+    between = reached.intersection(program.needed(ends)).difference(by)
+    return tuple(node for node in sorted(between) if _stops(program, values, node))
+
+
+def _stops(program: Program, values: Mapping[int, Value], node: int) -> bool:
+    statement = program.statements[node]
+    if not any(values[i].type.is_float for i in statement.operands):
+        return False
+    return isinstance(statement.op.vjp, NoGradient) or not any(t.is_float for t in values[node].node.types)
+
+
+def _node_cost(node: int, value: Value, spent: dict[tuple[int, bool], int]) -> NodeCost:
+    return NodeCost(node, value.type, spent.get((node, False), 0) + spent.get((node, True), 0))
+
+
+def _spent(graph: Graph) -> dict[tuple[int, bool], int]:
+    """FLOPs by the client's node that they stem from, and by direction."""
+    spent: dict[tuple[int, bool], int] = {}
+    for node in graph.nodes:
+        key = (-1, False) if node.origin is None else (node.origin.node, node.origin.backward)
+        spent[key] = spent.get(key, 0) + _flops(graph, node)
+    return spent
+
+
+def _flops(graph: Graph, node: Node) -> int:
+    if node.is_leaf:
+        return 0
+    operands = [graph.nodes[i].types if graph.nodes[i].op.several else graph.nodes[i].type for i in node.operands]
+    return node.op.flops(node.types if node.op.several else node.type, *operands, **node.attrs)
+
+
+def _saved(graph: Graph) -> int:
+    """Bytes of the blocks that the forward pass writes and the backward pass reads."""
+    storage = Storage(graph)
+    read = {storage.block[i] for node in graph.nodes if _is_backward(node) for i in node.operands}
+    kept = {
+        storage.block[i] + k: type.nbytes
+        for i, node in enumerate(graph.nodes)
+        if not (storage.is_view[i] or node.is_leaf or _is_backward(node))
+        for k, type in enumerate(node.types)
+    }
+    return sum(size for block, size in kept.items() if block in read)
+
+
+def _is_backward(node: Node) -> bool:
+    return node.origin is not None and node.origin.backward

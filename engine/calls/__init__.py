@@ -1,0 +1,16 @@
+"""What can be asked of a program. Each call is one class: which nodes it needs, and the results that it writes.
+
+A call is data: it can be compared and hashed, and a plan is cached under it. It knows node numbers and types, no
+arrays. What may live here: the calls' defaults and checks, in terms of the transforms. What may not: rules of
+differentiation (`engine.transforms`), execution, anything of the wire.
+"""
+
+from __future__ import annotations
+
+from engine.calls.batch import Batch
+from engine.calls.call import Call, Label
+from engine.calls.matrices import Hessian, Jacobian
+from engine.calls.products import HVP, JVP, VJP
+from engine.calls.values import COTANGENTS, Gradients, Values
+
+__all__ = ["COTANGENTS", "HVP", "JVP", "VJP", "Batch", "Call", "Gradients", "Hessian", "Jacobian", "Label", "Values"]

@@ -1,0 +1,165 @@
+"""The contract of a call, and the place where it writes its results."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.errors import BadReference, EngineError, InvalidField, NonScalarOutput, NotDifferentiable
+from engine.ir import Builder, Origin, Value
+from engine.program import Program
+from engine.tensor_type import TensorType, require_type, show_shape
+
+Types = Mapping[int, TensorType]
+#: tensors that a call takes for nodes beside the feeds of leaves
+Given = tuple[tuple[int, TensorType], ...]
+
+
+class Label(NamedTuple):
+    """What a result is: its kind (values, gradients, tangents, jacobian, hvp, hessian), and of which nodes."""
+
+    kind: str
+    nodes: tuple[int, ...]
+
+
+class Written(NamedTuple):
+    """Results in the order of the answer, and the nodes of `wrt` that have no path to what was differentiated."""
+
+    results: list[tuple[Label, Value]]
+    disconnected: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call(ABC):
+    """The values of `outputs`, and what a subclass adds."""
+
+    outputs: tuple[int, ...]
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """The nodes that must be there, the one that the call is about last."""
+        return (*self.outputs, *self.differentiated)
+
+    @property
+    def differentiated(self) -> tuple[int, ...]:
+        """The nodes that derivatives are taken of or by."""
+        return ()
+
+    @property
+    def wrt_nodes(self) -> tuple[int, ...]:
+        """Of these, the ones that derivatives are taken by."""
+        return ()
+
+    def example(self, program: Program, types: Types) -> Types:
+        """The types of the feeds that the graph is written for; here, the types that are fed."""
+        return types
+
+    @abstractmethod
+    def write(self, scope: Scope) -> Written:
+        """Append the results. Raises EngineError."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A program in a builder, `grad` nodes written out: where its nodes went, and the bytes that a sweep may hold."""
+
+    program: Program
+    builder: Builder
+    placed: Mapping[int, Value]
+    room: int
+
+    def values(self, outputs: Sequence[int]) -> list[tuple[Label, Value]]:
+        """The results that `outputs` are."""
+        return [(Label("values", (i,)), self.placed[i]) for i in outputs]
+
+    def float_node(self, role: str, node: int) -> Value:
+        """The value of a node that is differentiated. Raises NotDifferentiable."""
+        value = self.placed[node]
+        if value.type.is_float:
+            return value
+        name = value.dtype.name
+        detail = f"{role} names this node, whose dtype {name} has no derivatives"
+        raise self.located(NotDifferentiable(detail, expected="a float dtype", got=name), node)
+
+    def float_nodes(self, role: str, nodes: Sequence[int]) -> list[Value]:
+        """The values of several."""
+        return [self.float_node(role, node) for node in nodes]
+
+    def given(self, role: str, what: str, node: int, type: TensorType, wanted: TensorType) -> Value:
+        """A tensor that comes with the call, fed under (role, node). Raises ShapeMismatch, DtypeMismatch."""
+        try:
+            require_type(type, wanted, what)
+        except EngineError as error:
+            raise self.located(error, node) from None
+        return self.builder.leaf(type, (role, node))
+
+    def one(self, of: int) -> Value:
+        """The seed of a node with one element: 1. Raises NonScalarOutput, and NotDifferentiable."""
+        value = self.float_node("of", of)
+        if value.type.size != 1:
+            shape = show_shape(value.shape)
+            detail = f"has shape {shape}: give a cotangent of that shape, or reduce it to one element (sum, mean)"
+            raise self.located(NonScalarOutput(detail, expected="one element", got=shape), of)
+        self.begin(of)
+        return value.full_like(1.0)
+
+    def begin(self, node: int) -> None:
+        """What is written from here on counts as the backward pass of `node`."""
+        self.builder.origin = Origin(node, self.program.statements[node].op.name, True)
+
+    def located(self, error: EngineError, node: int) -> EngineError:
+        """`error`, said to have happened at a client's node."""
+        return self.program.statements[node].located(error, node)
+
+
+def last(program: Program) -> int:
+    """The node that a call is about unless it says otherwise. Raises InvalidField for an empty graph."""
+    if not program.statements:
+        raise InvalidField("the graph has no nodes", expected="at least one node", got="none")
+    return len(program.statements) - 1
+
+
+def checked(program: Program, field: str, nodes: Sequence[int]) -> tuple[int, ...]:
+    """`nodes`, which stand in `field`, once they all exist and have one output. Raises BadReference."""
+    count = len(program.statements)
+    for node in nodes:
+        if not 0 <= node < count:
+            raise BadReference(
+                f"{field} names node {node}, but the nodes are 0 to {count - 1}" if count else "the graph has no nodes",
+                expected=f"0 to {count - 1}",
+                got=str(node),
+            )
+        statement = program.statements[node]
+        if statement.op.several:
+            several = BadReference(f"{field} names this node, which has several outputs: name a get_output of it")
+            raise statement.located(several, node)
+    return tuple(nodes)
+
+
+def parameters(program: Program, wrt: Sequence[int] | None) -> tuple[int, ...]:
+    """`wrt`, by default all parameters. Raises BadReference, and InvalidField when there is none or one is twice."""
+    by = checked(program, "wrt", wrt or program.parameters)
+    if not by:
+        raise InvalidField(
+            "wrt is empty and the graph has no parameter nodes: name the nodes to differentiate with respect to",
+            expected="at least one node in wrt",
+            got="none",
+        )
+    return distinct("wrt", by)
+
+
+def distinct(field: str, nodes: tuple[int, ...]) -> tuple[int, ...]:
+    """`nodes`, once none is there twice. Raises InvalidField."""
+    seen: set[int] = set()
+    for node in nodes:
+        if node in seen:
+            raise InvalidField(f"{field} names node {node} twice", node=node, expected="distinct nodes")
+        seen.add(node)
+    return nodes
+
+
+def labelled(kind: str, nodes: Sequence[int], values: Sequence[Value]) -> list[tuple[Label, Value]]:
+    """Results of one kind, one a node."""
+    return [(Label(kind, (node,)), value) for node, value in zip(nodes, values, strict=True)]

@@ -1,0 +1,187 @@
+"""Products with the Jacobian, from either side, and with the Hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from engine.calls.call import Call, Given, Scope, Written, checked, distinct, labelled, last, parameters
+from engine.calls.values import COTANGENTS, Gradients
+from engine.errors import BadReference, InvalidField, ShapeMismatch
+from engine.ir import Value
+from engine.program import Program
+from engine.tensor_type import TensorType
+from engine.transforms.jvp import jvp
+from engine.transforms.vjp import vjp
+from engine.transforms.vmap import vmap_onto
+
+#: the roles that directions are fed under: ("tangents", leaf), ("vectors", node)
+TANGENTS, VECTORS = "tangents", "vectors"
+
+
+@dataclass(frozen=True)
+class VJP(Call):
+    """cotangents · Jacobian: gradients of Σ sum(output · cotangent) over all outputs, with respect to `wrt`.
+
+    `cotangents` has a type for each output, in their order. Where `batched`, each has a leading axis K, and so have
+    the gradients: K products in one execution.
+    """
+
+    wrt: tuple[int, ...]
+    cotangents: Given
+    batched: bool = False
+
+    @classmethod
+    def of_program(
+        cls,
+        program: Program,
+        cotangents: Given,
+        wrt: Sequence[int] | None = None,
+        outputs: Sequence[int] | None = None,
+        batched: bool = False,
+    ) -> Self:
+        """By default of the last node, by all parameters. Raises BadReference and InvalidField."""
+        asked = distinct("outputs", checked(program, "outputs", outputs or (last(program),)))
+        matched = _one_for_each("cotangents", "outputs", asked, cotangents)
+        return cls(asked, parameters(program, wrt), matched, batched)
+
+    @property
+    def differentiated(self) -> tuple[int, ...]:
+        """`wrt`, then the outputs."""
+        return (*self.wrt, *self.outputs)
+
+    @property
+    def wrt_nodes(self) -> tuple[int, ...]:
+        """`wrt`."""
+        return self.wrt
+
+    def write(self, scope: Scope) -> Written:
+        """The values, then the gradients."""
+        outputs, nodes = scope.float_nodes("outputs", self.outputs), scope.float_nodes("wrt", self.wrt)
+        count = self._count(scope) if self.batched else None
+        seeds = [
+            self._seed(scope, y, node, type, count) for y, (node, type) in zip(outputs, self.cotangents, strict=True)
+        ]
+        scope.begin(self.outputs[-1])
+        found = vjp(scope.builder, list(zip(outputs, [one for one, _ in seeds], strict=True)), nodes)
+        whole = [x.full_like(0.0) if g is None else g for x, g in zip(nodes, found, strict=True)]
+        if count is not None:
+            whole = vmap_onto(scope.builder, whole, dict(seeds), count)
+        lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
+        return Written([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
+
+    def _seed(self, scope: Scope, y: Value, node: int, type: TensorType, count: int | None) -> tuple[Value, Value]:
+        """The cotangent of one product, and what is fed: the same, or where batched all of them."""
+        if count is None:
+            seed = scope.given(COTANGENTS, "its cotangent", node, type, y.type)
+            return seed, seed
+        wanted = y.type.with_shape((count, *y.shape))
+        single = scope.builder.leaf(y.type, ("one of", node))
+        return single, scope.given(COTANGENTS, "its batched cotangent", node, type, wanted)
+
+    def _count(self, scope: Scope) -> int:
+        """K. Raises ShapeMismatch when the first cotangent has no leading axis."""
+        node, type = self.cotangents[0]
+        if type.ndim:
+            return type.shape[0]
+        detail = "its cotangent must have a leading axis K, since batched is true, but is 0-d"
+        raise scope.located(ShapeMismatch(detail, expected="a leading axis", got="shape []"), node)
+
+
+@dataclass(frozen=True)
+class JVP(Call):
+    """Jacobian · tangents: the derivative of each output along `tangents`, which have a type for each leaf named.
+
+    Leaves that are not named stay as they are.
+    """
+
+    tangents: Given
+
+    @classmethod
+    def of_program(cls, program: Program, tangents: Given, outputs: Sequence[int] | None = None) -> Self:
+        """By default of the last node. Raises BadReference, and InvalidField for a tangent of what is no leaf."""
+        asked = checked(program, "outputs", outputs or (last(program),))
+        for node in distinct("tangents", checked(program, "tangents", [node for node, _ in tangents])):
+            if node not in program.leaves:
+                wrong = InvalidField("tangents name this node, but only leaves take one", expected="a leaf")
+                raise program.statements[node].located(wrong, node)
+        if not tangents:
+            raise InvalidField("tangents are missing: give one for at least one leaf", expected="a tangent", got="none")
+        return cls(asked, tangents)
+
+    @property
+    def differentiated(self) -> tuple[int, ...]:
+        """The leaves that move, then the outputs."""
+        return (*self.wrt_nodes, *self.outputs)
+
+    @property
+    def wrt_nodes(self) -> tuple[int, ...]:
+        """The leaves that move."""
+        return tuple(node for node, _ in self.tangents)
+
+    def write(self, scope: Scope) -> Written:
+        """The values, then the tangents; zeros where an output does not move."""
+        outputs, leaves = scope.float_nodes("outputs", self.outputs), scope.float_nodes("tangents", self.wrt_nodes)
+        moves = [
+            (x, scope.given(TANGENTS, "its tangent", node, type, x.type))
+            for x, (node, type) in zip(leaves, self.tangents, strict=True)
+        ]
+        scope.begin(self.outputs[-1])
+        found = jvp(scope.builder, outputs, moves)
+        whole = [y.full_like(0.0) if t is None else t for y, t in zip(outputs, found, strict=True)]
+        return Written([*scope.values(self.outputs), *labelled("tangents", self.outputs, whole)])
+
+
+@dataclass(frozen=True)
+class HVP(Gradients):
+    """Hessian · vectors: the derivative of the gradients of `of` along `vectors`, one for each node of `wrt`.
+
+    Exact: forward mode over reverse mode. For nodes of `wrt` of which one depends on another, this is the derivative
+    of the one's gradient by the other, each node counting as itself.
+    """
+
+    vectors: Given = ()
+
+    @classmethod
+    def along(
+        cls,
+        program: Program,
+        vectors: Given,
+        of: int | None = None,
+        wrt: Sequence[int] | None = None,
+        outputs: Sequence[int] | None = None,
+    ) -> Self:
+        """Defaults as `Gradients`. Raises BadReference and InvalidField."""
+        base = Gradients.of_program(program, of, wrt, outputs)
+        return cls(base.outputs, base.of, base.wrt, None, _one_for_each("vectors", "wrt", base.wrt, vectors))
+
+    def write(self, scope: Scope) -> Written:
+        """The values, the gradients, then the products."""
+        first = super().write(scope)
+        nodes = self.nodes(scope)
+        moves = [
+            (x, scope.given(VECTORS, "its vector", node, type, x.type))
+            for x, (node, type) in zip(nodes, self.vectors, strict=True)
+        ]
+        gradients = [value for label, value in first.results if label.kind == "gradients"]
+        scope.begin(self.of)
+        found = jvp(scope.builder, gradients, moves)
+        whole = [x.full_like(0.0) if t is None else t for x, t in zip(nodes, found, strict=True)]
+        return Written([*first.results, *labelled("hvp", self.wrt, whole)], first.disconnected)
+
+
+def _one_for_each(field: str, of: str, nodes: tuple[int, ...], given: Given) -> Given:
+    """`given` in the order of `nodes`. Raises BadReference and InvalidField unless there is one for each of them."""
+    types = dict(given)
+    distinct(field, tuple(node for node, _ in given))
+    for node in types:
+        if node not in nodes:
+            raise BadReference(
+                f"{field} name node {node}, which is not in {of}", expected=f"a node of {of}", got=str(node)
+            )
+    for node in nodes:
+        if node not in types:
+            detail = f"{field} have none for node {node}: one is needed for each node of {of}"
+            raise InvalidField(detail, node=node, expected=f"one for each node of {of}", got="none")
+    return tuple((node, types[node]) for node in nodes)

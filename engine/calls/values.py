@@ -1,0 +1,89 @@
+"""Values, and gradients: the two calls that most clients need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from engine.calls.call import Call, Scope, Written, checked, labelled, last, parameters
+from engine.ir import Value
+from engine.program import Program
+from engine.tensor_type import TensorType
+from engine.transforms.vjp import vjp
+
+#: the role that cotangents are fed under: ("cotangents", node)
+COTANGENTS = "cotangents"
+
+
+@dataclass(frozen=True)
+class Values(Call):
+    """The values of `outputs`."""
+
+    @classmethod
+    def of_program(cls, program: Program, outputs: Sequence[int] | None = None) -> Self:
+        """By default of the last node. Raises BadReference."""
+        return cls(checked(program, "outputs", outputs or (last(program),)))
+
+    def write(self, scope: Scope) -> Written:
+        """The values."""
+        return Written(scope.values(self.outputs))
+
+
+@dataclass(frozen=True)
+class Gradients(Call):
+    """The gradients of `of` with respect to `wrt`; `cotangent` is the type of the seed, None for the number one."""
+
+    of: int
+    wrt: tuple[int, ...]
+    cotangent: TensorType | None = None
+
+    @classmethod
+    def of_program(
+        cls,
+        program: Program,
+        of: int | None = None,
+        wrt: Sequence[int] | None = None,
+        outputs: Sequence[int] | None = None,
+        cotangent: TensorType | None = None,
+    ) -> Self:
+        """By default of the last node, by all parameters, with the value of `of`.
+
+        Raises BadReference, and InvalidField when `wrt` names a node twice or there is no parameter to default to.
+        """
+        (target,) = checked(program, "of", (last(program) if of is None else of,))
+        by = parameters(program, wrt)
+        return cls(checked(program, "outputs", outputs or (target,)), target, by, cotangent)
+
+    @property
+    def differentiated(self) -> tuple[int, ...]:
+        """`wrt`, then `of`."""
+        return (*self.wrt, self.of)
+
+    @property
+    def wrt_nodes(self) -> tuple[int, ...]:
+        """`wrt`."""
+        return self.wrt
+
+    def write(self, scope: Scope) -> Written:
+        """The values, then the gradients. Raises NotDifferentiable, NonScalarOutput, and what a seed gets wrong."""
+        found = self.pull(scope)
+        whole = [x.full_like(0.0) if g is None else g for x, g in zip(self.nodes(scope), found, strict=True)]
+        lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
+        return Written([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
+
+    def nodes(self, scope: Scope) -> list[Value]:
+        """The nodes of `wrt`."""
+        return scope.float_nodes("wrt", self.wrt)
+
+    def pull(self, scope: Scope) -> list[Value | None]:
+        """The gradients; None where there is no path."""
+        of, seed = scope.float_node("of", self.of), self._seed(scope)
+        scope.begin(self.of)
+        return vjp(scope.builder, [(of, seed)], self.nodes(scope))
+
+    def _seed(self, scope: Scope) -> Value:
+        if self.cotangent is None:
+            return scope.one(self.of)
+        wanted = scope.placed[self.of].type
+        return scope.given(COTANGENTS, "its cotangent", self.of, self.cotangent, wanted)

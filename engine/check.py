@@ -1,0 +1,241 @@
+"""The certificate: gradients against central differences, in float64, along random directions.
+
+The only place where finite differences occur. Each node of `wrt`, leaf or not, is moved by s · v in a copy of the
+graph, and the moves are rows of one batched execution. Differences at two distances give an error of the fourth order
+(Richardson), and tell a kink from a curve: of a smooth function, the difference of the slopes on both sides halves
+with the distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from engine.analysis import stops_between
+from engine.calls import Gradients
+from engine.compile import Compiler
+from engine.errors import OverBudget
+from engine.executors.base import Executor
+from engine.ir import Builder, Value
+from engine.limits import NO_DEADLINE, Deadline, Limits
+from engine.passes.pipeline import optimise
+from engine.plan import Plan, make_plan
+from engine.program import Program, Statement
+from engine.tensor_type import FLOAT64, TensorType
+from engine.transforms.expand_grad import expand_grad
+from engine.transforms.vmap import vmap_onto
+
+Array = np.ndarray[Any, Any]
+
+#: the greater of two distances, relative to each element; to the tensor's root mean square where that is 0
+_FAR: Final = 1e-4
+_MOVES: Final = np.array([_FAR, -_FAR, _FAR / 2, -_FAR / 2])
+#: nodes that are moved in one execution, memory permitting
+_AT_ONCE: Final = 16
+#: what `of` may be off by through rounding: units in the last place
+_ROUNDING: Final = 64
+
+
+class Uncertified(NamedTuple):
+    """A node whose gradient could not be compared.
+
+    `reason` is kink, integer_path, stop_gradient, not_finite or roundoff.
+    """
+
+    node: int
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The largest relative error of each node of `wrt` that was compared, and the others."""
+
+    errors: tuple[tuple[int, float], ...]
+    uncertified: tuple[Uncertified, ...]
+    tolerance: float
+    peak_bytes: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether every node was compared, and is within the tolerance."""
+        return not self.uncertified and all(error <= self.tolerance for _, error in self.errors)
+
+
+class _Finding(NamedTuple):
+    """Of one node along one direction: the relative error, or why there is none."""
+
+    error: float
+    reason: str | None = None
+
+
+def certify(
+    executor: Executor,
+    program: Program,
+    feeds: Mapping[int, Array],
+    call: Gradients,
+    directions: int,
+    tolerance: float,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+) -> Certificate:
+    """Compare the gradients of `call` by each of its nodes along `directions`. Raises EngineError."""
+    wide = _float64(program)
+    fed: dict[Any, Array] = {node: a.astype(FLOAT64) if a.dtype.kind == "f" else a for node, a in feeds.items()}
+    types = {node: TensorType.of(a) for node, a in fed.items()}
+    asked = Gradients((call.of, *call.wrt), call.of, call.wrt)
+    exact = Compiler(limits).compile(wide, types, asked, deadline)
+    value, *rest = executor.run(exact.plan, fed, deadline)
+    at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
+    plan, rows = _affordable(wide, types, call, limits, deadline)
+    found: list[list[_Finding]] = [[] for _ in call.wrt]
+    for along in _directions(at, directions):
+        around = _values_around(executor, plan, rows, fed, along, deadline)
+        for k, (near, g, v) in enumerate(zip(around, gradients, along, strict=True)):
+            found[k].append(_compare(float(value.ravel()[0]), near, g, v, tolerance))
+    peak = max(plan.peak_bytes, exact.plan.peak_bytes)
+    return _certificate(wide, types, call, found, tolerance, peak)
+
+
+def _float64(program: Program) -> Program:
+    """The same program, with float64 for every float dtype that it states."""
+    return Program([_widened(statement) for statement in program.statements], program.limits)
+
+
+def _widened(statement: Statement) -> Statement:
+    attrs = {name: _wide(value) for name, value in statement.attrs.items()}
+    return Statement(statement.op, statement.operands, attrs, statement.name)
+
+
+def _wide(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.astype(FLOAT64) if value.dtype.kind == "f" else value
+    return FLOAT64.name if value in ("float16", "float32") else value
+
+
+# ---------------------------------------------------------------- the graph that is moved
+
+
+def _affordable(
+    program: Program, types: Mapping[int, TensorType], call: Gradients, limits: Limits, deadline: Deadline
+) -> tuple[Plan, int]:
+    """The plan with as many nodes moved at once as the budget allows, and that number."""
+    count = min(len(call.wrt), _AT_ONCE)
+    try:
+        return _moved(program, types, call, count, limits, deadline), count
+    except OverBudget:
+        return _moved(program, types, call, 1, limits, deadline), 1
+
+
+def _moved(
+    program: Program, types: Mapping[int, TensorType], call: Gradients, count: int, limits: Limits, deadline: Deadline
+) -> Plan:
+    """The plan of `of` where node k of `wrt` has moved by moves[row, k] times direction k: one value a row."""
+    roots = (call.of, *call.wrt)
+    built, values = program.build(types, roots, deadline, call.wrt)
+    graph = expand_grad(built.graph([values[i] for i in roots]), limits, deadline)
+    builder = Builder(limits, deadline)
+    moves = builder.leaf(TensorType((len(call.wrt),), FLOAT64), "one row")
+    movers = {index: k for k, index in enumerate(graph.outputs[1:])}
+    copied: list[Value] = []
+    for index, node in enumerate(graph.nodes):
+        copy = builder.copy(node, [copied[i] for i in node.operands])
+        copied.append(_move(copy, moves, movers[index]) if index in movers else copy)
+    rows = count * len(_MOVES)
+    many = builder.leaf(TensorType((rows, len(call.wrt)), FLOAT64), "moves")
+    of = vmap_onto(builder, [copied[graph.outputs[0]]], {moves: many}, rows)
+    return make_plan(optimise(builder.graph(of), deadline), limits, deadline)
+
+
+def _move(x: Value, moves: Value, k: int) -> Value:
+    direction = x.builder.leaf(x.type, ("direction", k))
+    distance = moves.slice(starts=(k,), stops=(k + 1,), steps=(1,)).reshape(shape=())
+    return x + direction * distance
+
+
+def _directions(at: Sequence[Array], count: int) -> Iterator[list[Array]]:
+    """For each node, elements of either sign between half and all of the element's size: the same ones every time."""
+    rng = np.random.default_rng(20)
+    sizes = [_sizes(x) for x in at]
+    for _ in range(count):
+        yield [s * rng.uniform(0.5, 1.0, s.shape) * rng.choice([-1.0, 1.0], s.shape) for s in sizes]
+
+
+def _sizes(x: Array) -> Array:
+    mean = float(np.sqrt(np.mean(np.square(x)))) if x.size else 0.0
+    return np.where(x == 0, mean if np.isfinite(mean) and mean else 1.0, np.abs(x))
+
+
+def _values_around(
+    executor: Executor, plan: Plan, count: int, feeds: Mapping[int, Array], along: Sequence[Array], deadline: Deadline
+) -> list[Array]:
+    """For each node, `of` at its four moves."""
+    fed: dict[Any, Array] = {**feeds, **{("direction", k): v for k, v in enumerate(along)}}
+    rows: list[Array] = []
+    for first in range(0, len(along), count):
+        moves = np.zeros((count, len(_MOVES), len(along)))
+        for i, k in enumerate(range(first, min(first + count, len(along)))):
+            moves[i, :, k] = _MOVES
+        (values,) = executor.run(plan, {**fed, "moves": moves.reshape(-1, len(along))}, deadline)
+        rows.extend(values.reshape(count, len(_MOVES)))
+    return rows[: len(along)]
+
+
+# ---------------------------------------------------------------- the comparison
+
+
+def _compare(value: float, near: Array, gradient: Array, along: Array, tolerance: float) -> _Finding:
+    """One gradient along one direction, of a function that is `value` here and `near` at the four moves."""
+    if not (np.isfinite([value, *near]).all() and np.isfinite(gradient).all()):
+        return _Finding(np.inf, "not_finite")
+    far, close = (near[0] - near[1]) / (2 * _FAR), (near[2] - near[3]) / _FAR
+    slope, expected = (4 * close - far) / 3, float(np.sum(gradient * along))
+    size = max(abs(slope), float(np.sum(np.abs(gradient * along))))
+    noise = _ROUNDING * np.finfo(FLOAT64).eps * float(np.max(np.abs([value, *near]))) / _FAR
+    bend = (near[0] + near[1] - 2 * value) / _FAR, (near[2] + near[3] - 2 * value) / (_FAR / 2)
+    if abs(2 * bend[1] - bend[0]) > tolerance * size + 8 * noise:
+        return _Finding(np.inf, "kink")
+    error = max(0.0, abs(slope - expected) - noise) / size if size else 0.0
+    silent = not np.any(gradient)
+    return _Finding(error, "roundoff" if noise > tolerance * size and not (silent and error == 0) else None)
+
+
+def _certificate(
+    program: Program,
+    types: Mapping[int, TensorType],
+    call: Gradients,
+    found: Sequence[Sequence[_Finding]],
+    tolerance: float,
+    peak: int,
+) -> Certificate:
+    _, values = program.build(types, (call.of, *call.wrt))
+    errors, open_ = [], []
+    for node, findings in zip(call.wrt, found, strict=True):
+        worst = max(finding.error for finding in findings)
+        reason = next((finding.reason for finding in findings if finding.reason), None)
+        silent = stops_between(program, values, (node,), (call.of,))
+        if (reason == "kink" or worst > tolerance) and silent and reason != "not_finite":
+            open_.append(_silenced(program, node, call.of, silent))
+        elif reason:
+            open_.append(Uncertified(node, reason, _DETAILS[reason]))
+        else:
+            errors.append((node, float(worst)))
+    return Certificate(tuple(errors), tuple(open_), tolerance, peak)
+
+
+_DETAILS: Final = {
+    "kink": f"the slopes on the two sides of this point differ: a kink or a tie lies within {_FAR:g} of it",
+    "not_finite": "the value or the gradient is NaN or infinite here or nearby",
+    "roundoff": "the value of `of` is so large beside this derivative that differences drown in its rounding",
+}
+
+
+def _silenced(program: Program, node: int, of: int, silent: Sequence[int]) -> Uncertified:
+    """The reason is a node on the way that carries no derivative."""
+    names = {program.statements[i].op.name for i in silent}
+    reason = "stop_gradient" if names == {"stop_gradient"} else "integer_path"
+    listed = ", ".join(f"node {i} ({program.statements[i].op.name})" for i in silent[:3])
+    return Uncertified(node, reason, f"its value also reaches node {of} through {listed}, which carries no derivative")

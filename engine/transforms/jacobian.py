@@ -1,0 +1,76 @@
+"""Whole Jacobians: every row in one sweep of reverse mode, or every column in one of forward mode, batched.
+
+A sweep is the product with one unit vector, mapped over all of them. What a product holds decides how many are mapped
+at once: the rest follow, in the same graph, so that the memory of one piece is free for the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.ir import Builder, Value
+from engine.tensor_type import TensorType
+from engine.transforms.jvp import jvp
+from engine.transforms.vjp import vjp
+from engine.transforms.vmap import dependents, vmap_onto
+
+
+def jacobian(builder: Builder, y: Value, wrt: Sequence[Value], room: int) -> list[Value | None]:
+    """Append ∂y/∂x, of shape (*y.shape, *x.shape), for each x of `wrt`; None where there is no path.
+
+    By rows where y has no more elements than all x together, else by columns. `room` is in bytes: what one piece of a
+    sweep may hold.
+    """
+    if y.type.size <= sum(x.type.size for x in wrt):
+        return jacobian_rows(builder, y, wrt, room)
+    return [_columns(builder, y, x, room) for x in wrt]
+
+
+def jacobian_rows(builder: Builder, y: Value, wrt: Sequence[Value], room: int) -> list[Value | None]:
+    """As `jacobian`, by rows: reverse mode."""
+    seed = builder.leaf(y.type, ("row", len(builder.nodes)))
+    pulled = vjp(builder, [(y, seed)], wrt)
+    swept = iter(_sweep(builder, [g for g in pulled if g is not None], seed, room))
+    return [
+        None if g is None else next(swept).reshape(shape=(*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)
+    ]
+
+
+def _columns(builder: Builder, y: Value, x: Value, room: int) -> Value | None:
+    """By columns: forward mode."""
+    seed = builder.leaf(x.type, ("column", len(builder.nodes)))
+    (pushed,) = jvp(builder, [y], [(x, seed)])
+    if pushed is None:
+        return None
+    (swept,) = _sweep(builder, [pushed], seed, room)
+    columns = swept.reshape(shape=(x.type.size, y.type.size))
+    return columns.transpose(axes=(1, 0)).reshape(shape=(*y.shape, *x.shape))
+
+
+def _sweep(builder: Builder, products: Sequence[Value], seed: Value, room: int) -> list[Value]:
+    """`products` for every unit vector in place of `seed`, along a new leading axis."""
+    count, each = seed.type.size, _bytes(builder, products, seed)
+    step = max(1, min(count, room // max(1, each)))
+    pieces = [_piece(builder, products, seed, start, min(start + step, count)) for start in range(0, count, step)]
+    if not pieces:
+        return [p.full_like(0.0, (0, *p.shape)) for p in products]
+    return [parts[0] if len(parts) == 1 else parts[0].cat(*parts[1:], axis=0) for parts in zip(*pieces, strict=True)]
+
+
+def _bytes(builder: Builder, products: Sequence[Value], seed: Value) -> int:
+    """What one product writes: an upper bound of what it holds."""
+    nodes = dependents(builder.nodes, [p.index for p in products], {seed.index})
+    return seed.type.nbytes + sum(t.nbytes for i in nodes for t in builder.nodes[i].types)
+
+
+def _piece(builder: Builder, products: Sequence[Value], seed: Value, start: int, stop: int) -> list[Value]:
+    units = _unit_vectors(builder, seed.type, start, stop)
+    return vmap_onto(builder, products, {seed: units}, stop - start)
+
+
+def _unit_vectors(builder: Builder, type: TensorType, start: int, stop: int) -> Value:
+    """Unit vectors `start` to `stop` of the space of `type`, along a leading axis."""
+    numbers = builder.constant(np.arange(start, stop))
+    return numbers.one_hot(classes=type.size, dtype=type.dtype).reshape(shape=(stop - start, *type.shape))
