@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.op import Array, Namespace, Types
-from engine.ops.matrices import Square, answer_each
-from engine.ops.sums import accumulator
+from engine.ops.matrices import Square, answer_each, computed
 from engine.sample import Real, Sample
 from engine.tensor_type import TensorType
 
@@ -20,7 +19,7 @@ class Cholesky(Square):
 
     x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction.
     A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
-    Integers compute in float64, float16 in float32.
+    Integers give float64; float16 is computed in a wider float, and rounded once.
     I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
     """
 
@@ -37,7 +36,7 @@ class Cholesky(Square):
 
     def forward(self, xp: Namespace, x: Array, *, out: Array) -> None:
         """LAPACK's potrf, on the symmetric part."""
-        dtype = accumulator(out)
+        dtype = computed(xp, out)
         even = out if dtype == out.dtype else xp.empty(out.shape, dtype)
         xp.add(x, x.swapaxes(-1, -2), out=even, dtype=dtype)
         even *= 0.5

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.op import Array, Namespace, Types
-from engine.ops.matrices import Square, square
-from engine.ops.sums import accumulator
+from engine.ops.matrices import Square, computed, square
 from engine.sample import Real, Sample
 from engine.tensor_type import TensorType
 
@@ -21,7 +20,7 @@ class SLogDet(Square):
     The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
     logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not there.
     The sign carries no gradient. Several results, read through get_output.
-    Integers compute in float64, float16 in float32.
+    Integers give float64; float16 is computed in a wider float, and rounded once.
     """
 
     name = "slogdet"
@@ -43,7 +42,7 @@ class SLogDet(Square):
 
     def forward(self, xp: Namespace, x: Array, *, out: tuple[Array, ...]) -> None:
         """LAPACK's getrf."""
-        found = xp.linalg.slogdet(xp.asarray(x, dtype=accumulator(out[0])))
+        found = xp.linalg.slogdet(xp.asarray(x, dtype=computed(xp, out[0])))
         for y, part in zip(out, found, strict=True):
             y[...] = part
 

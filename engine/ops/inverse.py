@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.elementwise import unbroadcast
 from engine.op import Array, Namespace, Types
-from engine.ops.matrices import Square, System, answer_each
-from engine.ops.sums import accumulator
+from engine.ops.matrices import Square, System, answer_each, computed
 from engine.sample import Real, Sample
 from engine.tensor_type import TensorType
 
@@ -22,7 +21,7 @@ class Solve(System):
 
     b is a vector only if it is 1-d, as in NumPy 2: otherwise its last two axes are matrices. Where a is singular y is
     NaN, or, where rounding hides that, very large; the other systems of the batch are as if it were not there.
-    Integers compute in float64, float16 in float32.
+    Integers give float64; float16 is computed in a wider float, and rounded once.
     M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
     """
 
@@ -41,7 +40,7 @@ class Solve(System):
 
     def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
         """LAPACK's gesv."""
-        left, right = (xp.asarray(x, dtype=accumulator(out)) for x in (a, b))
+        left, right = (xp.asarray(x, dtype=computed(xp, out)) for x in (a, b))
         left = xp.broadcast_to(left, (*out.shape[:-2], *a.shape[-2:]))
         answer_each(xp, xp.linalg.solve, left, xp.broadcast_to(right, out.shape), out=out)
 
@@ -60,7 +59,8 @@ class Inv(Square):
     """y = x⁻¹, for matrices on the last two axes.
 
     Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it were
-    not there. To solve a system, `solve` is quicker and more accurate. Integers compute in float64, float16 in float32.
+    not there. To solve a system, `solve` is quicker and more accurate.
+    Integers give float64; float16 is computed in a wider float, and rounded once.
     """
 
     name = "inv"
@@ -76,7 +76,7 @@ class Inv(Square):
 
     def forward(self, xp: Namespace, x: Array, *, out: Array) -> None:
         """LAPACK's gesv, on the identity."""
-        answer_each(xp, xp.linalg.inv, xp.asarray(x, dtype=accumulator(out)), out=out)
+        answer_each(xp, xp.linalg.inv, xp.asarray(x, dtype=computed(xp, out)), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """From dy = −y dx y."""

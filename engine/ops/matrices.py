@@ -15,7 +15,7 @@ from engine.op import Array, Namespace, Op, Types
 from engine.ops.matmul import MatMul
 from engine.ops.permuting import permute, unpermute
 from engine.ops.sums import accumulator
-from engine.tensor_type import FLOAT64, TensorType, show_shape
+from engine.tensor_type import FLOAT64, DType, TensorType, show_shape
 
 if TYPE_CHECKING:
     from engine.ir import Value
@@ -37,8 +37,8 @@ class Square(Op):
         return x.builder.emit(self, (x,), {})
 
     def workspace(self, out: Types, x: TensorType, **attrs: Any) -> int:
-        """x in the dtype of the computation, the answers, and the two matrices that LAPACK works on."""
-        return 4 * x.size * accumulator(square(x)).itemsize
+        """In doubles: x, the answers, and the two matrices that LAPACK works on."""
+        return 4 * x.size * FLOAT64.itemsize
 
 
 class System(Op):
@@ -72,19 +72,24 @@ class System(Op):
         return self._solved(a, b, attrs)
 
     def workspace(self, out: Any, a: TensorType, b: TensorType, **attrs: Any) -> int:
-        """a for each right-hand side and b in the dtype of the computation, and LAPACK's copies of both."""
+        """In doubles: a for each of the answers, b, the answers, and the matrices that LAPACK works on."""
         spread = math.prod(out.shape[:-2]) * math.prod(a.shape[-2:])
-        return int(2 * spread + 3 * out.size) * accumulator(out).itemsize
+        return int(2 * spread + 3 * out.size) * FLOAT64.itemsize
 
     def _solved(self, a: Value, b: Value, attrs: Mapping[str, Any]) -> Value:
         return a.builder.emit(self, (a, b), attrs)
 
 
+def computed(xp: Namespace, out: Array) -> DType:
+    """The dtype in which xp.linalg makes `out`: NumPy's has no other loops than float64's, CuPy's none for float16."""
+    return FLOAT64 if xp is np else accumulator(out)
+
+
 def answer_each(xp: Namespace, compute: Callable[..., Array], *operands: Array, out: Array) -> None:
     """out = compute(*operands) for a function of xp.linalg, with NaN for each matrix of the batch that it refuses.
 
-    All operands have the batch axes of `out`, and one of them may be `out`. As one call where there is an answer to
-    every matrix: only then else the batch is halved until those without one stand alone.
+    All operands have the batch axes of `out`, and one of them may be `out`. As one call where every matrix has its
+    answer: only else is the batch taken apart, until those without one stand alone.
     """
     if out.size:
         with _refusing(xp):
@@ -95,15 +100,17 @@ def _answer(compute: Callable[..., Array], operands: Sequence[Array], out: Array
     try:
         out[...] = compute(*operands)
     except np.linalg.LinAlgError:
-        if out.ndim == 2:
+        if math.prod(out.shape[:-2]) == 1:
             out.fill(np.nan)
             return
-        for part in _halves(len(out)):
+        for part in _parts(len(out)):
             _answer(compute, [x[part] for x in operands], out[part])
 
 
-def _halves(count: int) -> Sequence[Any]:
-    return (slice(count // 2), slice(count // 2, None)) if count > 1 else (0,)
+def _parts(count: int) -> Sequence[Any]:
+    """Eighths: where all are refused, fewer calls are in vain than with halves."""
+    size = max(count // 8, 1)
+    return [slice(i, i + size) for i in range(0, count, size)] if count > 1 else [0]
 
 
 def _refusing(xp: Namespace) -> AbstractContextManager[None]:

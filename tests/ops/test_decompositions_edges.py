@@ -7,9 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from engine import TensorType, Value, registry
+from engine import Builder, Limits, TensorType, Value, registry
 from engine.errors import ShapeMismatch
-from tests.ops.matrices import ATOL, RTOL, close, definite, evaluate, mirrored, real, regular, slogdet, slope
+from engine.ops.matrices import answer_each
+from engine.passes.pipeline import optimise
+from engine.plan import make_plan
+from tests.contract.cases import assert_planned_peak_holds
+from tests.ops.matrices import ATOL, RNG, RTOL, close, definite, evaluate, mirrored, real, regular, slogdet, slope
 from tests.ops.planned import plan_of
 from tests.ops.run import Array, error, grads, run
 
@@ -73,6 +77,34 @@ def test_the_determinant_of_a_singular_matrix() -> None:
     found = slope(lambda v: v.slogdet().output(1), x)
     assert np.isnan(found[1]).all()
     close(found[[0, 2]], mirrored(np.linalg.inv(x[[0, 2]])))
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 16, 17, 65])
+def test_batches_of_any_size_are_taken_apart(count: int) -> None:
+    x = definite(count, 2, 2)
+    bad = RNG.random(count) < 0.4
+    bad[-1] = True
+    x[bad] *= -1
+    assert list(np.isnan(run("cholesky", x)).all(axis=(1, 2))) == list(bad)
+    assert list(np.isnan(run("cholesky", x[None, :, None])).all(axis=(3, 4))[0, :, 0]) == list(bad)
+    np.testing.assert_array_equal(run("cholesky", x)[~bad], run("cholesky", x[~bad]))
+
+
+def test_taking_a_batch_apart_needs_few_calls() -> None:
+    """A bad matrix among a thousand costs some calls a level; a thousand bad ones little more than one each."""
+    calls: list[int] = []
+
+    def counted(x: Array) -> Array:
+        calls.append(len(x))
+        return np.linalg.cholesky(x)
+
+    x = np.broadcast_to(np.eye(2), (1000, 2, 2)).copy()
+    x[700] *= -1
+    answer_each(np, counted, x, out=np.empty_like(x))
+    assert len(calls) <= 40
+    calls.clear()
+    answer_each(np, counted, -np.abs(x), out=np.empty_like(x))
+    assert len(calls) <= 1200
 
 
 def test_nan_stays_in_its_matrix() -> None:
@@ -153,6 +185,21 @@ def test_memory_layouts_make_no_difference(op: str, k: int) -> None:
 
     copied, found = evaluate(write, x, right)
     close(found, run(op, copied, *([right[:, ::-1]] if OPS[op] else [])))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64"])
+@pytest.mark.parametrize("op", [*OPS, "slogdet"])
+def test_a_large_batch_needs_no_more_memory_than_planned(op: str, dtype: str) -> None:
+    """With one of them bad, and not laid out as LAPACK reads."""
+    x = (definite(20, 80, 80) * 9).astype(dtype)
+    x[1] = -np.eye(80) if op == "cholesky" else 0
+    feeds = {0: x, 1: np.ones((80, 60), dtype)}
+    builder = Builder()
+    a, b = (builder.leaf(TensorType.of(feed), i) for i, feed in feeds.items())
+    odd = a.flip(axes=(-1, -2))
+    y = builder.emit(registry().get(op), (odd, b) if OPS.get(op) else (odd,), {})
+    plan = make_plan(optimise(builder.graph([y.output(1) if op == "slogdet" else y])), Limits())
+    assert_planned_peak_holds(plan, {i: feeds[i] for i in plan.feeds})
 
 
 def test_flops() -> None:
