@@ -30,7 +30,7 @@ class LogSoftmax(Softmax):
         if not x.size:
             return
         for rows, y in axis_first(xp, x, out, axis):
-            xp.subtract(rows, xp.max(rows, axis=0, keepdims=True), out=y, dtype=y.dtype)
+            xp.subtract(rows, xp.max(rows, axis=0), out=y, dtype=y.dtype)
             total = xp.sum(xp.exp(y), axis=0, dtype=accumulator(y), keepdims=True)
             xp.subtract(y, xp.log(total, out=total), out=y)
 

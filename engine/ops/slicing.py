@@ -105,7 +105,7 @@ def spread_out(x: Value, axis: int, step: int) -> Value:
     (*before, extent), after = x.shape[: axis + 1], x.shape[axis + 1 :]
     rows = x.reshape(shape=(math.prod(x.shape[: axis + 1]), 1, math.prod(after)))
     padded = rows.pad(pad_width=(0, 0, 0, step - 1, 0, 0)).reshape(shape=(*before, extent * step, *after))
-    return cut(padded, axis, 0, max(extent * step - step + 1, 0))
+    return cut(padded, axis, 0, extent * step - step + 1)
 
 
 class Pad(Op):

@@ -48,9 +48,9 @@ class Softmax(Op):
         if not x.size:
             return
         for rows, y in axis_first(xp, x, out, axis):
-            xp.subtract(rows, xp.max(rows, axis=0, keepdims=True), out=y, dtype=y.dtype)
+            xp.subtract(rows, xp.max(rows, axis=0), out=y, dtype=y.dtype)
             xp.exp(y, out=y)
-            xp.divide(y, xp.sum(y, axis=0, dtype=accumulator(y), keepdims=True), out=y)
+            xp.divide(y, xp.sum(y, axis=0, dtype=accumulator(y)), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """Written with y, which is there already, rather than with x."""

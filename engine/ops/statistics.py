@@ -42,9 +42,7 @@ class Var(Reduction):
         """float64 for what is not float."""
         return dtype if dtype.kind == "f" else FLOAT64
 
-    def reduce(
-        self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int = 0
-    ) -> None:
+    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int) -> None:
         """The mean of the squared deviations."""
         dtype, n = accumulator(out), count(x.shape, axes)
         mean = xp.sum(x, axis=axes, dtype=dtype, keepdims=True)
@@ -55,7 +53,7 @@ class Var(Reduction):
         xp.divide(squares, max(n - ddof, 0), out=out)
 
     def vjp(
-        self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: int = 0
+        self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: int
     ) -> Sequence[Value | None]:
         """The mean's own share cancels: the deviations add up to zero."""
         deviation = x - x.mean(axes=axes, keepdims=True)

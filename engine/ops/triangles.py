@@ -95,7 +95,7 @@ class Diag(Composite):
         Sample(Real(2), offset=-2),
         Sample(Real(3, 3)),
         Sample(Real(2, 4, 3), offset=-1),
-        Sample(Real(2, 4), offset=2),
+        Sample(Real(2, 4), offset=1),
         Sample(Real(2, 3), offset=-5),
     )
 
@@ -107,7 +107,7 @@ class Diag(Composite):
     def infer(self, x: TensorType, *, offset: int) -> Types:
         """A matrix for a vector, else x without its last axis and the diagonal's length on the one before."""
         if x.ndim == 1:
-            return x.with_shape((x.shape[0] + abs(offset),) * 2)
+            return x.with_shape((x.size + abs(offset),) * 2)
         *batch, rows, columns = x.shape
         return x.with_shape((*batch, _length(rows, columns, offset)))
 
@@ -122,15 +122,15 @@ def _length(rows: int, columns: int, offset: int) -> int:
 
 def _first(columns: int, offset: int) -> int:
     """Where a diagonal starts in row-major order."""
-    return offset if offset >= 0 else -offset * columns
+    return max(offset, -offset * columns)
 
 
 def _diagonal(x: Value, offset: int) -> Value:
     *batch, rows, columns = x.shape
     flat = x.reshape(shape=(*batch, rows * columns))
     start, step, length = _first(columns, offset), columns + 1, _length(rows, columns, offset)
-    stop = min(start + length * step, rows * columns)
-    return flat.slice(starts=(*[0] * len(batch), start), stops=(*batch, stop), steps=(*[1] * len(batch), step))
+    stops = (*batch, start + length * step)
+    return flat.slice(starts=(*[0] * len(batch), start), stops=stops, steps=(*[1] * len(batch), step))
 
 
 def _matrix(x: Value, offset: int) -> Value:
@@ -138,5 +138,5 @@ def _matrix(x: Value, offset: int) -> Value:
     extent = count + abs(offset)
     start, size = _first(extent, offset), extent * extent
     spread = spread_out(x, 0, extent + 1)
-    padded = spread.pad(pad_width=(start, size - start - spread.shape[0]))
+    padded = spread.pad(pad_width=(start, size - start - spread.type.size))
     return padded.reshape(shape=(extent, extent))

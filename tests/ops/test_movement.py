@@ -78,6 +78,8 @@ MOVES = [
     ("diag", (3,), {}, np.diag),
     ("diag", (0,), {"offset": 2}, lambda x: np.zeros((2, 2))),
     ("diag", (0,), {}, lambda x: np.zeros((0, 0))),
+    ("diag", (4, 4), {}, np.diagonal),
+    ("diag", (2, 5), {"offset": 1}, lambda x: np.diagonal(x, 1)),
     ("diag", (3, 5), {"offset": 1}, lambda x: np.diagonal(x, 1)),
     ("diag", (5, 3), {"offset": -3}, lambda x: np.diagonal(x, -3)),
     ("diag", (2, 4, 3), {"offset": 2}, lambda x: np.diagonal(x, 2, -2, -1)),

@@ -289,6 +289,11 @@ def test_float16_adds_up_in_float32() -> None:
                                [1, 1], 1e-2)  # fmt: skip
 
 
+@pytest.mark.parametrize("length", [100, 1000])
+def test_the_sum_of_a_float16_mean_may_lie_beyond_its_range(length: int) -> None:
+    np.testing.assert_array_equal(run("mean", np.full((2, length), 1000, "float16"), axes=[1]), [1000, 1000])
+
+
 def test_the_gradient_of_a_long_float16_mean_is_not_lost() -> None:
     _, (by_x,) = grads("mean", np.ones(70_000, "float16"), cotangent=1024)
     np.testing.assert_allclose(by_x.astype(float), 1024 / 70_000, 1e-3)
@@ -305,6 +310,8 @@ def test_a_large_mean_costs_the_variance_no_digits() -> None:
 def test_a_variance_without_degrees_of_freedom_is_numpys() -> None:
     assert np.isnan(run("var", np.array([3.0]), ddof=1))
     assert np.isinf(run("var", np.array([3.0, 4.0]), ddof=2))
+    np.testing.assert_array_equal(gradient("var", [3.0], ddof=1), [np.nan])
+    np.testing.assert_array_equal(gradient("var", [3.0, 4.0], ddof=3), [-np.inf, np.inf])
 
 
 def test_cumsum_and_its_gradient() -> None:
