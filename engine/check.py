@@ -83,6 +83,7 @@ def certify(
     deadline: Deadline = NO_DEADLINE,
 ) -> Certificate:
     """Compare the gradients of `call` by each of its nodes along `directions`. Raises EngineError."""
+    program.build({node: TensorType.of(a) for node, a in feeds.items()}, (call.of, *call.wrt), deadline)
     wide = _float64(program)
     fed: dict[Any, Array] = {node: a.astype(FLOAT64) if a.dtype.kind == "f" else a for node, a in feeds.items()}
     types = {node: TensorType.of(a) for node, a in fed.items()}

@@ -18,15 +18,17 @@ from starlette.routing import BaseRoute
 from service import examples
 from service.errors import KINDS
 from service.examples import Failure
-from service.media import JSON, PROBLEM
+from service.media import JSON, PROBLEM, SAFETENSORS
 from service.worker import Job, Reply
 
 Json = dict[str, Any]
 
 DESCRIPTION: Final = (
     "Send a computation graph, get gradients back. A graph is a list of nodes; a node's id is its index, and its "
-    "operands are earlier nodes. Unknown request fields are refused. Errors are `application/problem+json`; their "
-    "codes are explained at [/docs/errors](/docs/errors)."
+    "operands are earlier nodes. Unknown request fields are refused. The calls that take a graph speak JSON and "
+    "safetensors: there the request stands in `__metadata__.request` without its tensors, and these are named by "
+    "their place (`feeds.0`, `constants.3`, `cotangents.6`, `tangents.0`, `vectors.1`); the answer likewise. Errors "
+    "are `application/problem+json`; their codes are explained at [/docs/errors](/docs/errors)."
 )
 ABOUT: Final[Json] = {
     "contact": {"name": "The gradserve authors"},
@@ -34,6 +36,10 @@ ABOUT: Final[Json] = {
     "servers": [{"url": "/", "description": "the server that this document comes from"}],
     "tags": [
         {"name": "compute", "description": "Run a graph."},
+        {
+            "name": "analysis",
+            "description": "What a graph takes; whether its gradients are right; these as a graph.",
+        },
         {"name": "catalogue", "description": "The ops that a graph may use."},
         {"name": "health", "description": "For whatever watches the server."},
     ],
@@ -70,20 +76,35 @@ class Operation:
     parameters: Sequence[Json] = ()
 
 
+ANSWERS: Final = {
+    "gradients": "GradientsAnswer",
+    "forward": "ForwardAnswer",
+    "vjp": "GradientsAnswer",
+    "jvp": "JvpAnswer",
+    "jacobian": "JacobianAnswer",
+    "hvp": "HvpAnswer",
+    "hessian": "HessianAnswer",
+    "batch": "GradientsAnswer",
+    "plan": "PlanAnswer",
+    "check": "CheckAnswer",
+    "differentiate": "DifferentiateAnswer",
+}
+
+
+def _computing(call: str) -> Operation:
+    request = f"{call.capitalize()}Request"
+    return Operation(ANSWERS[call], examples.failures(call), request, examples.REQUESTS[call], (_TIMEOUT,))
+
+
 OPERATIONS: Final = {
-    "gradients": Operation(
-        "GradientsAnswer",
-        (*examples.COMPUTING, *examples.GRADIENTS_ONLY),
-        "GradientsRequest",
-        examples.GRADIENTS,
-        (_TIMEOUT,),
-    ),
-    "forward": Operation("ForwardAnswer", examples.COMPUTING, "ForwardRequest", examples.FORWARD, (_TIMEOUT,)),
+    **{call: _computing(call) for call in ANSWERS},
     "listOps": Operation("Catalogue", examples.READING),
     "getOp": Operation("OpInfo", (*examples.READING, *examples.GET_OP), parameters=(_NAME,)),
     "live": Operation("Health", examples.ANY),
     "ready": Operation("Health", (*examples.ANY, *examples.READY)),
 }
+#: a body in safetensors, as far as a schema can say it
+_BINARY: Final[Json] = {"schema": {"type": "string", "format": "binary"}}
 
 
 def document(routes: Sequence[BaseRoute], components: Mapping[str, Json], work: Callable[[Job], Reply]) -> Json:
@@ -112,14 +133,20 @@ def _complete(operation: Json, known: Operation, work: Callable[[Job], Reply]) -
     if known.request:
         operation["requestBody"] = _body(known)
     operation["responses"] = {
-        "200": {"description": "The answer", "content": {JSON: _answer(operation["operationId"], known, work)}},
+        "200": {"description": "The answer", "content": _answers(operation["operationId"], known, work)},
         **_problems(operation["operationId"], known.failures, work),
     }
 
 
 def _body(known: Operation) -> Json:
     shown = {name: {"summary": name, "value": body} for name, body in known.requests.items()}
-    return {"required": True, "content": {JSON: {"schema": _reference(known.request), "examples": shown}}}
+    spoken = {JSON: {"schema": _reference(known.request), "examples": shown}, SAFETENSORS: _BINARY}
+    return {"required": True, "content": spoken}
+
+
+def _answers(call: str, known: Operation, work: Callable[[Job], Reply]) -> Json:
+    """The answer in each media type that is spoken."""
+    return {JSON: _answer(call, known, work)} | ({SAFETENSORS: _BINARY} if known.requests else {})
 
 
 def _answer(call: str, known: Operation, work: Callable[[Job], Reply]) -> Json:
@@ -130,7 +157,8 @@ def _answer(call: str, known: Operation, work: Callable[[Job], Reply]) -> Json:
 
 def _answered(call: str, body: Json, work: Callable[[Job], Reply]) -> Json:
     answer: Json = orjson.loads(_run(call, orjson.dumps(body), work).body)
-    answer["stats"]["execute_ms"] = EXECUTE_MS
+    if "stats" in answer:
+        answer["stats"]["execute_ms"] = EXECUTE_MS
     return answer
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from engine import registry
-from service.middleware.head import accepts_json
+from service.media import JSON, accepted
 from service.query import timeout_of
 from tests.conftest import Client
 from tests.service.support import SQUARES, problem
@@ -15,7 +15,7 @@ from tests.service.support import SQUARES, problem
 CALLS = ["/v1/gradients", "/v1/forward"]
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/", "/v2/gradients", "/v1/gradients/", "/v1/ops/", "/v1/jacobian"])
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/", "/v2/gradients", "/v1/gradients/", "/v1/ops/", "/v1/train"])
 def test_nothing_there(client: Client, path: str) -> None:
     problem(client.get(path), 404, "not_found")
 
@@ -111,7 +111,7 @@ def test_answers_that_nobody_accepts(client: Client, path: str, accept: str) -> 
     ],
 )
 def test_the_most_specific_range_decides(accept: str, fits: bool) -> None:
-    assert accepts_json(accept) is fits
+    assert (accepted(accept, (JSON,)) is not None) is fits
 
 
 @pytest.fixture(scope="module")

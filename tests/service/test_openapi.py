@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from service.worker import CALLS
 from tests.conftest import Client
 from tests.service.support import problem
 
@@ -44,7 +45,7 @@ def validator(document: dict[str, Any], schema: dict[str, Any]) -> jsonschema_rs
 
 def test_the_operations(document: dict[str, Any]) -> None:
     ids = {operation["operationId"] for _, _, operation in operations(document)}
-    assert ids == {"gradients", "forward", "listOps", "getOp", "live", "ready"}
+    assert ids == {*CALLS, "listOps", "getOp", "live", "ready"}
 
 
 def test_every_tag_is_described(document: dict[str, Any]) -> None:
@@ -72,7 +73,7 @@ def test_every_problem_example_runs(client: Client, document: dict[str, Any]) ->
     assert ran > 40
 
 
-@pytest.mark.parametrize("call", ["gradients", "forward"])
+@pytest.mark.parametrize("call", CALLS)
 def test_every_request_example_runs(client: Client, document: dict[str, Any], call: str) -> None:
     operation = document["paths"][f"/v1/{call}"]["post"]
     shown = operation["requestBody"]["content"]["application/json"]
@@ -104,7 +105,9 @@ def test_pages_answer_as_described(client: Client, document: dict[str, Any], ope
 def test_requests_are_closed_and_what_travels_back_is_open(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     closed = {name for name, schema in schemas.items() if schema.get("additionalProperties") is False}
-    assert closed == {"Feed", "ForwardRequest", "GradientsRequest"}
+    requests = {name for name in schemas if name.endswith("Request")}
+    assert len(requests) == len(CALLS)
+    assert closed == {"Feed", "NodeType"} | requests
 
 
 def test_the_vocabulary_is_in_the_document(document: dict[str, Any]) -> None:
