@@ -12,7 +12,7 @@ from engine.op import Array, Namespace
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 #: elements at a time: what the polynomials work on stays in a core's own cache
-_BLOCK = 16384
+BLOCK = 16384
 
 # Chebyshev interpolants, found in 60 digits and written out in powers, highest first.
 # Near 0, erf(x) / x − 1 in x² − 1/2, for |x| ≤ 13/16. Off by 5e-18 at most, before rounding.
@@ -44,34 +44,39 @@ _RISE = 0.27724056700854816
 def erf(xp: Namespace, x: Array, out: Array) -> None:
     """The error function 2/√π ∫₀ˣ exp(−t²) dt, within 2 units in the last place of a float64."""
     if xp is np:
-        _in_blocks(_erf, x, out)
+        in_blocks(np, _erf, x, out)
     else:
-        from cupyx.scipy import special  # noqa: PLC0415 - optional
-
-        special.erf(x, out=out)
+        library(xp).erf(x, out=out)
 
 
 def erfc(xp: Namespace, x: Array, out: Array) -> None:
     """1 − erf(x) without its cancellation, within 2 units in the last place of a float64."""
     if xp is np:
-        _in_blocks(_erfc, x, out)
+        in_blocks(np, _erfc, x, out)
+    else:
+        library(xp).erfc(x, out=out)
+
+
+def library(xp: Namespace) -> Any:
+    """The special functions of SciPy, or those of CuPy under the same names, loaded when they are first needed."""
+    if xp is np:
+        from scipy import special  # noqa: PLC0415 - takes longer to load than all of the engine
     else:
         from cupyx.scipy import special  # noqa: PLC0415 - optional
-
-        special.erfc(x, out=out)
-
-
-def erf_workspace(size: int) -> int:
-    """Bytes that `erf` and `erfc` allocate for `size` elements: some arrays of a block."""
-    return 20 * 8 * min(size, _BLOCK)
+    return special
 
 
-def _in_blocks(function: Callable[[Floats], Floats], x: Array, out: Array) -> None:
+def block_workspace(size: int, arrays: int = 16) -> int:
+    """Bytes that a function allocates for `size` elements `in_blocks`, where it has so many arrays at once."""
+    return arrays * 8 * min(size, BLOCK)
+
+
+def in_blocks(xp: Namespace, function: Callable[[Floats], Floats], x: Array, out: Array) -> None:
     """`function` in float64, on one block of x after another; `out` holds x first."""
-    np.copyto(out, x)
+    xp.copyto(out, x)
     flat = out.reshape(-1)
-    for start in range(0, flat.size, _BLOCK):
-        block = flat[start : start + _BLOCK]
+    for start in range(0, flat.size, BLOCK):
+        block = flat[start : start + BLOCK]
         block[...] = function(block.astype(np.float64, copy=False))
 
 
@@ -108,7 +113,7 @@ def _piecewise(x: Floats, near: Callable[[Floats], Floats], far: Callable[[Float
 
 def _excess(x: Floats) -> Floats:
     """erf(x) − x, for |x| ≤ 13/16."""
-    return x * _polynomial(_NEAR, x * x - 0.5)
+    return x * polynomial(_NEAR, x * x - 0.5)
 
 
 def _tail(x: Floats) -> Floats:
@@ -131,7 +136,7 @@ def _tail(x: Floats) -> Floats:
 def _correction(x: Floats) -> tuple[Floats, Floats]:
     """log(x · erfc(x) · exp(x²)), as a number of few bits and the rest."""
     t, s = (x - 1) / (x + 1), 2 / (x + 1)
-    p = _polynomial(_FAR, t)
+    p = polynomial(_FAR, t)
     is_near_one = x < 1.25
     start = np.where(is_near_one, _AT_ONE[0], _AT_INFINITY[0])
     from_one = t * (_RISE + s * p) + _AT_ONE[1]
@@ -145,7 +150,7 @@ def _upper_half(x: Floats) -> Floats:
     return scaled - (scaled - x)
 
 
-def _polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
+def polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
     """Horner's rule, in place."""
     y = np.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:

@@ -26,7 +26,7 @@ class ErrorFunction(FloatUnary):
 
     def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
-        return special.erf_workspace(out.size) if isinstance(out, TensorType) else 0
+        return special.block_workspace(out.size) if isinstance(out, TensorType) else 0
 
 
 class Erf(ErrorFunction):
