@@ -53,15 +53,16 @@ mutants: $(VENV)/.dev ## make small mistakes in ops and transforms, one at a tim
 bench: $(VENV)/.dev ## time value and gradients beside the peers that are installed (PyTorch, JAX)
 	$(BIN)/python -m benchmarks.report $(ARGS)
 
-docs: $(VENV)/.dev ## write docs/ops.md and docs/porting.md from the op registry
+docs: $(VENV)/.dev ## write docs/ops.md and docs/porting.md from the op registry, and the site in build/site
 	$(BIN)/python -m scripts.build_docs
+	$(BIN)/python -m scripts.website
 
 lint-api: $(VENV)/.dev $(API)/.installed ## lint both OpenAPI documents; needs Node 20.17 or newer, so not part of check
 	$(BIN)/python -m scripts.write_openapi $(API)
 	$(API)/node_modules/.bin/spectral lint --ruleset scripts/lint_api/spectral.yaml --fail-severity hint \
 	  $(API)/openapi.json $(API)/openapi-3.0.json
 
-browser-test: $(VENV)/.dev ## open /docs in headless Chromium, offline; installs Debian's Chromium where it may
+browser-test: $(VENV)/.dev ## open /docs and the site in headless Chromium, offline; installs Debian's Chromium where it may
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
 	$(BIN)/python -m pytest -q tests/browser $(ARGS)
 

@@ -54,12 +54,15 @@ def _index_row(row: Row) -> tuple[str, str, str]:
 
 
 def section(row: Row) -> str:
-    """One op: its signature, its documentation and its table of attributes."""
+    """One op of the page of all ops."""
+    return f"## {row['name']}\n\n{facts(row)}"
+
+
+def facts(row: Row) -> str:
+    """What the registry knows of an op: its signature, its documentation and its table of attributes."""
     several = ["Several results, each read through `get_output`.", ""] if row["several_outputs"] else []
     return "\n".join(
         [
-            f"## {row['name']}",
-            "",
             f"`{signature(row)}`",
             "",
             row["doc"],

@@ -59,7 +59,7 @@ def test_what_the_examples_import_is_declared() -> None:
 
 def test_what_the_tests_import_is_declared() -> None:
     optional = {"jax"}  # by the extra reference; its tests skip without it
-    everything = declared() | declared("demo") | declared("dev")
+    everything = declared() | declared("demo") | declared("docs") | declared("dev")
     assert not undeclared(third_party("tests", "scripts") - optional, everything)
 
 
@@ -67,7 +67,7 @@ def test_something_undeclared_is_noticed() -> None:
     assert undeclared({"numpy", "no_such_module"}, declared()) == ["no_such_module"]
 
 
-@pytest.mark.parametrize("table", ["dependencies", "demo", "dev"])
+@pytest.mark.parametrize("table", ["dependencies", "demo", "docs", "dev"])
 def test_every_dependency_has_its_reason(table: str) -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     entries = text.partition(f"\n{table} = [\n")[2].partition("\n]")[0].splitlines()

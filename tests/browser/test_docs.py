@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import httpx
@@ -15,7 +17,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from service.errors import KINDS
 from tests.browser.chromium import browser, traffic
-from tests.conftest import RunningServer
+from tests.conftest import ROOT, RunningServer
 
 PATIENCE = 60  # seconds; a busy machine takes long to draw a page, and nothing is measured
 
@@ -54,11 +56,19 @@ def operations(server: RunningServer) -> dict[str, tuple[str, str]]:
     }
 
 
-def assert_quiet(page: Chrome, server: RunningServer) -> None:
-    """Everything was asked of the server, nothing failed, and the console has no complaint."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the site's folder."""
+    target = tmp_path_factory.mktemp("built") / "site"
+    subprocess.run([sys.executable, "-m", "scripts.website", target], cwd=ROOT, check=True, timeout=600)
+    return target.as_uri()
+
+
+def assert_quiet(page: Chrome, address: str) -> None:
+    """Everything was asked of this address, nothing failed, and the console has no complaint."""
     seen = traffic(page)
     assert seen.asked
-    assert not [url for url in seen.asked if not url.startswith((server.url, "data:"))]
+    assert not [url for url in seen.asked if not url.startswith((address, "data:"))]
     assert (seen.failed, seen.refused) == ([], [])
     assert [entry["message"] for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
 
@@ -71,7 +81,7 @@ def test_every_operation_is_shown(page: Chrome, server: RunningServer) -> None:
         assert method.upper() in plain
         assert path in plain
     assert page.title == "gradserve"
-    assert_quiet(page, server)
+    assert_quiet(page, server.url)
 
 
 def test_a_call_can_be_tried(page: Chrome, server: RunningServer) -> None:
@@ -83,7 +93,7 @@ def test_a_call_can_be_tried(page: Chrome, server: RunningServer) -> None:
     statuses = [element.text for element in shown(page, f"{live} tbody .response-col_status")]
     assert statuses == ["200"]
     assert json.loads(shown(page, f"{live} .response-col_description pre")[0].text) == {"status": "live"}
-    assert_quiet(page, server)
+    assert_quiet(page, server.url)
 
 
 def test_the_messages_are_shown(page: Chrome, server: RunningServer) -> None:
@@ -93,7 +103,7 @@ def test_the_messages_are_shown(page: Chrome, server: RunningServer) -> None:
     assert example["graph"]["nodes"]
     names = {element.text for element in shown(page, ".models .json-schema-2020-12__title", 5)}
     assert {"GradientsRequest", "GradientsAnswer", "Problem"} <= names
-    assert_quiet(page, server)
+    assert_quiet(page, server.url)
 
 
 def test_every_error_has_its_place_on_the_page_of_errors(page: Chrome, server: RunningServer) -> None:
@@ -103,7 +113,7 @@ def test_every_error_has_its_place_on_the_page_of_errors(page: Chrome, server: R
     for code, kind in KINDS.items():
         assert {str(kind.status), code} <= set(rows[code].split())
         assert kind.title in rows[code]
-    assert_quiet(page, server)
+    assert_quiet(page, server.url)
 
 
 def test_the_page_of_an_error(page: Chrome, server: RunningServer) -> None:
@@ -113,7 +123,28 @@ def test_the_page_of_an_error(page: Chrome, server: RunningServer) -> None:
     request, answer = (block.text for block in shown(page, "pre", 2))
     assert request.startswith("POST /v1/gradients")
     assert json.loads(answer)["type"] == "/docs/errors/shape_mismatch"
-    assert_quiet(page, server)
+    assert_quiet(page, server.url)
+
+
+def test_the_site_in_a_folder(page: Chrome, site: str) -> None:
+    page.get(f"{site}/index.html")
+    assert shown(page, "article h1")[0].text.startswith("gradserve")
+    shown(page, "a[href='architecture.html']")[0].click()
+    picture = shown(page, "img[src$='architecture.svg']")[0]
+    assert int(picture.get_attribute("naturalWidth")) > 0
+    shown(page, "a[href='ops/index.html']")[0].click()
+    shown(page, "article td a")[0].click()
+    request, answer = (block.text for block in shown(page, "pre", 2))
+    assert request.startswith("curl")
+    assert json.loads(answer)["gradients"]
+    assert_quiet(page, site)
+
+
+def test_the_site_is_searched_without_a_server(page: Chrome, site: str) -> None:
+    page.get(f"{site}/search.html?q=softmax")
+    found = {link.text for link in shown(page, "#search-results li a", 2)}
+    assert "softmax" in found
+    assert_quiet(page, site)
 
 
 def test_this_browser_reaches_no_other_host(page: Chrome) -> None:

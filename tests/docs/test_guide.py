@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import shutil
 import subprocess
@@ -20,8 +19,7 @@ from service.cli import main
 from service.errors import KINDS
 from service.settings import Settings
 from tests.conftest import Client
-from tests.docs.test_readme import MARKED, ROOT, blocks, run_curl, without_stats
-from tests.docs.test_wire_page import CODE, described
+from tests.docs.marked import CODE, MARKED, ROOT, blocks, codes_by_status, run_curl, same, text_of, without_stats
 
 FIRST, ERRORS, LIMITS = (f"docs/guide/{name}.md" for name in ("first-gradient", "errors", "limits-and-operations"))
 PAGES = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "guide").glob("*.md"))]
@@ -44,7 +42,7 @@ class Exchange(NamedTuple):
 def exchanges(page: str) -> Iterator[Exchange]:
     """Those of a page, in its order."""
     settings, kind, request = "", "", ""
-    for mark, code in MARKED.findall((ROOT / page).read_text(encoding="utf-8")):
+    for mark, code in MARKED.findall(text_of(page)):
         if mark == "settings":
             settings = code
         elif mark in SENT:
@@ -97,17 +95,6 @@ def send(client: Client, kind: str, block: str) -> httpx.Response:
     return client.request(method, path, headers=dict(line.split(": ") for line in lines), content=body)
 
 
-def same(shown: Any, got: Any) -> bool:
-    """Whether two JSON values are equal, floats but for their last bits, which depend on the machine's libraries."""
-    if isinstance(shown, dict) and isinstance(got, dict):
-        return shown.keys() == got.keys() and all(same(shown[key], got[key]) for key in shown)
-    if isinstance(shown, list) and isinstance(got, list):
-        return len(shown) == len(got) and all(map(same, shown, got))
-    if isinstance(shown, float) and isinstance(got, float):
-        return math.isclose(shown, got, rel_tol=1e-12, abs_tol=1e-15)
-    return type(shown) is type(got) and shown == got
-
-
 @pytest.mark.parametrize("exchange", ALL)
 def test_the_guide_shows_what_is_answered(exchange: Exchange, client_for: Callable[[Exchange], Client]) -> None:
     response = send(client_for(exchange), exchange.kind, exchange.request)
@@ -119,8 +106,8 @@ def test_the_guide_shows_what_is_answered(exchange: Exchange, client_for: Callab
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_is_sent_or_run(page: str) -> None:
-    fenced = re.findall(r"^```\w+$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(fenced) == len(MARKED.findall((ROOT / page).read_text(encoding="utf-8")))
+    fenced = re.findall(r"^```\w+$", text_of(page), re.MULTILINE)
+    assert len(fenced) == len(MARKED.findall(text_of(page)))
 
 
 @pytest.mark.parametrize(("shown", "got"), [({"a": 1.0}, {"a": 1.0, "b": 0}), ([1.0], [1.001]), (1, True), ([], [1])])
@@ -149,20 +136,20 @@ def test_the_programs_of_the_first_page(language: str, name: str, command: list[
 
 
 def test_every_code_has_its_advice_under_its_status() -> None:
-    text = (ROOT / ERRORS).read_text(encoding="utf-8")
+    text = text_of(ERRORS)
     advised = set()
     for section in text.split("\n## ")[1:]:
         heading, _, body = section.partition("\n")
         codes = set(CODE.findall(body)) & KINDS.keys()
         advised |= codes
         assert not [code for code in codes if str(KINDS[code].status) not in heading], heading
-    assert advised == described().keys() | {"forbidden", "internal_error"}
+    assert advised == codes_by_status("docs/wire.md").keys() | {"forbidden", "internal_error"}
 
 
 def test_every_setting_has_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     main(["settings"])
     defaults = dict(re.findall(r"^(--\S+) = .* \(default (.*); ", capsys.readouterr().out, re.MULTILINE))
-    rows = ROW.findall((ROOT / LIMITS).read_text(encoding="utf-8"))
+    rows = ROW.findall(text_of(LIMITS))
     shown = {flag: stated for flags, cell in rows for flag, stated in paired(flags, cell)}
     assert shown.keys() == defaults.keys()
     fixed = {flag: stated for flag, stated in shown.items() if " " not in stated}

@@ -4,53 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import shutil
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from examples.server import running_server
-
-ROOT = Path(__file__).parents[2]
-# A block that a test runs has this line above it: <!-- test: kind -->
-MARKED = re.compile(r"<!-- test: (\w+) -->\n```\w+\n(.*?)```", re.DOTALL)
-MARKS = re.compile(r"<!-- test: ")
+from tests.docs.marked import blocks, run_curl, text_of, without_stats
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     with running_server("--device", "cpu") as address:
         yield address
-
-
-def blocks(page: str, kind: str) -> list[str]:
-    """The marked blocks of a page, of one kind."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    assert len(MARKED.findall(text)) == len(MARKS.findall(text)), "a mark without a block behind it"
-    found = [code for mark, code in MARKED.findall(text) if mark == kind]
-    assert found, f"{page} has no block marked {kind}"
-    return found
-
-
-def without_stats(answer: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in answer.items() if key != "stats"}
-
-
-def run_curl(command: str) -> dict[str, Any]:
-    """Run the command as a reader would; where there is no curl, send what it would send."""
-    if shutil.which("curl"):
-        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60)
-        return json.loads(done.stdout)
-    words = shlex.split(command)
-    header, body = words[words.index("-H") + 1], words[words.index("-d") + 1]
-    name, _, value = header.partition(": ")
-    address = next(word for word in words if word.startswith("http"))
-    return httpx.post(address, headers={name: value}, content=body).json()
 
 
 def test_the_call_in_the_readme(url: str) -> None:
@@ -80,8 +46,8 @@ def test_the_tensors_of_the_contract(url: str) -> None:
 
 
 def test_every_command_that_the_readme_names_exists() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8") + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = text_of("README.md") + text_of("CONTRIBUTING.md")
     targets = set(re.findall(r"[`\n]make ([a-z-]+)", text))
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    makefile = text_of("Makefile")
     assert targets
     assert not [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,10 +11,9 @@ import pytest
 
 from examples.server import running_server
 from service.errors import KINDS
+from tests.docs.marked import codes_by_status, text_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
-ROW = re.compile(r"^\| (\d{3}(?:, \d{3})*) \| (.+) \|$", re.MULTILINE)
-CODE = re.compile(r"`([a-z_]+)`")
+PAGE = text_of("docs/wire.md")
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +22,10 @@ def document() -> Iterator[dict[str, Any]]:
         yield httpx.get(url + "/openapi.json").json()
 
 
-def described() -> dict[str, set[int]]:
-    """Each code of the page's table, and the statuses of its row."""
-    rows = [({int(status) for status in row[0].split(", ")}, row[1]) for row in ROW.findall(PAGE)]
-    return {code: statuses for statuses, cells in rows for code in CODE.findall(cells)}
-
-
 def test_the_codes_have_the_status_of_their_row() -> None:
-    assert described()
-    assert not {code: statuses for code, statuses in described().items() if KINDS[code].status not in statuses}
+    described = codes_by_status("docs/wire.md")
+    assert described
+    assert not {code: statuses for code, statuses in described.items() if KINDS[code].status not in statuses}
 
 
 def test_every_code_that_a_call_documents_is_on_the_page(document: dict[str, Any]) -> None:

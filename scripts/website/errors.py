@@ -1,0 +1,62 @@
+"""The pages of the error codes, from what the server itself shows under /docs/errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from scripts.build_docs import table
+from scripts.website.ops import APART
+from scripts.write_openapi import documents
+from service.documentation import OPENING
+from service.error_pages import ErrorPage, Example, error_pages
+from service.layout import laid_out
+
+_INDEX = f"""
+# Error codes
+
+{OPENING} A server shows these pages itself, under `/docs/errors`. How to read a report is told in
+[the guide](../guide/errors.md).
+""".lstrip()
+
+
+def code_pages() -> dict[str, str]:
+    """Path → Markdown."""
+    explained = error_pages(json.loads(documents()["openapi.json"]))
+    shown = {f"errors/{code}.md": page(explanation) for code, explanation in explained.items()}
+    return {"errors/index.md": index(explained.values()), **shown}
+
+
+def index(explained: Iterable[ErrorPage]) -> str:
+    """All codes, by status."""
+    lines = ((str(page.kind.status), f"[`{page.code}`]({page.code}.md)", f"{page.kind.title}.") for page in explained)
+    return "\n".join([prose(_INDEX), table(("status", "code", "meaning"), lines)])
+
+
+def page(page: ErrorPage) -> str:
+    """One code."""
+    parts = [
+        f"{APART}# {page.code}",
+        f"**{page.kind.status}: {page.kind.title}.**",
+        page.explanation.meaning,
+        "## What to do",
+        page.explanation.remedy,
+        *([] if page.example is None else _example(page.example)),
+        "## Where",
+        page.where,
+        "[All codes](index.md)",
+    ]
+    return "\n\n".join(map(prose, parts)) + "\n"
+
+
+def _example(example: Example) -> list[str]:
+    problem = f"```json\n{laid_out(example.problem)}\n```"
+    if example.sent is None:
+        return ["## Example", "Such a report:", problem]
+    return ["## Example", "This request:", f"```http\n{example.sent.text}\n```", "is answered:", problem]
+
+
+def prose(text: str) -> str:
+    """Links to pages of the server as words, since the site is not where the server is."""
+    return re.sub(r"\[([^]]+)\]\((/[^)]+)\)", r"\1 (`\2` on the server)", text)

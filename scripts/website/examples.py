@@ -1,0 +1,129 @@
+"""A request for each op, drawn from its samples, and what the server answers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+
+from engine.op import Op
+from engine.sample import Operand, Sample
+from service.layout import laid_out
+from service.worker import Job, Worker
+
+Json = dict[str, Any]
+Array = np.ndarray[Any, Any]
+
+ADDRESS: Final = "http://127.0.0.1:8000"
+_SMALL: Final = 40  # elements that a page shows of the operands
+_TIMEOUT: Final = 60.0
+_FED: Final = np.array([1.5, -2.0])
+#: graphs of ops that have no samples, or one that has nothing to show; they are fed at node 0
+_STATED: Final[dict[str, list[Json]]] = {
+    "input": [{"op": "input", "name": "x"}],
+    "parameter": [{"op": "parameter", "name": "w"}],
+    "grad": [
+        {"op": "parameter", "name": "x"},
+        {"op": "exp", "operands": [0]},
+        {"op": "grad", "operands": [1, 0]},
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A call, the body that is sent, and the answer without its `stats`."""
+
+    call: str
+    body: Json
+    answer: Json
+
+    @property
+    def command(self) -> str:
+        """The request as a command."""
+        head = f"curl -s {ADDRESS}/v1/{self.call} -H 'Content-Type: application/json' -d '"
+        return f"{head}\n{laid_out(self.body)}'"
+
+
+def example(op: Op, known: Iterable[Op], worker: Worker) -> Exchange:
+    """One use of the op: its gradients, weighted by a cotangent, or only its values where it carries none.
+
+    Raises RuntimeError where the server refuses the request, and so where a sample does not fit its op.
+    """
+    if op.name in _STATED:
+        return _ask(op, {"graph": {"nodes": _STATED[op.name]}, "feeds": [_feed(0, _FED)]}, worker)
+    used = op if op.samples else next(other for other in known if other.several)
+    return _ask(op, _request(used, _chosen(used.samples)), worker)
+
+
+def _chosen(samples: Sequence[Sample]) -> Sample:
+    """The first that is small and not empty, or the smallest."""
+    sizes = [sum(int(np.prod(operand.shape)) for operand in sample.operands) for sample in samples]
+    small = [i for i, size in enumerate(sizes) if 0 < size <= _SMALL or not samples[i].operands]
+    return samples[small[0] if small else sizes.index(min(sizes))]
+
+
+def _request(op: Op, sample: Sample) -> Json:
+    rng = np.random.default_rng(crc32(op.name.encode()))
+    count = len(sample.operands)
+    leaves = [_leaf(op, i, operand) for i, operand in enumerate(sample.operands)]
+    node = {"op": op.name, "operands": list(range(count)), "attrs": _attributes(sample)}
+    read = [{"op": "get_output", "operands": [count], "attrs": {"index": 0}}] if op.several else []
+    nodes = [*leaves, {name: value for name, value in node.items() if value}, *read]
+    feeds = [_feed(i, _drawn(operand, rng)) for i, operand in enumerate(sample.operands)]
+    return {"graph": {"nodes": nodes}} | ({"feeds": feeds} if feeds else {})
+
+
+def _leaf(op: Op, i: int, operand: Operand) -> Json:
+    return {"op": "parameter" if operand.kind == "real" else "input", "name": op.operand_name(i)}
+
+
+def _attributes(sample: Sample) -> Json:
+    """The attributes as JSON has them."""
+    attributes: Json = json.loads(json.dumps(sample.attrs, default=_tensor))
+    return attributes
+
+
+def _drawn(operand: Operand, rng: np.random.Generator) -> Array:
+    """The operand, with two decimals."""
+    drawn = operand.draw(rng)
+    return np.clip(drawn.round(2), operand.low, operand.high) if operand.kind == "real" else drawn
+
+
+def _feed(node: int, array: Array) -> Json:
+    return {"node": node, "tensor": _tensor(array)}
+
+
+def _tensor(array: Array) -> Json:
+    numbers = array.astype(np.uint8) if array.dtype == bool else array
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": numbers.ravel().tolist()}
+
+
+def _ask(op: Op, body: Json, worker: Worker) -> Exchange:
+    answer = _answer("forward", body, worker)
+    value = answer["values"][0]["tensor"]
+    parameters = any(node["op"] == "parameter" for node in body["graph"]["nodes"])
+    if not (parameters and value["dtype"].startswith("float") and _has_gradient(op)):
+        return Exchange("forward", body, answer)
+    if value["shape"]:
+        weights = np.arange(1, 1 + np.prod(value["shape"]), dtype=value["dtype"]).reshape(value["shape"])
+        body = body | {"cotangent": _tensor(weights)}
+    return Exchange("gradients", body, _answer("gradients", body, worker))
+
+
+def _has_gradient(op: Op) -> bool:
+    return op.name == "parameter" or not op.gradient.startswith("none")
+
+
+def _answer(call: str, body: Json, worker: Worker) -> Json:
+    sent = json.dumps(body).encode()
+    reply = worker(Job(call, sent, "example", _TIMEOUT, time.monotonic() + _TIMEOUT))
+    answer: Json = json.loads(reply.body)
+    if reply.status != 200:
+        raise RuntimeError(f"{answer['detail']}: {json.dumps(body)}")
+    return {name: part for name, part in answer.items() if name != "stats"}

@@ -1,0 +1,94 @@
+"""The pages of the ops: one each, and an index by family. A family is a file of engine/ops."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from engine import describe, registry
+from engine.op import Op
+from scripts.build_docs import facts, table
+from scripts.website.examples import Exchange, example
+from service.layout import laid_out
+from service.settings import Settings
+from service.worker import Worker
+
+Row = Mapping[str, Any]
+
+#: goes before a page that its index lists, and the navigation beside every page does not: there are too many of them
+APART = "---\norphan: true\n---\n\n"
+INDEX = """
+# The ops
+
+Every op that a graph may use, as `GET /v1/ops` lists them, by family. In a signature, `b?` may be absent and `x...`
+stands for one or more operands; `=` gives an attribute's default, `*` marks a required one. In the formula of a
+gradient, `g` is the cotangent of the result `y`, and what was broadcast is summed back. Spellings of other systems are
+on [a page of their own](../porting.md).
+
+Each page ends with a request and what it is answered; both are made when the site is built.
+""".lstrip()
+
+
+def op_pages() -> dict[str, str]:
+    """Path → Markdown."""
+    worker = Worker(Settings(device="cpu"))
+    ops = list(registry().ops.values())
+    rows = {row["name"]: row for row in describe(registry())}
+    pages = {f"ops/{op.name}.md": page(rows[op.name], example(op, ops, worker)) for op in ops}
+    return {"ops/index.md": index(ops, rows), **pages}
+
+
+def page(row: Row, shown: Exchange) -> str:
+    """One op, with an example."""
+    return "\n".join(
+        [
+            f"{APART}# {row['name']}",
+            "",
+            facts(row),
+            "## Example",
+            "",
+            f"```sh\n{shown.command}\n```",
+            "",
+            "The answer, without its `stats`:" if shown.call == "forward" else _GRADIENTS,
+            "",
+            f"```json\n{laid_out(shown.answer)}\n```",
+            "",
+            "[All ops](index.md)",
+            "",
+        ]
+    )
+
+
+_GRADIENTS = "The answer, without its `stats`; a `cotangent` in the request is the `g` of the formula:"
+
+
+def index(ops: list[Op], rows: Mapping[str, Row]) -> str:
+    """The families in alphabetical order, with their ops."""
+    return "\n".join([INDEX, *_families(ops, rows)])
+
+
+def _families(ops: list[Op], rows: Mapping[str, Row]) -> Iterator[str]:
+    by_module = sorted(ops, key=lambda op: (type(op).__module__, op.name))
+    for module, members in groupby(by_module, key=lambda op: type(op).__module__):
+        title, rest = family(sys.modules[module].__doc__ or "")
+        lines = ((f"[`{op.name}`]({op.name}.md)", rows[op.name]["summary"]) for op in members)
+        yield f"## {title}\n\n{rest}\n" if rest else f"## {title}\n"
+        yield table(("op", "what it is"), lines)
+
+
+def family(doc: str) -> tuple[str, str]:
+    """The heading of a family, and what more there is to say of it: both from its file's first paragraph."""
+    first = " ".join(doc.partition("\n\n")[0].split())
+    title = re.split(r"[.:,;]", first, maxsplit=1)[0]
+    return title, first.removeprefix(f"{title}.").lstrip()
+
+
+def read_back(markdown: str) -> tuple[str, Any, Any]:
+    """The example of a page, for tests: its call, its body and its answer."""
+    match = re.search(r"/v1/(\w+) .*? -d '\n(.*?)'\n```.*?```json\n(.*?)\n```", markdown, re.DOTALL)
+    assert match, "a page without an example"
+    return match[1], json.loads(match[2]), json.loads(match[3])
