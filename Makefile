@@ -55,6 +55,7 @@ bench: $(VENV)/.dev ## time value and gradients beside the peers that are instal
 
 docs: $(VENV)/.dev ## write docs/ops.md and docs/porting.md from the op registry, and the site in build/site
 	$(BIN)/python -m scripts.build_docs
+	$(BIN)/python -m scripts.passes_table
 	$(BIN)/python -m scripts.website
 
 lint-api: $(VENV)/.dev $(API)/.installed ## lint both OpenAPI documents; needs Node 20.17 or newer, so not part of check

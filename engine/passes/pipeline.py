@@ -16,8 +16,9 @@ from engine.passes.simplify import simplify
 Pass = Callable[[Graph], Graph]
 
 # Dead code goes first: gradient rules emit for every operand, and what nobody asked for need not be looked at. It
-# goes again at the end, since what has been shortened leaves its operands behind.
-PASSES: tuple[Pass, ...] = (dce, simplify, fold, cse, dce)
+# goes again at the end, since what has been shortened leaves its operands behind. Folding comes before simplifying:
+# what turns out to be one number everywhere can then be a neutral element.
+PASSES: tuple[Pass, ...] = (dce, fold, simplify, cse, dce)
 
 
 @dataclass(frozen=True, slots=True)

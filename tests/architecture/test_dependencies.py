@@ -13,7 +13,7 @@ import pytest
 
 from tests.architecture.source import PACKAGES, ROOT, files, imports
 
-OWN = {*PACKAGES, "tests", "examples", "scripts", "deploy"}
+OWN = {*PACKAGES, "tests", "examples", "scripts", "benchmarks", "deploy"}
 OPTIONAL = {"cupy", "cupyx"}  # by the extras cuda12 and cuda13, imported lazily
 PARTS = {"pydantic_core": "pydantic"}  # pinned by the one that it is a part of
 

@@ -1,0 +1,41 @@
+"""What rules of simplification look at, and what they write: nothing that changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.ir import Node, Value
+from engine.tensor_type import Shape
+
+#: `rule(node, operands)`: what a node on these operands comes down to, or None
+Rule = Callable[[Node, Sequence[Value]], Value | None]
+
+# Runs of one kind have been merged, so that rules leave two or three in a row. A client's chain of them, read by many,
+# is not followed to its end: that would take quadratic time.
+_LOOKS_THROUGH = 4
+
+
+def fill_of(x: Value) -> float | None:
+    """The number that x holds everywhere, where that is known."""
+    for _ in range(_LOOKS_THROUGH):
+        if x.node.op.name in ("broadcast_to", "reshape"):
+            x = x.builder.value(x.node.operands[0])
+    # As the dtype holds it: 0.1 in float32 is not 0.1.
+    return float(x.dtype.type(x.node.attrs["fill"])) if x.node.op.name == "full" else None
+
+
+def source(x: Value, op: str) -> Value | None:
+    """The operand of x, where x is `op` of it."""
+    return x.builder.value(x.node.operands[0]) if x.node.op.name == op else None
+
+
+def reshaped(x: Value, shape: Shape) -> Value:
+    """x in this shape, by one reshape or none."""
+    x = source(x, "reshape") or x
+    return x if x.shape == shape else x.reshape(shape=shape)
+
+
+def spread(x: Value, shape: Shape) -> Value:
+    """x repeated to this shape, by one broadcast_to or none."""
+    x = source(x, "broadcast_to") or x
+    return x if x.shape == shape else x.broadcast_to(shape=shape)

@@ -1,0 +1,86 @@
+"""Rules of simplification for what moves or repeats elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from engine.ir import Node, Value
+from engine.passes.matching import reshaped, source, spread
+from engine.passes.numbers import holds
+from engine.reduction import reduced_shape
+from engine.tensor_type import broadcast
+
+
+def reshape_of_reshape(node: Node, operands: Sequence[Value]) -> Value | None:
+    """One reshape of two, or none where it changes nothing."""
+    (x,) = operands
+    return reshaped(x, node.type.shape) if source(x, "reshape") else x
+
+
+def broadcast_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
+    """One broadcast_to of two, or none where it changes nothing."""
+    (x,) = operands
+    return spread(x, node.type.shape) if source(x, "broadcast_to") else x
+
+
+def transpose_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
+    """One permutation, or none."""
+    inner = source(operands[0], "transpose")
+    if inner is None:
+        return None
+    axes = tuple(operands[0].node.attrs["axes"][a] for a in node.attrs["axes"])
+    return _moved_in_place(inner, axes) or inner.transpose(axes=axes)
+
+
+def transpose_in_place(node: Node, operands: Sequence[Value]) -> Value | None:
+    """A permutation that moves only axes of extent 1, or none, is a reshape or nothing."""
+    return _moved_in_place(operands[0], node.attrs["axes"])
+
+
+def _moved_in_place(x: Value, axes: Sequence[int]) -> Value | None:
+    moved = [a for a in axes if x.shape[a] != 1]
+    return reshaped(x, tuple(x.shape[a] for a in axes)) if moved == sorted(moved) else None
+
+
+def unspread(node: Node, operands: Sequence[Value]) -> Value | None:
+    """f(broadcast_to(a), b) = f(a, b) where b has the result's shape: elementwise ops broadcast by themselves."""
+    kept = list(operands)
+    for i, x in enumerate(operands):
+        inner = source(x, "broadcast_to")
+        if inner is None:
+            continue
+        shapes = [y.shape for y in (*kept[:i], inner, *kept[i + 1 :])]
+        if broadcast(*shapes) == node.type.shape:
+            kept[i] = inner
+    if kept == list(operands):
+        return None
+    return kept[0].builder.copy(node, kept)
+
+
+def kept_sum(node: Node, operands: Sequence[Value]) -> Value | None:
+    """A sum whose axes are put back at extent 1, as a sum that keeps them; or the other way round."""
+    inner, attrs = source(operands[0], "sum"), operands[0].node.attrs
+    if inner is None:
+        return None
+    keeps = not attrs["keepdims"]
+    fits = reduced_shape(inner.shape, attrs["axes"], keeps) == node.type.shape
+    return inner.sum(axes=attrs["axes"], keepdims=keeps) if fits and attrs["axes"] else None
+
+
+def sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
+    """Summing over axes that x was repeated along is multiplying by how often."""
+    (repeated,), axes = operands, node.attrs["axes"]
+    inner = source(repeated, "broadcast_to")
+    if inner is None or not repeated.type.is_float:
+        return None
+    lead = repeated.ndim - inner.ndim
+    if not all(a < lead or inner.shape[a - lead] != repeated.shape[a] for a in axes):
+        return None
+    times = math.prod(repeated.shape[a] for a in axes)
+    if not holds(inner, times):  # nor where nothing is summed: that is 0, and ∞ · 0 is not
+        return None
+    scaled = inner if times == 1 else inner.mul_scalar(scalar=float(times))
+    if not node.attrs["keepdims"]:
+        scaled = reshaped(scaled, tuple(extent for i, extent in enumerate(inner.shape) if i + lead not in axes))
+    return spread(scaled, node.type.shape)

@@ -1,0 +1,45 @@
+"""Write the table of docs/passes.md: how many nodes passes save on every graph that the tests have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.passes.pipeline import PASSES
+from scripts.build_docs import table
+from tests.passes.compare import ALL_ON, Compared, compare
+from tests.passes.corpus import FAMILIES
+
+PAGE = Path(__file__).parents[1] / "docs" / "passes.md"
+START, END = "<!-- table: written by `make docs` -->\n", "<!-- end of table -->"
+HEAD = ("graphs", "number", "nodes without passes", "nodes with passes", "left", "largest difference")
+
+
+def cells(family: str, found: Sequence[Compared]) -> list[str]:
+    """The row of one family."""
+    before, after = sum(c.before for c in found), sum(c.after for c in found)
+    apart = max(c.differences[ALL_ON] for c in found)
+    return [family, f"{len(found):,}", f"{before:,}", f"{after:,}", f"{after / before:.0%}", f"{apart:.1g}"]
+
+
+def written(text: str, rows: Sequence[Sequence[str]]) -> str:
+    """The page with this table in place of its own. Raises ValueError where the page has no place for it."""
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise ValueError(f"{PAGE.name} has no place for the table, between {START.strip()} and {END}")
+    return f"{before}{START}\n{table(HEAD, rows)}\n{END}{after}"
+
+
+def main() -> None:
+    """Run every graph with passes and without, and write the table."""
+    rows = []
+    for family, questions in FAMILIES.items():
+        rows.append(cells(family, [compare(question, {ALL_ON: PASSES}) for question in questions()]))
+        print(*rows[-1], sep="  ", flush=True)
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    print(f"wrote {PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Every graph that the tests have, before passes: families of questions in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import Phase, given, settings
+
+from benchmarks.sides import Recorder
+from benchmarks.workloads import elementwise_chain, perceptron, scalar_ops
+from engine import Builder, Program
+from engine.text import parse_graph
+from engine.transforms.expand_grad import expand_grad
+from tests.contract.cases import all_cases, feeds_of, has_rule
+from tests.contract.test_derivatives import directions, gradient_along, weights_for
+from tests.engine.strategies import Sketch, sketches
+from tests.passes import wire
+from tests.passes.questions import Array, Question, ask, float64, with_gradients
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+#: what it computes is an error, with passes or without
+REFUSED = GOLDEN / "passes" / "fold-leaves-what-is-refused.txt"
+
+
+def samples() -> Iterator[Question]:
+    """Each sample of each op: its results, and where there are derivatives, those."""
+    for case in all_cases():
+        arrays = case.arrays()
+        written = case.write(arrays)
+        if has_rule(case):
+            graph = with_gradients(written.builder, written.outputs, written.operands)
+        else:
+            graph = written.builder.graph(written.outputs)
+        yield Question(str(case), graph, feeds_of(arrays))
+
+
+def second_derivatives() -> Iterator[Question]:
+    """Each sample that has derivatives: the gradient along a direction, and the gradients of that."""
+    for case in filter(has_rule, all_cases()):
+        arrays = case.arrays()
+        weights = weights_for(case.write(arrays))
+        written = gradient_along(case, arrays, weights, directions(arrays, 3))
+        graph = with_gradients(written.builder, written.outputs, written.operands)
+        yield Question(str(case), graph, feeds_of(arrays))
+
+
+def random() -> Iterator[Question]:
+    """Random programs with gradients in their middle, the same each time: the last node, by all leaves."""
+    for number, sketch in enumerate(drawn(200)):
+        of = sketch.singles()[-1]
+        cotangent = np.asarray(np.random.default_rng(7).uniform(0.5, 1.5, sketch.shape(of)))
+        program = sketch.program()
+        wrt = [i for i in sketch.leaves if i in program.needed([of])] or [of]
+        yield ask(f"number {number}", program, sketch.feeds, of=of, wrt=wrt, cotangent=cotangent)
+
+
+def drawn(count: int) -> list[Sketch]:
+    """The first programs that Hypothesis draws."""
+    found: list[Sketch] = []
+
+    @settings(max_examples=count, derandomize=True, database=None, phases=[Phase.generate])
+    @given(sketches(largest=20))
+    def collect(sketch: Sketch) -> None:
+        found.append(sketch)
+
+    collect()
+    return found
+
+
+def golden() -> Iterator[Question]:
+    """The graphs that the goldens start from, with the gradients of all results by all leaves."""
+    for path in sorted(set(GOLDEN.glob("*/*.txt")) - {REFUSED}):
+        graph = expand_grad(parse_graph(path.read_text(encoding="utf-8").partition("---\n")[0]))
+        builder = Builder(nodes=list(graph.nodes))
+        leaves = {feed: builder.value(i) for feed, i in graph.feeds.items()}
+        rng = np.random.default_rng(3)
+        feeds: dict[Any, Array] = {
+            feed: np.asarray(rng.uniform(0.5, 1.5, x.shape)).astype(x.dtype) for feed, x in leaves.items()
+        }
+        outputs = [builder.value(i) for i in graph.outputs]
+        yield Question(path.stem, with_gradients(builder, outputs, list(leaves.values())), feeds)
+
+
+def workloads() -> Iterator[Question]:
+    """What `make bench` times, small."""
+    for work in (scalar_ops(), perceptron(64, 16, 10, batch=8), elementwise_chain(200, 8)):
+        ops = Recorder()
+        leaves = [ops.parameter() for _ in work.parameters] + [ops.input() for _ in work.data]
+        work.loss(ops, *leaves)
+        feeds = {i: float64(a) for i, a in zip(leaves, (*work.parameters, *work.data), strict=True)}
+        of, wrt = len(ops.statements) - 1, leaves[: len(work.parameters)]
+        yield ask(work.name, Program(ops.statements), feeds, of=of, wrt=wrt)
+
+
+FAMILIES: dict[str, Callable[[], Iterator[Question]]] = {
+    "samples of ops": samples,
+    "second derivatives of samples": second_derivatives,
+    "reference cases": wire.reference,
+    "derivatives of derivatives": wire.higher_order,
+    "random programs": random,
+    "goldens": golden,
+    "examples": wire.examples,
+    "documentation": wire.documentation,
+    "benchmarks": workloads,
+}

@@ -1,0 +1,64 @@
+"""What passes are tried on: a graph that none of them has touched, and its feeds; and how one comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import Builder, Graph, Program, TensorType, Value
+from engine.transforms.expand_grad import expand_grad
+from engine.transforms.vjp import vjp_or_zeros
+
+Array = np.ndarray[Any, Any]
+#: where the seed of `of` is fed
+COTANGENT = "cotangent"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A graph, gradients written out, and what it is fed."""
+
+    name: str
+    graph: Graph
+    feeds: Mapping[Any, Array]
+
+
+def ask(
+    name: str,
+    program: Program,
+    feeds: Mapping[int, Array],
+    outputs: Sequence[int] = (),
+    of: int | None = None,
+    wrt: Sequence[int] = (),
+    cotangent: Array | None = None,
+) -> Question:
+    """The values of `outputs` and `of`, and the gradients of sum(of · cotangent) by `wrt`."""
+    roots = (*outputs, *(() if of is None else (of,)), *wrt)
+    needed = set(program.needed(roots))
+    fed: dict[Any, Array] = {node: array for node, array in feeds.items() if node in needed}
+    builder, values = program.build({i: TensorType.of(a) for i, a in fed.items()}, roots, wrt=wrt)
+    expanded = expand_grad(builder.graph([values[i] for i in roots]))
+    writing = Builder(nodes=list(expanded.nodes))
+    placed = {i: writing.value(j) for i, j in zip(roots, expanded.outputs, strict=True)}
+    results = [placed[i] for i in outputs]
+    if of is not None:
+        y = placed[of]
+        seed = y.full_like(1.0) if cotangent is None else writing.leaf(TensorType.of(cotangent), COTANGENT)
+        results += [y, *vjp_or_zeros(writing, [(y, seed)], [placed[i] for i in wrt])]
+    return Question(name, writing.graph(results), fed if cotangent is None else {**fed, COTANGENT: cotangent})
+
+
+def with_gradients(builder: Builder, outputs: Sequence[Value], operands: Sequence[Value]) -> Graph:
+    """The outputs, and the gradients of Σ sum(output · weight) by the float operands."""
+    rng = np.random.default_rng(2)
+    floats = [y for y in outputs if y.type.is_float]
+    seeds = [(y, builder.constant(rng.uniform(0.5, 1.5, y.shape).astype(y.dtype))) for y in floats]
+    return builder.graph([*outputs, *vjp_or_zeros(builder, seeds, [x for x in operands if x.type.is_float])])
+
+
+def float64(array: Array) -> Array:
+    """Floats in full precision; the rest as it is."""
+    return array.astype("float64") if array.dtype.kind == "f" else array
