@@ -13,7 +13,7 @@ from typing import Any
 KINDS = ("sign", "axis", "constant", "comparison", "operator")
 
 # What the laws of cost, the documents and the type checker hold, and what no run can tell apart.
-LEFT_OUT_FUNCTIONS = {"flops", "workspace", "products", "correlate_workspace", "spread_workspace", "pieces_bytes"}
+LEFT_OUT_FUNCTIONS = {"flops", "workspace", "products", "correlate_workspace", "spread_workspace", "piece_size"}
 LEFT_OUT_NAMES = {"cost", "temporaries", "samples", "gradient", "since", "doc"}
 LEFT_OUT_CALLS = {"Sample", "Real", "Ints", "Bools"}
 LEFT_OUT_ARGUMENTS = {"strict", "doc"}

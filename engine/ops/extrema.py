@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from engine.attrs import Attr
 from engine.errors import ShapeMismatch
 from engine.op import Array, Namespace, NoGradient, Op, Types
 from engine.ops.sums import count
 from engine.reduction import KEEPDIMS, Reduction, keep, reduced_shape
 from engine.sample import Ints, Real, Sample
-from engine.tensor_type import INT64, Shape, TensorType, normalise_axis, show_shape
+from engine.tensor_type import INT64, Shape, Strided, TensorType, normalise_axis, show_shape
 
 if TYPE_CHECKING:
     from engine.ir import Value
@@ -35,12 +37,12 @@ class Extremum(Reduction):
         return super().infer(x, axes=axes, keepdims=keepdims)
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
-        """NumPy's; NaN wins. By assignment, since cupy.min takes its `out` for a dtype (CuPy 14.2)."""
-        out[...] = getattr(xp, self.function)(x, axis=axes, keepdims=keepdims)
-
-    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
-        """The result, before it is copied into place."""
-        return out.nbytes if isinstance(out, TensorType) else 0
+        """NumPy's; NaN wins."""
+        find = getattr(xp, self.function)
+        if xp is np:
+            find(x, axis=axes, keepdims=keepdims, out=out)
+        else:  # cupy.min takes its `out` for a dtype (CuPy 14.2)
+            out[...] = find(x, axis=axes, keepdims=keepdims)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Ties share equally. Which elements tie is a constant for differentiation, so the next order shares alike."""
@@ -101,9 +103,9 @@ class ArgExtremum(Op):
         """One for each element that is read."""
         return types[0].size
 
-    def workspace(self, out: Types, *types: TensorType, **attrs: Any) -> int:
-        """A copy with the axis last."""
-        return types[0].nbytes
+    def workspace(self, out: Types, x: TensorType, *, axis: int, **attrs: Any) -> int:
+        """A copy with the axis last, unless x lies like that."""
+        return 0 if moved_last(x, axis).is_dense else x.nbytes
 
 
 class ArgMax(ArgExtremum):
@@ -119,6 +121,12 @@ class ArgMin(ArgExtremum):
 
     name = "argmin"
     function = "argmin"
+
+
+def moved_last(x: TensorType, axis: int) -> TensorType:
+    """x with `axis` behind the others, as a view."""
+    order = [*(i for i in range(x.ndim) if i != axis), axis]
+    return Strided(x.with_shape([x.shape[i] for i in order]), [x.strides[i] for i in order])
 
 
 def require_elements(x: TensorType, axes: Sequence[int]) -> None:

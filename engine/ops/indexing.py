@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from engine.attrs import Attr
 from engine.errors import BadAttribute, OperandCount, ShapeMismatch
 from engine.kernels import add_at, check_indices, require_integer
 from engine.op import Array, Namespace, Op, Types
+from engine.ops.shapes import with_extent
 from engine.sample import Ints, Real, Sample
-from engine.tensor_type import Shape, TensorType, normalise_axis, promote, show_shape
+from engine.tensor_type import INT64, Shape, TensorType, normalise_axis, promote, show_shape
 
 if TYPE_CHECKING:
     from engine.ir import Value
@@ -72,10 +73,13 @@ class Gather(Op):
         return x.gather(listed.broadcast_to(shape=shape), axis=axis)
 
     def forward(self, xp: Namespace, x: Array, index: Array, *, out: Array, axis: int, indices: None) -> None:
-        """Read, after the range check."""
+        """Read, after the range check; whole slices of what lies densely into place, without NumPy's detour."""
         place = _place(xp, index, axis)
         check_indices(place[axis], x.shape[axis], operand=1)
-        out[...] = _cropped(x, index.shape, axis)[place]
+        if xp is np and x.flags.c_contiguous and _picks_slices(x, index, axis):
+            xp.take(x, place[axis], axis, out=out, mode="clip")
+        else:
+            out[...] = _cropped(x, index.shape, axis)[place]
 
     def vjp(self, g: Value, y: Value, x: Value, index: Value, *, axis: int, indices: None) -> Sequence[Value | None]:
         """The adjoint of reading is adding."""
@@ -86,10 +90,13 @@ class Gather(Op):
         x, index = batching.expand(mapped, xs)
         return x.gather(index, axis=axis + 1)
 
-    def workspace(self, out: Types, *types: TensorType, **attrs: Any) -> int:
-        """What was read, and positions as NumPy wants them."""
+    def workspace(self, out: Types, *types: TensorType, axis: int, **attrs: Any) -> int:
+        """What was read, unless it is read into place, and the positions that it is read at."""
+        x, index = types
         assert isinstance(out, TensorType)
-        return out.nbytes + 8 * out.size
+        if x.is_dense and _picks_slices(x, index, axis):
+            return 0 if index.dtype == INT64 else INT64.itemsize * index.shape[axis]
+        return out.nbytes + _place_bytes(index, axis)
 
 
 class ScatterAdd(Op):
@@ -146,10 +153,10 @@ class ScatterAdd(Op):
         x, index, updates = batching.expand(mapped, xs)
         return x.scatter_add(index, updates, axis=axis + 1)
 
-    def workspace(self, out: Types, x: TensorType, index: TensorType, *types: TensorType, **attrs: Any) -> int:
-        """Positions as NumPy wants them, updates as CuPy wants them, and sums in a wider dtype."""
+    def workspace(self, out: Types, x: TensorType, index: TensorType, *types: TensorType, axis: int) -> int:
+        """The positions that are added at, and sums in a wider dtype."""
         assert isinstance(out, TensorType)
-        return 16 * index.size + (4 * out.size if out.dtype.name in _WIDE else 0)
+        return _place_bytes(index, axis) + (4 * out.size if out.dtype.name in _WIDE else 0)
 
 
 def _check_listed(indices: Sequence[int] | None, extent: int) -> None:
@@ -185,13 +192,25 @@ def _place(xp: Namespace, index: Array, axis: int) -> tuple[Any, ...]:
 
     An index that was broadcast off the axis, a list of rows say, picks whole slices, which is several times faster.
     """
-    if index.size and all(i == axis or n == 1 or not s for i, (n, s) in enumerate(_layout(index))):
+    if _is_repeated(index, axis):
         return (*[slice(None)] * axis, index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))])
-    grid = list(xp.ogrid[tuple(slice(n) for n in index.shape)])
+    rank = index.ndim
+    grid = [xp.arange(n).reshape([-1 if i == k else 1 for k in range(rank)]) for i, n in enumerate(index.shape)]
     grid[axis] = index
     return tuple(grid)
 
 
-def _layout(array: Array) -> Iterable[tuple[int, int]]:
-    """Extent and stride of each axis."""
-    return zip(array.shape, array.strides, strict=True)
+def _place_bytes(index: TensorType, axis: int) -> int:
+    """What `_place` allocates."""
+    return 0 if _is_repeated(index, axis) else INT64.itemsize * sum(index.shape)
+
+
+def _is_repeated(index: Array | TensorType, axis: int) -> bool:
+    """Whether the index is one list along `axis`, broadcast off it."""
+    layout = enumerate(zip(index.shape, index.strides, strict=True))
+    return index.size > 0 and all(i == axis or n == 1 or not step for i, (n, step) in layout)
+
+
+def _picks_slices(x: Array | TensorType, index: Array | TensorType, axis: int) -> bool:
+    """Whether the index takes whole slices of x."""
+    return _is_repeated(index, axis) and with_extent(x.shape, axis, 0) == with_extent(index.shape, axis, 0)

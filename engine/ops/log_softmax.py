@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.op import Array, Namespace
-from engine.ops.rows import axis_first
+from engine.ops.rows import axis_first, piece_size
 from engine.ops.softmax import Softmax
 from engine.ops.sums import accumulator
 from engine.tensor_type import TensorType
@@ -43,5 +43,7 @@ class LogSoftmax(Softmax):
         return x.log_softmax(axis=axis + 1)
 
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
-        """The exponentials, the maxima and the sums."""
-        return int(out.nbytes) + super().workspace(out, *types, axis=axis)
+        """As softmax, and the exponentials: of a piece, or of all of x."""
+        (x,) = types
+        exponentials = piece_size(x, axis) * out.dtype.itemsize or int(out.nbytes)
+        return exponentials + super().workspace(out, x, axis=axis)

@@ -63,7 +63,7 @@ class MatMul(Op):
     def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
         """BLAS, where it knows the dtype."""
         dtype = accumulator(out)
-        operands = [_readable(xp, x, dtype) for x in (a, b)]
+        operands = [x if _is_readable(x, dtype) else xp.ascontiguousarray(x, dtype=dtype) for x in (a, b)]
         if dtype == out.dtype:
             xp.matmul(*operands, out=out)
         else:
@@ -84,18 +84,18 @@ class MatMul(Op):
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """Copies of what BLAS cannot read as it lies, and the result in float32 where it is float16."""
-        wide = int(out.size) if out.dtype == FLOAT16 else 0
-        return accumulator(out).itemsize * (sum(t.size for t in types) + wide)
+        dtype = accumulator(out)
+        copies = sum(x.size for x in types if not _is_readable(x, dtype))
+        return dtype.itemsize * (copies + (int(out.size) if out.dtype == FLOAT16 else 0))
 
 
-def _readable(xp: Namespace, x: Array, dtype: DType) -> Array:
-    """x in `dtype`, one of its last two axes dense and no step backwards or on the spot: what BLAS can read.
+def _is_readable(x: Array | TensorType, dtype: DType) -> bool:
+    """Whether BLAS can read x: in `dtype`, one of its last two axes dense, no step backwards or on the spot.
 
     NumPy multiplies other layouts (broadcast, flipped, strided on both axes) in a loop that is 100 times slower.
     """
     steps = x.strides[-2:]
-    readable = x.dtype == dtype and x.itemsize in steps and min(steps) > 0
-    return x if readable else xp.ascontiguousarray(x, dtype=dtype)
+    return bool(x.dtype == dtype and dtype.itemsize in steps and min(steps) > 0)
 
 
 def _check_rank(i: int, name: str, x: TensorType) -> None:

@@ -139,11 +139,11 @@ class MaxPool2DIndices(Pooling):
         xp.add(taps[passed], down[:, None] * width + right, out=out)
 
     def workspace(self, out: Types, x: TensorType, **attrs: Any) -> int:
-        """The maxima, over rows and in all; masks and counts; the taps found, and where windows lie on a plane."""
+        """The maxima, and beside them those over rows, or later: masks, counts, and the taps found."""
         assert isinstance(out, TensorType)
-        maxima = rows_of(x, out).nbytes // INT64.itemsize * x.dtype.itemsize + out.size * x.dtype.itemsize
-        counts = (3 + np.min_scalar_type(x.size).itemsize) * out.size
-        return maxima + counts + out.nbytes + 3 * INT64.itemsize * math.prod(out.shape[-2:])
+        largest, counts = out.with_dtype(x.dtype), np.min_scalar_type(placed(**attrs).taps).itemsize * out.size
+        plane = 2 * INT64.itemsize * math.prod(out.shape[-2:])
+        return largest.nbytes + max(rows_of(x, largest).nbytes, counts + 2 * out.size + out.nbytes + plane)
 
 
 class AvgPool2D(Pooling):

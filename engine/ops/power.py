@@ -104,8 +104,12 @@ class Pow(Binary):
             _integer_power(xp, a, b, out)
 
     def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
-        """What integers with negative exponents take."""
-        return 3 * sum(t.nbytes for t in (out, *types) if isinstance(t, TensorType) and t.dtype.kind != "f")
+        """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
+        a, b = types
+        if b.dtype.kind != "i" or a.is_float:
+            return 0
+        assert isinstance(out, TensorType)
+        return int(b.nbytes + b.size + a.size + max(a.nbytes, out.size))
 
 
 def _integer_power(xp: Namespace, a: Array, b: Array, out: Array) -> None:

@@ -65,8 +65,8 @@ class Arange(Source):
         out[...] = ramp
 
     def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
-        """The numbers in 64 bits, and on a GPU what they are counted from."""
-        return 16 * out.size if isinstance(out, TensorType) else 0
+        """The numbers in 64 bits."""
+        return 8 * out.size if isinstance(out, TensorType) else 0
 
 
 def _count(start: float, stop: float, step: float) -> int:

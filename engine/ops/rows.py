@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from engine.op import Array, Namespace
-from engine.tensor_type import TensorType
+from engine.tensor_type import Shape, TensorType
 
 #: elements of a piece: two of them fit in a core's own cache
 PIECE = 1 << 15
@@ -19,11 +19,14 @@ LONGEST_MULTIPLIED = 128
 
 def short_rows(xp: Namespace, x: Array, axes: Sequence[int], longest: int) -> Array | None:
     """x as a matrix with one row for each group over `axes`, where such rows lie in memory and are short."""
-    length = math.prod(x.shape[a] for a in axes)
-    last = tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
-    if xp is np and last and axes and x.flags.c_contiguous and 0 < length <= longest:
-        return x.reshape(-1, length)
-    return None
+    length = _row_length(x.shape, axes)
+    return x.reshape(-1, length) if xp is np and x.flags.c_contiguous and 0 < length <= longest else None
+
+
+def _row_length(shape: Shape, axes: Sequence[int]) -> int:
+    """The length of the rows over `axes`, where these are the last axes; else 0."""
+    last = tuple(axes) == tuple(range(len(shape) - len(axes), len(shape)))
+    return math.prod(shape[a] for a in axes) if axes and last else 0
 
 
 def add_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
@@ -52,6 +55,7 @@ def axis_first(xp: Namespace, x: Array, out: Array, axis: int) -> Iterator[tuple
         results[start : start + step] = result.T
 
 
-def pieces_bytes(x: TensorType, out: TensorType) -> int:
-    """What `axis_first` allocates, at most, for operands of these types."""
-    return min(x.size, PIECE) * (x.dtype.itemsize + out.dtype.itemsize)
+def piece_size(x: TensorType, axis: int) -> int:
+    """Elements of the pieces in which `axis_first` hands x out, one of them and the next; 0 for x as it is."""
+    is_short = x.is_dense and 0 < _row_length(x.shape, (axis,)) <= LONGEST_TRANSPOSED
+    return min(x.size, 2 * PIECE) if is_short else 0

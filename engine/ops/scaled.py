@@ -22,6 +22,8 @@ class Scaled(Reduction):
 
     #: the result over no elements
     empty: ClassVar[float]
+    #: how many arrays of the result's size, in the accumulator's dtype, it has beside x's terms
+    temporaries: ClassVar[int]
     samples: ClassVar[tuple[Sample, ...]] = (
         *Reduction.samples,
         Sample(Real()),
@@ -46,8 +48,8 @@ class Scaled(Reduction):
         self.scaled(xp, row, out=out.reshape(reduced_shape(row.shape, along, True)), axes=along)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """x once more, and a few arrays of the result's size."""
-        return accumulator(out).itemsize * (types[0].size + 5 * int(out.size))
+        """x once more, and `temporaries` arrays like the result."""
+        return accumulator(out).itemsize * (types[0].size + self.temporaries * int(out.size))
 
 
 class LogSumExp(Scaled):
@@ -60,6 +62,7 @@ class LogSumExp(Scaled):
     aliases = {"LogSumExp": "minima", "logsumexp": "minima"}
     gradient = "g · exp(x − y)"
     empty = -math.inf
+    temporaries = 2
 
     def scaled(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
         """Shifted by the maximum; not by an infinite one, which would leave inf − inf."""
@@ -87,6 +90,7 @@ class Norm(Scaled):
     name = "norm"
     gradient = "g · x / y, and 0 where y = 0"
     empty = 0.0
+    temporaries = 3
 
     def scaled(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
         """Squares of x / s, where s is a power of two near max |x|: dividing by it rounds nothing."""
@@ -103,9 +107,14 @@ class Norm(Scaled):
         kept = keep(y, x, axes)
         return (spread(g, x, axes) * (x / kept.equal(0.0).where(math.inf, kept)),)
 
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """With the exponents."""
+        return super().workspace(out, *types, **attrs) + 4 * int(out.size)
+
 
 def _power_of_two(xp: Namespace, size: Array) -> Array:
     """A power of two within a factor of 2 of each positive size; 1 for infinity and NaN."""
-    _, exponent = xp.frexp(size)
+    exponent = xp.frexp(size)[1]
     exponent[~xp.isfinite(size)] = 1
-    return xp.ldexp(xp.ones_like(size), exponent - 1)
+    exponent -= 1
+    return xp.ldexp(xp.ones_like(size), exponent)

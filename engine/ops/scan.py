@@ -54,5 +54,7 @@ class CumSum(Op):
         return x.cumsum(axis=axis + 1)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """The sums in float32 where the result is float16."""
-        return 4 * int(out.size) if out.dtype == FLOAT16 else 0
+        """x in the dtype that is added up in, and the sums in float32 where the result is float16."""
+        dtype, (x,) = accumulator(out), types
+        arrays = (x.dtype != dtype) + (out.dtype != dtype)
+        return int(arrays * dtype.itemsize * x.size)

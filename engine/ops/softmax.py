@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.attrs import Attr
 from engine.op import Array, Namespace, Op, Types
-from engine.ops.rows import axis_first, pieces_bytes
+from engine.ops.rows import axis_first, piece_size
 from engine.ops.sums import accumulator
 from engine.sample import Ints, Real, Sample
 from engine.tensor_type import FLOAT64, TensorType, normalise_axis
@@ -66,7 +66,12 @@ class Softmax(Op):
         return 14 * types[0].size
 
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
-        """The pieces, the maxima and the sums."""
-        x = types[0]
-        rows = x.size // x.shape[axis] if x.size else 0
-        return pieces_bytes(x, out) + rows * (x.dtype.itemsize + accumulator(out).itemsize)
+        """The pieces; or, of all of x at once, the maxima, and then the sums."""
+        (x,) = types
+        sizes = x.dtype.itemsize, accumulator(out).itemsize
+        return piece_size(x, axis) * (x.dtype.itemsize + out.dtype.itemsize) or lines(x, axis) * max(sizes)
+
+
+def lines(x: TensorType, axis: int) -> int:
+    """How many lines along `axis` x has."""
+    return x.size // x.shape[axis] if x.size else 0

@@ -59,8 +59,9 @@ class Sort(Ordering):
         return (x.full_like(0.0).scatter_add(x.argsort(axis=axis), g, axis=axis),)
 
     def workspace(self, out: Types, x: TensorType, *, axis: int) -> int:
-        """What merging needs; on a GPU also the axis moved to the end."""
-        return 2 * x.nbytes
+        """A line to sort in, unless the result's own are dense, and half of one for merging."""
+        assert isinstance(out, TensorType)
+        return _line_copy(out, axis) + _merging(x, axis)
 
 
 class ArgSort(Ordering):
@@ -79,5 +80,16 @@ class ArgSort(Ordering):
         out[...] = xp.argsort(x, axis=axis, kind="stable")
 
     def workspace(self, out: Types, x: TensorType, *, axis: int) -> int:
-        """The positions, what merging them needs, and a copy of x where its lines are not contiguous."""
-        return 16 * x.size + x.nbytes
+        """The positions; lines of x and of these to sort in, unless they are dense; half a line for merging."""
+        assert isinstance(out, TensorType)
+        return out.nbytes + _line_copy(x, axis) + _line_copy(out, axis) + _merging(out, axis)
+
+
+def _line_copy(x: TensorType, axis: int) -> int:
+    """Bytes of a dense copy of one line, where NumPy makes it."""
+    return 0 if x.strides[axis] == x.dtype.itemsize else x.shape[axis] * x.dtype.itemsize
+
+
+def _merging(x: TensorType, axis: int) -> int:
+    """At most, which is when a line's halves are sorted apart."""
+    return x.shape[axis] // 2 * x.dtype.itemsize
