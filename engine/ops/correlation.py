@@ -1,113 +1,18 @@
-"""The kernels of convolution: sums of products over sliding windows, as matrix products on columns.
+"""The kernel of convolution: sums of products over sliding windows, as matrix products on columns.
 
 What the windows see is copied out ("im2col"; K. Chellapilla et al., "High performance convolutional neural networks
-for document processing", 2006) and multiplied by the kernel as a matrix. A bounded amount is laid out at a time, so
-that it stays in the cache: some images where windows are many, some channels where the windows themselves are large,
-as in the gradient by a kernel. float16 is multiplied and summed in float32.
+for document processing", 2006) and multiplied by the kernel as a matrix, a bounded amount at a time. float16 is
+multiplied and summed in float32.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from engine.op import Array, Namespace
-from engine.ops.sums import accumulator
+from engine.ops.columns import Layout, layout, slices
 from engine.tensor_type import DType, Shape, TensorType
-from engine.windows import Windows, each_index
-
-#: bytes of columns laid out at a time, unless a single image or channel takes more
-CHUNK = 4 << 20
-
-ALL = (slice(None),) * 3  # images, groups, channels
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The sizes of one correlation, or of its adjoint: `wide` is what the windows move over, `narrow` what they give.
-
-    Both are shapes [images, channels, *extents].
-    """
-
-    windows: Windows
-    groups: int
-    wide: Shape
-    narrow: Shape
-    dtype: DType
-
-    @property
-    def positions(self) -> Shape:
-        """How many windows there are along each axis."""
-        return self.narrow[2:]
-
-    @property
-    def places(self) -> int:
-        """How many windows there are on one image."""
-        return math.prod(self.positions)
-
-    @property
-    def depth(self) -> int:
-        """Channels of a group that the windows see."""
-        return self.wide[1] // self.groups
-
-    @property
-    def features(self) -> int:
-        """Channels of a group that the windows give."""
-        return self.narrow[1] // self.groups
-
-    @property
-    def large_windows(self) -> bool:
-        """Whether a window has more taps than there are windows."""
-        return self.windows.taps > self.places
-
-    @property
-    def plane_bytes(self) -> int:
-        """Bytes of one padded channel of one image."""
-        return math.prod(self.windows.padded(self.wide[2:])) * self.dtype.itemsize
-
-    @property
-    def column_bytes(self) -> int:
-        """Bytes of the columns of one channel of one image."""
-        return self.windows.taps * self.places * self.dtype.itemsize
-
-    @property
-    def products(self) -> int:
-        """Multiplications in all."""
-        return math.prod(self.narrow) * self.depth * self.windows.taps
-
-    def image_chunks(self) -> Iterator[slice]:
-        """The images, a few at a time."""
-        return _slices(self.wide[0], self.images_at_once)
-
-    @property
-    def images_at_once(self) -> int:
-        """As many images as CHUNK holds the columns of, one at least."""
-        return _at_once(self.wide[0], self.wide[1] * self.column_bytes)
-
-    def channel_chunks(self) -> Iterator[slice]:
-        """The channels of each group, a few at a time."""
-        return _slices(self.depth, self.channels_at_once)
-
-    @property
-    def channels_at_once(self) -> int:
-        """As many channels of each group as CHUNK holds the columns of, one at least."""
-        return _at_once(self.depth, self.wide[0] * self.groups * self.column_bytes)
-
-
-def _at_once(count: int, each: int) -> int:
-    return max(1, min(count, CHUNK // max(each, 1)))
-
-
-def _slices(count: int, size: int) -> Iterator[slice]:
-    return (slice(i, min(i + size, count)) for i in range(0, count, size))
-
-
-def layout(
-    wide: Array | TensorType, narrow: Array | TensorType, out: Array | TensorType, windows: Windows, groups: int
-) -> Layout:
-    """The layout for a result `out`, which is one of the other two."""
-    return Layout(windows, groups, wide.shape, narrow.shape, accumulator(out))
+from engine.windows import Windows
 
 
 def correlate(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:
@@ -117,34 +22,51 @@ def correlate(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windo
     *positions].
     """
     sizes = layout(x, out, out, windows, groups)
-    weights = kernel.reshape(groups, sizes.features, *kernel.shape[1:])
-    by_parts = _correlate_channels if sizes.large_windows else _correlate_images
-    by_parts(xp, x, weights, out, sizes)
+    at_once = sizes.groups_of_a_channel if sizes.large_windows else sizes.groups_at_once
+    for seen, given, count in sizes.parts(at_once):
+        _correlate_groups(xp, x[:, seen], kernel[given], out[:, given], sizes.part(count))
+
+
+def _correlate_groups(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
+    weights = kernel.reshape(sizes.groups, sizes.features, *kernel.shape[1:])
+    if sizes.large_windows:
+        _correlate_channels(xp, x, weights, out, sizes)
+        return
+    weights = in_dtype(xp, weights, sizes.dtype)
+    for part in sizes.image_chunks():
+        _correlate_images(xp, x[part], weights, out[part], sizes)
+
+
+def in_dtype(xp: Namespace, array: Array, dtype: DType) -> Array:
+    """`array` where it has this dtype, else a contiguous copy that does."""
+    return array if array.dtype == dtype else xp.ascontiguousarray(array, dtype)
 
 
 def _correlate_images(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
+    seen = sizes.windows.view(xp, sizes.windows.pad(xp, x, sizes.dtype), sizes.positions)
+    results = out.reshape(len(x), sizes.groups, sizes.features, sizes.places)
+    for rows, places in sizes.row_chunks():
+        _multiply_columns(xp, seen[rows], kernel, results[..., places], sizes)
+
+
+def _multiply_columns(xp: Namespace, seen: Array, kernel: Array, out: Array, sizes: Layout) -> None:
     lines = sizes.depth * sizes.windows.taps
-    weights = xp.ascontiguousarray(kernel, sizes.dtype).reshape(sizes.groups, sizes.features, lines)
-    for part in sizes.image_chunks():
-        seen = sizes.windows.view(xp, sizes.windows.pad(xp, x[part], sizes.dtype), sizes.positions)
-        columns = xp.ascontiguousarray(seen).reshape(len(seen), sizes.groups, lines, sizes.places)
-        _multiply(xp, weights, columns, out[part].reshape(len(seen), sizes.groups, sizes.features, sizes.places))
+    columns = matrix(xp, seen, (len(seen), sizes.groups, lines, out.shape[-1]))
+    for part in slices(sizes.features, sizes.features if kernel.flags.c_contiguous else sizes.features_of_a_piece):
+        _multiply(xp, rows_of(xp, kernel[:, part], lines), columns, out[:, :, part])
 
 
-def _correlate_channels(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
-    images, rank = len(x), len(sizes.positions)
-    split = x.reshape(images, sizes.groups, sizes.depth, *x.shape[2:])
-    # [images, groups, channels, *size, *positions] → [groups, images, *positions, channels, *size]
-    order = (1, 0, *range(3 + rank, 3 + 2 * rank), *range(2, 3 + rank))
-    sums = xp.zeros((sizes.groups, sizes.features, images * sizes.places), sizes.dtype)
-    for part in sizes.channel_chunks():
-        seen = sizes.windows.view(xp, sizes.windows.pad(xp, split[:, :, part], sizes.dtype), sizes.positions)
-        lines = seen.shape[2] * sizes.windows.taps
-        rows = xp.ascontiguousarray(seen.transpose(order)).reshape(sizes.groups, images * sizes.places, lines)
-        weights = xp.ascontiguousarray(kernel[:, :, part], sizes.dtype).reshape(sizes.groups, sizes.features, lines)
-        sums += weights @ rows.swapaxes(1, 2)
-    by_image = sums.reshape(sizes.groups, sizes.features, images, sizes.places).transpose(2, 0, 1, 3)
-    out.reshape(by_image.shape)[...] = by_image
+def matrix(xp: Namespace, array: Array, shape: Shape) -> Array:
+    """`array` in `shape`: as it lies where BLAS can read its rows there, else a copy."""
+    found = array.reshape(shape)
+    row, step = found.strides[-2:]
+    readable = step == found.itemsize and row >= found.shape[-1] * step
+    return found if readable else xp.ascontiguousarray(found)
+
+
+def rows_of(xp: Namespace, kernel: Array, lines: int) -> Array:
+    """kernel [groups, rows, …] as [groups, rows, lines]."""
+    return xp.ascontiguousarray(kernel).reshape(*kernel.shape[:2], lines)
 
 
 def _multiply(xp: Namespace, a: Array, b: Array, out: Array) -> None:
@@ -154,52 +76,51 @@ def _multiply(xp: Namespace, a: Array, b: Array, out: Array) -> None:
         out[...] = xp.matmul(a, b)
 
 
-def correlate_workspace(sizes: Layout) -> int:
+def _correlate_channels(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
+    split = x.reshape(len(x), sizes.groups, sizes.depth, *x.shape[2:])
+    sums = xp.zeros((sizes.groups, sizes.features, len(x), sizes.places), sizes.dtype)
+    for images, channels in sizes.blocks():
+        _add_block(xp, split[images, :, channels], kernel[:, :, channels], sums[:, :, images], sizes)
+    by_image = sums.transpose(2, 0, 1, 3)
+    out.reshape(by_image.shape)[...] = by_image
+
+
+def _add_block(xp: Namespace, x: Array, kernel: Array, sums: Array, sizes: Layout) -> None:
+    columns = _rows(xp, x, sizes).swapaxes(1, 2)
+    ready = kernel.flags.c_contiguous and kernel.dtype == sizes.dtype
+    for part in slices(sizes.features, sizes.features if ready else sizes.features_of_a_channel):
+        weights = xp.ascontiguousarray(kernel[:, part], sizes.dtype)
+        products = xp.matmul(rows_of(xp, weights, columns.shape[1]), columns)
+        sums[:, part] += products.reshape(sums[:, part].shape)
+
+
+def _rows(xp: Namespace, x: Array, sizes: Layout) -> Array:
+    """What the windows see in x [images, groups, channels, *extents], as [groups, images · places, lines]."""
+    rank = len(sizes.positions)
+    seen = sizes.windows.view(xp, sizes.windows.pad(xp, x, sizes.dtype), sizes.positions)
+    # [images, groups, channels, *size, *positions] → [groups, images, *positions, channels, *size]
+    order = (1, 0, *range(3 + rank, 3 + 2 * rank), *range(2, 3 + rank))
+    rows = xp.ascontiguousarray(seen.transpose(order))
+    return rows.reshape(sizes.groups, len(x) * sizes.places, x.shape[2] * sizes.windows.taps)
+
+
+def correlate_workspace(sizes: Layout, out: TensorType, x: TensorType, kernel: TensorType) -> int:
     """Bytes that `correlate` allocates."""
-    item, weights = sizes.dtype.itemsize, sizes.narrow[1] * sizes.depth * sizes.windows.taps
-    seen = sizes.plane_bytes + sizes.column_bytes
+    padded = sizes.plane_bytes if any(sizes.windows.padding) or x.dtype != sizes.dtype else 0
     if sizes.large_windows:
-        parts = sizes.channels_at_once
-        lines = parts * (sizes.wide[0] * sizes.groups * seen + sizes.narrow[1] * sizes.windows.taps * item)
-        return lines + 2 * math.prod(sizes.narrow) * item
-    products = sizes.narrow[1] * sizes.places * item
-    return weights * item + sizes.images_at_once * (sizes.wide[1] * seen + products)
+        return _channels_workspace(sizes.part(sizes.groups_of_a_channel), padded)
+    sizes = sizes.part(sizes.groups_at_once)
+    item, lines = sizes.dtype.itemsize, sizes.depth * sizes.windows.taps
+    kept = sizes.features if kernel.dtype != sizes.dtype else sizes.features_of_a_piece
+    places = sizes.images_at_once * min(sizes.places, sizes.rows_at_once * sizes.rows[1])
+    products = sizes.narrow[1] * places if out.dtype != sizes.dtype else 0
+    columns = sizes.wide[1] * sizes.windows.taps * places
+    return (kept * sizes.groups * lines + columns + products) * item + sizes.images_at_once * sizes.wide[1] * padded
 
 
-def spread(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:
-    """out[n, o, p · stride + t · dilation − padding] = Σ x[n, c, p] · kernel[c, o, t], over c in o's group, t and p.
-
-    The adjoint of `correlate` by its first operand. Shapes: x [images, channels, *positions], kernel [channels,
-    features / groups, *size], out [images, features, *extents].
-    """
-    sizes = layout(out, x, out, windows, groups)
-    lines = sizes.depth * windows.taps
-    weights = xp.ascontiguousarray(kernel, sizes.dtype).reshape(groups, sizes.features, lines)
-    for part in sizes.image_chunks():
-        values = xp.ascontiguousarray(x[part], sizes.dtype)
-        values = values.reshape(len(values), groups, sizes.features, sizes.places)
-        canvas = xp.zeros((len(values), groups, sizes.depth, *windows.padded(out.shape[2:])), sizes.dtype)
-        _add_products(xp, values, weights, canvas, sizes)
-        out[part].reshape(*canvas.shape[:3], *out.shape[2:])[...] = canvas[(..., *windows.inside(out.shape[2:]))]
-
-
-def _add_products(xp: Namespace, values: Array, weights: Array, canvas: Array, sizes: Layout) -> None:
-    """Add each value times the kernel to the canvas where its window lies: all windows, or all taps, at once."""
-    size, positions, lead = sizes.windows.size, sizes.positions, canvas.shape[:3]
-    seen = sizes.windows.view(xp, canvas, positions)
-    if sizes.large_windows:
-        rows = xp.matmul(values.swapaxes(2, 3), weights).reshape(*lead[:2], *positions, sizes.depth, *size)
-        for place in each_index(positions):
-            seen[(..., *place)] += rows[(*ALL[:2], *place)]
-    else:
-        columns = xp.matmul(weights.swapaxes(1, 2), values).reshape(*lead, *size, *positions)
-        for tap in each_index(size):
-            seen[(*ALL, *tap)] += columns[(*ALL, *tap)]
-
-
-def spread_workspace(sizes: Layout) -> int:
-    """Bytes that `spread` allocates."""
-    item, weights = sizes.dtype.itemsize, sizes.narrow[1] * sizes.depth * sizes.windows.taps
-    values = sizes.narrow[1] * sizes.places * item
-    canvas = sizes.wide[1] * (sizes.plane_bytes + sizes.column_bytes)
-    return weights * item + sizes.images_at_once * (values + canvas)
+def _channels_workspace(sizes: Layout, padded: int) -> int:
+    item, channels, images = sizes.dtype.itemsize, sizes.groups * sizes.channels_at_once, sizes.images_of_a_channel
+    columns = channels * sizes.windows.taps * images * sizes.places * item
+    weights = channels * sizes.windows.taps * sizes.features_of_a_channel * item
+    products = sizes.narrow[1] * images * sizes.places * item
+    return math.prod(sizes.narrow) * item + columns + max(weights + products, images * channels * padded)

@@ -10,18 +10,21 @@ from engine.tensor_type import TensorType, show_shape
 from engine.windows import Windows
 
 
-def check_spatial(name: str, numbers: Sequence[int]) -> None:
-    """Raise BadAttribute unless there is one number for each of the two spatial axes."""
-    if len(numbers) != 2:
-        wanted, got = "one number for each of the 2 spatial axes", show_shape(numbers)
+def check_spatial(name: str, numbers: Sequence[int], rank: int = 2) -> None:
+    """Raise BadAttribute unless there is one number for each of the `rank` spatial axes."""
+    if len(numbers) != rank:
+        axes = f"each of the {rank} spatial axes" if rank > 1 else "the spatial axis"
+        wanted, got = f"one number for {axes}", show_shape(numbers)
         raise BadAttribute(f"attribute {name} must hold {wanted}, but is {got}", expected=wanted, got=got)
 
 
-def check_ranks(x: TensorType, kernel: TensorType, axes: str) -> None:
-    """Raise ShapeMismatch unless both are of rank 4; `axes` names those of the kernel."""
-    for i, name, type, wanted in ((0, "x", x, "[n, channels, h, w]"), (1, "kernel", kernel, axes)):
-        if type.ndim != 4:
-            raise wrong_shape(i, name, f"rank 4, {wanted}", type)
+def check_ranks(x: TensorType, kernel: TensorType, rank: int, channels: str) -> None:
+    """Raise ShapeMismatch unless both have two axes and then `rank` spatial ones; `channels` names the kernel's two."""
+    spatial = "dhw"[-rank:]
+    images, taps = ", ".join(spatial), ", ".join(f"k{axis}" for axis in spatial)
+    for i, name, type, axes in ((0, "x", x, f"n, channels, {images}"), (1, "kernel", kernel, f"{channels}, {taps}")):
+        if type.ndim != rank + 2:
+            raise wrong_shape(i, name, f"rank {rank + 2}, [{axes}]", type)
 
 
 def check_groups(groups: int, count: int, what: str) -> None:

@@ -1,0 +1,71 @@
+"""The kernel of transposed convolution, the adjoint of `correlation`: products added where the windows lie."""
+
+from __future__ import annotations
+
+import math
+
+from engine.op import Array, Namespace
+from engine.ops.columns import Layout, layout, slices
+from engine.ops.correlation import in_dtype, matrix, rows_of
+from engine.tensor_type import TensorType
+from engine.windows import Windows, each_index
+
+ALL = (slice(None),) * 3  # images, groups, channels
+
+
+def spread(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:
+    """out[n, o, p · stride + t · dilation − padding] = Σ x[n, c, p] · kernel[c, o, t], over c in o's group, t and p.
+
+    The adjoint of `correlate` by its first operand. Shapes: x [images, channels, *positions], kernel [channels,
+    features / groups, *size], out [images, features, *extents].
+    """
+    sizes = layout(out, x, out, windows, groups)
+    for seen, given, count in sizes.parts(sizes.groups_at_once):
+        _spread_groups(xp, x[:, given], kernel[given], out[:, seen], sizes.part(count))
+
+
+def _spread_groups(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
+    values = x.reshape(len(x), sizes.groups, sizes.features, *x.shape[2:])
+    weights = in_dtype(xp, kernel.reshape(sizes.groups, sizes.features, *kernel.shape[1:]), sizes.dtype)
+    results = out.reshape(len(x), sizes.groups, sizes.depth, *out.shape[2:])
+    for depth in slices(sizes.depth, sizes.depth if weights.flags.c_contiguous else sizes.depth_of_a_piece):
+        _spread_channels(xp, values, weights[:, :, depth], results[:, :, depth], sizes)
+
+
+def _spread_channels(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
+    weights = rows_of(xp, kernel, kernel.shape[2] * sizes.windows.taps)
+    for part in sizes.image_chunks():
+        _spread_images(xp, x[part], weights, out[part], sizes)
+
+
+def _spread_images(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
+    extents = out.shape[3:]
+    canvas = xp.zeros((*out.shape[:3], *sizes.windows.padded(extents)), sizes.dtype)
+    seen = sizes.windows.view(xp, canvas, sizes.positions)
+    for rows, _ in sizes.row_chunks():
+        _add_products(xp, x[rows], weights, seen[rows], sizes)
+    out[...] = canvas[(..., *sizes.windows.inside(extents))]
+
+
+def _add_products(xp: Namespace, x: Array, weights: Array, seen: Array, sizes: Layout) -> None:
+    """Add each value times the kernel to what its window sees: all windows, or all taps, at once."""
+    lead, size, positions = seen.shape[:3], sizes.windows.size, x.shape[3:]
+    values = matrix(xp, in_dtype(xp, x, sizes.dtype), (*x.shape[:3], math.prod(positions)))
+    if sizes.large_windows:
+        rows = xp.matmul(values.swapaxes(2, 3), weights).reshape(*lead[:2], *positions, lead[2], *size)
+        for place in each_index(positions):
+            seen[(..., *place)] += rows[(*ALL[:2], *place)]
+    else:
+        columns = xp.matmul(weights.swapaxes(1, 2), values).reshape(*lead, *size, *positions)
+        for tap in each_index(size):
+            seen[(*ALL, *tap)] += columns[(*ALL, *tap)]
+
+
+def spread_workspace(sizes: Layout, kernel: TensorType) -> int:
+    """Bytes that `spread` allocates."""
+    sizes = sizes.part(sizes.groups_at_once)
+    kept = sizes.depth if kernel.dtype != sizes.dtype else sizes.depth_of_a_piece
+    weights = kept * sizes.narrow[1] * sizes.windows.taps
+    places = sizes.images_at_once * min(sizes.places, sizes.rows_at_once * sizes.rows[1])
+    values = (sizes.narrow[1] + sizes.wide[1] * sizes.windows.taps) * places
+    return (weights + values) * sizes.dtype.itemsize + sizes.images_at_once * sizes.wide[1] * sizes.plane_bytes
