@@ -58,7 +58,7 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     ),
     "not_acceptable": Explanation(
         "The header `Accept` rules out every media type that the call can answer with.",
-        "Accept the type that `expected` names, or leave the header out.",
+        "Accept a type that `expected` names, or leave the header out.",
     ),
     "request_timeout": Explanation(
         "The body began, and then no byte of it came for as long as the server waits (`--body-timeout`).",
@@ -89,7 +89,7 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     ),
     "unsupported_media_type": Explanation(
         "The header `Content-Type` names a type of body that the call does not read.",
-        "Send the type that `expected` names, in UTF-8 and not compressed.",
+        "Send a type that `expected` names, not compressed; JSON in UTF-8.",
     ),
     "unknown_op": Explanation(
         "A node's `op` is neither the name of an op nor another system's spelling of one. Case does not matter.",
