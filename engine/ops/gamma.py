@@ -64,7 +64,7 @@ def _lgamma_near(x: Floats) -> Floats:
 
 
 class Digamma(LibraryFunction):
-    """y = ψ(x) = Γ'(x) / Γ(x): −∞ at 0, NaN at −1, −2, …. To 5 units; near its zeros below −1 to 1e-15.
+    """y = ψ(x) = Γ'(x) / Γ(x): −∞ at 0, NaN at −1, −2, …. To 10 units; near its zeros below −1 to 1e-15.
 
     SciPy's loses one digit with each digit by which x < 0 is closer to a pole; this one keeps all.
     """

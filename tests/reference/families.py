@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.reference import algebra, movement, networks, pointwise, reductions, spatial
+from tests.reference import algebra, movement, networks, pointwise, reductions, spatial, special
 
-FAMILIES = (pointwise, reductions, movement, networks, spatial, algebra)
+FAMILIES = (pointwise, reductions, movement, networks, spatial, algebra, special)
 ALL = [case for family in FAMILIES for case in family.cases()]
