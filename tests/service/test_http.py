@@ -7,12 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from engine import registry
-from service.media import JSON, accepted
+from service.media import JSON, SAFETENSORS, SPOKEN, accepted
 from service.query import timeout_of
 from tests.conftest import Client
 from tests.service.support import SQUARES, problem
 
 CALLS = ["/v1/gradients", "/v1/forward"]
+BOTH = "application/json or application/vnd.safetensors"
 
 
 @pytest.mark.parametrize("path", ["/", "/v1", "/v1/", "/v2/gradients", "/v1/gradients/", "/v1/ops/", "/v1/train"])
@@ -59,7 +60,6 @@ def test_json_in_its_spellings(client: Client, kind: str) -> None:
         "application/xml",
         "application/x-www-form-urlencoded",
         "multipart/form-data; boundary=x",
-        "application/vnd.safetensors",
         "application/problem+json",
         "application/json; charset=utf-16",
         "json",
@@ -68,7 +68,7 @@ def test_json_in_its_spellings(client: Client, kind: str) -> None:
 )
 def test_other_types_are_refused_with_what_is_spoken(client: Client, path: str, kind: str) -> None:
     report = problem(client.post(path, content=b"{}", headers={"Content-Type": kind}), 415, "unsupported_media_type")
-    assert report["expected"] == "application/json"
+    assert report["expected"] == BOTH
 
 
 def test_no_type_is_json(client: Client) -> None:
@@ -87,11 +87,39 @@ def test_identity_is_no_coding(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", [*CALLS, "/v1/ops", "/v1/ops/add"])
-@pytest.mark.parametrize("accept", ["text/html", "application/vnd.safetensors", "application/json;q=0", "nonsense"])
+@pytest.mark.parametrize("accept", ["text/html", "application/json;q=0", "nonsense", "application/*;q=0"])
 def test_answers_that_nobody_accepts(client: Client, path: str, accept: str) -> None:
     method = "POST" if path in CALLS else "GET"
     report = problem(client.request(method, path, headers={"Accept": accept}), 406, "not_acceptable")
-    assert report["expected"] == "application/json"
+    assert report["expected"] == (BOTH if path in CALLS else JSON)
+
+
+@pytest.mark.parametrize("path", ["/v1/ops", "/v1/ops/add"])
+def test_pages_speak_json_only(client: Client, path: str) -> None:
+    report = problem(client.get(path, headers={"Accept": SAFETENSORS}), 406, "not_acceptable")
+    assert report["expected"] == JSON
+
+
+@pytest.mark.parametrize(
+    ("accept", "chosen"),
+    [
+        ("", JSON),
+        ("*/*", JSON),
+        ("application/*", JSON),
+        (SAFETENSORS, SAFETENSORS),
+        ("Application/VND.Safetensors", SAFETENSORS),
+        ("application/octet-stream", SAFETENSORS),
+        (f"{SAFETENSORS}, {JSON};q=0.5", SAFETENSORS),
+        (f"{SAFETENSORS};q=0.5, {JSON}", JSON),
+        (f"{SAFETENSORS}, {JSON}", JSON),
+        (f"{JSON};q=0, */*", SAFETENSORS),
+        (f"{SAFETENSORS};q=0, application/octet-stream", None),
+        (f"{SAFETENSORS};q=much", None),
+        ("text/*", None),
+    ],
+)
+def test_the_answer_is_what_is_liked_best(accept: str, chosen: str | None) -> None:
+    assert accepted(accept, SPOKEN) == chosen
 
 
 @pytest.mark.parametrize(
