@@ -1,8 +1,7 @@
 """How much of a convolution is laid out in memory at a time, so that it stays in the cache.
 
-Some images, or some rows of one, where windows are many; some channels where the windows themselves are large, as in
-the gradient by a kernel. What is copied only where operands are not contiguous is laid out in pieces of a bounded size,
-since the plan counts it in any case.
+Some groups; of these some images, or some rows of one, where windows are many, and some channels where the windows
+themselves are large, as in the gradient by a kernel.
 """
 
 from __future__ import annotations
@@ -35,8 +34,6 @@ class Layout:
     wide: Shape
     narrow: Shape
     dtype: DType
-    #: how many numbers are copied for each window
-    copied: int
 
     @property
     def positions(self) -> Shape:
@@ -75,8 +72,8 @@ class Layout:
 
     @property
     def place_bytes(self) -> int:
-        """Bytes of what is copied for each window."""
-        return self.copied * self.dtype.itemsize
+        """Bytes of what one window sees in all channels."""
+        return self.wide[1] * self._tap_bytes
 
     @property
     def groups_at_once(self) -> int:
@@ -96,9 +93,11 @@ class Layout:
 
     def part(self, groups: int) -> Layout:
         """The layout of so many of the groups."""
+        if groups == self.groups:
+            return self
         wide = (self.wide[0], groups * self.depth, *self.wide[2:])
         narrow = (self.narrow[0], groups * self.features, *self.narrow[2:])
-        return replace(self, groups=groups, wide=wide, narrow=narrow, copied=self.copied // self.groups * groups)
+        return replace(self, groups=groups, wide=wide, narrow=narrow)
 
     @property
     def images_at_once(self) -> int:
@@ -111,7 +110,7 @@ class Layout:
 
     @property
     def rows(self) -> tuple[int, int]:
-        """The first axis of the positions that has more than one, and how many windows there are at each of its."""
+        """The first axis of the positions that has several, and how many windows there are at each of them."""
         axis = next((i for i, n in enumerate(self.positions) if n > 1), 0)
         return axis, math.prod(self.positions[axis + 1 :])
 
@@ -130,36 +129,16 @@ class Layout:
             yield (..., *where), slice(rows.start * length, rows.stop * length)
 
     @property
-    def features_of_a_piece(self) -> int:
-        """As many features of each group as a piece holds the weights of, one at least."""
-        return _at_once(self.features, self._pieces * self.groups * self.depth * self._tap_bytes)
-
-    @property
-    def depth_of_a_piece(self) -> int:
-        """As many channels of each group as a piece holds the weights of, one at least."""
-        return _at_once(self.depth, self._pieces * self.narrow[1] * self._tap_bytes)
-
-    @property
-    def _pieces(self) -> int:
-        """How many pieces of a kernel make a CHUNK: more where columns, too, are copied only if not contiguous."""
-        return 1 if self.windows.taps > 1 else 4
-
-    @property
     def channels_at_once(self) -> int:
         """As many channels of each group as CHUNK holds the columns and weights of, one at least."""
         return _at_once(self.depth, (self.wide[0] * self.places + self.features) * self.groups * self._tap_bytes)
 
     @property
     def images_of_a_channel(self) -> int:
-        """Images taken at a time: all, but where a single channel is all there is, and may be read as it lies."""
+        """Images taken at a time: all, unless a single channel is all there is, and has one window on each of them."""
         if self.depth > 1 or self.places > 1:
             return self.wide[0]
         return _at_once(self.wide[0], 2 * self.groups * self._tap_bytes)
-
-    @property
-    def features_of_a_channel(self) -> int:
-        """Features of each group whose weights are copied at a time, alike."""
-        return self.features if self.depth > 1 else _at_once(self.features, 2 * self.groups * self._tap_bytes)
 
     @property
     def _tap_bytes(self) -> int:
@@ -183,7 +162,5 @@ def slices(count: int, size: int) -> Iterator[slice]:
 def layout(
     wide: Array | TensorType, narrow: Array | TensorType, out: Array | TensorType, windows: Windows, groups: int
 ) -> Layout:
-    """The layout for a result `out`, which is one of the other two: what the windows see, or what they are to give."""
-    seen = wide.shape[1] * windows.taps
-    copied = max(seen, narrow.shape[1]) if out is wide else seen
-    return Layout(windows, groups, wide.shape, narrow.shape, accumulator(out), copied)
+    """The layout for a result `out`, which is one of the other two."""
+    return Layout(windows, groups, wide.shape, narrow.shape, accumulator(out))

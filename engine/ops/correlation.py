@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 from engine.op import Array, Namespace
-from engine.ops.columns import Layout, layout, slices
-from engine.tensor_type import DType, Shape, TensorType
+from engine.ops.columns import Layout, layout
+from engine.tensor_type import Shape, TensorType
 from engine.windows import Windows
 
 
@@ -32,28 +32,30 @@ def _correlate_groups(xp: Namespace, x: Array, kernel: Array, out: Array, sizes:
     if sizes.large_windows:
         _correlate_channels(xp, x, weights, out, sizes)
         return
-    weights = in_dtype(xp, weights, sizes.dtype)
+    rows = matrices(xp, weights, sizes)
     for part in sizes.image_chunks():
-        _correlate_images(xp, x[part], weights, out[part], sizes)
+        _correlate_images(xp, x[part], rows, out[part], sizes)
 
 
-def in_dtype(xp: Namespace, array: Array, dtype: DType) -> Array:
-    """`array` where it has this dtype, else a contiguous copy that does."""
-    return array if array.dtype == dtype else xp.ascontiguousarray(array, dtype)
+def matrices(xp: Namespace, kernel: Array, sizes: Layout) -> Array:
+    """kernel [groups, features, channels, *size] as a matrix for each group, [groups, features, channels · taps]."""
+    lines = kernel.shape[2] * sizes.windows.taps
+    return xp.ascontiguousarray(kernel, sizes.dtype).reshape(*kernel.shape[:2], lines)
 
 
-def _correlate_images(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
+def _correlate_images(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
     seen = sizes.windows.view(xp, sizes.windows.pad(xp, x, sizes.dtype), sizes.positions)
     results = out.reshape(len(x), sizes.groups, sizes.features, sizes.places)
     for rows, places in sizes.row_chunks():
-        _multiply_columns(xp, seen[rows], kernel, results[..., places], sizes)
+        _multiply_columns(xp, seen[rows], weights, results[..., places], sizes)
 
 
-def _multiply_columns(xp: Namespace, seen: Array, kernel: Array, out: Array, sizes: Layout) -> None:
-    lines = sizes.depth * sizes.windows.taps
-    columns = matrix(xp, seen, (len(seen), sizes.groups, lines, out.shape[-1]))
-    for part in slices(sizes.features, sizes.features if kernel.flags.c_contiguous else sizes.features_of_a_piece):
-        _multiply(xp, rows_of(xp, kernel[:, part], lines), columns, out[:, :, part])
+def _multiply_columns(xp: Namespace, seen: Array, weights: Array, out: Array, sizes: Layout) -> None:
+    columns = matrix(xp, seen, (len(seen), sizes.groups, weights.shape[2], out.shape[-1]))
+    if out.dtype == columns.dtype:
+        xp.matmul(weights, columns, out=out)
+    else:
+        out[...] = xp.matmul(weights, columns)
 
 
 def matrix(xp: Namespace, array: Array, shape: Shape) -> Array:
@@ -62,18 +64,6 @@ def matrix(xp: Namespace, array: Array, shape: Shape) -> Array:
     row, step = found.strides[-2:]
     readable = step == found.itemsize and row >= found.shape[-1] * step
     return found if readable else xp.ascontiguousarray(found)
-
-
-def rows_of(xp: Namespace, kernel: Array, lines: int) -> Array:
-    """kernel [groups, rows, …] as [groups, rows, lines]."""
-    return xp.ascontiguousarray(kernel).reshape(*kernel.shape[:2], lines)
-
-
-def _multiply(xp: Namespace, a: Array, b: Array, out: Array) -> None:
-    if out.dtype == a.dtype:
-        xp.matmul(a, b, out=out)
-    else:
-        out[...] = xp.matmul(a, b)
 
 
 def _correlate_channels(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
@@ -87,11 +77,7 @@ def _correlate_channels(xp: Namespace, x: Array, kernel: Array, out: Array, size
 
 def _add_block(xp: Namespace, x: Array, kernel: Array, sums: Array, sizes: Layout) -> None:
     columns = _rows(xp, x, sizes).swapaxes(1, 2)
-    ready = kernel.flags.c_contiguous and kernel.dtype == sizes.dtype
-    for part in slices(sizes.features, sizes.features if ready else sizes.features_of_a_channel):
-        weights = xp.ascontiguousarray(kernel[:, part], sizes.dtype)
-        products = xp.matmul(rows_of(xp, weights, columns.shape[1]), columns)
-        sums[:, part] += products.reshape(sums[:, part].shape)
+    sums += xp.matmul(matrices(xp, kernel, sizes), columns).reshape(sums.shape)
 
 
 def _rows(xp: Namespace, x: Array, sizes: Layout) -> Array:
@@ -106,21 +92,23 @@ def _rows(xp: Namespace, x: Array, sizes: Layout) -> Array:
 
 def correlate_workspace(sizes: Layout, out: TensorType, x: TensorType, kernel: TensorType) -> int:
     """Bytes that `correlate` allocates."""
-    padded = sizes.plane_bytes if any(sizes.windows.padding) or x.dtype != sizes.dtype else 0
+    dtype, windows = sizes.dtype, sizes.windows
+    moved = any(windows.padding) or x.dtype != dtype
+    padded = sizes.plane_bytes if moved else 0
+    weights = 0 if kernel.is_dense and kernel.dtype == dtype else windows.taps * dtype.itemsize
     if sizes.large_windows:
-        return _channels_workspace(sizes.part(sizes.groups_of_a_channel), padded)
+        sizes = sizes.part(sizes.groups_of_a_channel)
+        channels, images = sizes.groups * sizes.channels_at_once, sizes.images_of_a_channel
+        if sizes.channels_at_once < sizes.depth:
+            weights = windows.taps * dtype.itemsize
+        columns = channels * windows.taps * images * sizes.places * dtype.itemsize
+        products = sizes.narrow[1] * images * sizes.places * dtype.itemsize
+        copied = max(weights * channels * sizes.features + products, images * channels * padded)
+        return math.prod(sizes.narrow) * dtype.itemsize + columns + copied
     sizes = sizes.part(sizes.groups_at_once)
-    item, lines = sizes.dtype.itemsize, sizes.depth * sizes.windows.taps
-    kept = sizes.features if kernel.dtype != sizes.dtype else sizes.features_of_a_piece
     places = sizes.images_at_once * min(sizes.places, sizes.rows_at_once * sizes.rows[1])
-    products = sizes.narrow[1] * places if out.dtype != sizes.dtype else 0
-    columns = sizes.wide[1] * sizes.windows.taps * places
-    return (kept * sizes.groups * lines + columns + products) * item + sizes.images_at_once * sizes.wide[1] * padded
-
-
-def _channels_workspace(sizes: Layout, padded: int) -> int:
-    item, channels, images = sizes.dtype.itemsize, sizes.groups * sizes.channels_at_once, sizes.images_of_a_channel
-    columns = channels * sizes.windows.taps * images * sizes.places * item
-    weights = channels * sizes.windows.taps * sizes.features_of_a_channel * item
-    products = sizes.narrow[1] * images * sizes.places * item
-    return math.prod(sizes.narrow) * item + columns + max(weights + products, images * channels * padded)
+    products = sizes.narrow[1] * places if out.dtype != dtype else 0
+    lies = windows.taps == 1 and x.is_dense and not moved and set(windows.stride) == {1}
+    columns = 0 if lies else sizes.wide[1] * windows.taps * places
+    laid_out = (columns + products) * dtype.itemsize
+    return weights * sizes.narrow[1] * sizes.depth + laid_out + sizes.images_at_once * sizes.wide[1] * padded

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from engine.op import Array, Namespace
-from engine.ops.columns import Layout, layout, slices
-from engine.ops.correlation import in_dtype, matrix, rows_of
+from engine.ops.columns import Layout, layout
+from engine.ops.correlation import matrices, matrix
 from engine.tensor_type import TensorType
 from engine.windows import Windows, each_index
 
@@ -26,16 +26,10 @@ def spread(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windows,
 
 def _spread_groups(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
     values = x.reshape(len(x), sizes.groups, sizes.features, *x.shape[2:])
-    weights = in_dtype(xp, kernel.reshape(sizes.groups, sizes.features, *kernel.shape[1:]), sizes.dtype)
+    weights = matrices(xp, kernel.reshape(sizes.groups, sizes.features, *kernel.shape[1:]), sizes)
     results = out.reshape(len(x), sizes.groups, sizes.depth, *out.shape[2:])
-    for depth in slices(sizes.depth, sizes.depth if weights.flags.c_contiguous else sizes.depth_of_a_piece):
-        _spread_channels(xp, values, weights[:, :, depth], results[:, :, depth], sizes)
-
-
-def _spread_channels(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
-    weights = rows_of(xp, kernel, kernel.shape[2] * sizes.windows.taps)
     for part in sizes.image_chunks():
-        _spread_images(xp, x[part], weights, out[part], sizes)
+        _spread_images(xp, values[part], weights, results[part], sizes)
 
 
 def _spread_images(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
@@ -50,7 +44,7 @@ def _spread_images(xp: Namespace, x: Array, weights: Array, out: Array, sizes: L
 def _add_products(xp: Namespace, x: Array, weights: Array, seen: Array, sizes: Layout) -> None:
     """Add each value times the kernel to what its window sees: all windows, or all taps, at once."""
     lead, size, positions = seen.shape[:3], sizes.windows.size, x.shape[3:]
-    values = matrix(xp, in_dtype(xp, x, sizes.dtype), (*x.shape[:3], math.prod(positions)))
+    values = matrix(xp, x.astype(sizes.dtype, copy=False), (*x.shape[:3], math.prod(positions)))
     if sizes.large_windows:
         rows = xp.matmul(values.swapaxes(2, 3), weights).reshape(*lead[:2], *positions, lead[2], *size)
         for place in each_index(positions):
@@ -61,11 +55,14 @@ def _add_products(xp: Namespace, x: Array, weights: Array, seen: Array, sizes: L
             seen[(*ALL, *tap)] += columns[(*ALL, *tap)]
 
 
-def spread_workspace(sizes: Layout, kernel: TensorType) -> int:
+def spread_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:
     """Bytes that `spread` allocates."""
     sizes = sizes.part(sizes.groups_at_once)
-    kept = sizes.depth if kernel.dtype != sizes.dtype else sizes.depth_of_a_piece
-    weights = kept * sizes.narrow[1] * sizes.windows.taps
     places = sizes.images_at_once * min(sizes.places, sizes.rows_at_once * sizes.rows[1])
-    values = (sizes.narrow[1] + sizes.wide[1] * sizes.windows.taps) * places
-    return (weights + values) * sizes.dtype.itemsize + sizes.images_at_once * sizes.wide[1] * sizes.plane_bytes
+    weights, values = (
+        0 if type.is_dense and type.dtype == sizes.dtype else sizes.narrow[1] * each
+        for type, each in ((kernel, sizes.depth * sizes.windows.taps), (x, places))
+    )
+    products = sizes.wide[1] * sizes.windows.taps * places
+    canvas = sizes.images_at_once * sizes.wide[1] * sizes.plane_bytes
+    return (weights + values + products) * sizes.dtype.itemsize + canvas

@@ -69,7 +69,7 @@ class TransposedConvolution(Convolution):
 
     def workspace(self, out: Types, *types: TensorType, **attrs: Any) -> int:
         """Products and the padded result, a chunk at a time."""
-        return spread_workspace(self.laid_out(out, *types, **attrs), types[1])
+        return spread_workspace(self.laid_out(out, *types, **attrs), *types)
 
 
 class ConvTranspose2D(TransposedConvolution):
