@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.elementwise import unbroadcast
 from engine.op import Array, Namespace, Types
-from engine.ops.matrices import Square, System, answer_each, computed
+from engine.ops.matrices import Square, System, answer_each, computed, converted
 from engine.sample import Real, Sample
-from engine.tensor_type import TensorType
+from engine.tensor_type import FLOAT64, TensorType
 
 if TYPE_CHECKING:
     from engine.ir import Value
@@ -53,6 +53,12 @@ class Solve(System):
         """2 n³ / 3 for each matrix, and 2 n² for each right-hand side."""
         n, m = out.shape[-2:]
         return int(math.prod(out.shape[:-2]) * (2 * n**3 // 3 + 2 * n * n * m))
+
+    def workspace(self, out: Any, a: TensorType, b: TensorType) -> int:
+        """In doubles: the operands where they are none, the answers, and the matrices that LAPACK works on."""
+        n, m = out.shape[-2:]
+        scratch = n * (n + m) if out.size else 0
+        return int(FLOAT64.itemsize * (converted(FLOAT64, a, b) + out.size + scratch))
 
 
 class Inv(Square):

@@ -37,8 +37,10 @@ class Square(Op):
         return x.builder.emit(self, (x,), {})
 
     def workspace(self, out: Types, x: TensorType, **attrs: Any) -> int:
-        """In doubles: x, the answers, and the two matrices that LAPACK works on."""
-        return 4 * x.size * FLOAT64.itemsize
+        """In doubles: x where it is none, the answers, and the two matrices that LAPACK works on."""
+        answers = sum(y.size for y in (out if isinstance(out, tuple) else (out,)))
+        scratch = 2 * x.shape[-1] ** 2 if x.size else 0
+        return FLOAT64.itemsize * (converted(FLOAT64, x) + answers + scratch)
 
 
 class System(Op):
@@ -71,13 +73,13 @@ class System(Op):
         a, b = batching.align(mapped, operands)
         return self._solved(a, b, attrs)
 
-    def workspace(self, out: Any, a: TensorType, b: TensorType, **attrs: Any) -> int:
-        """In doubles: a for each of the answers, b, the answers, and the matrices that LAPACK works on."""
-        spread = math.prod(out.shape[:-2]) * math.prod(a.shape[-2:])
-        return int(2 * spread + 3 * out.size) * FLOAT64.itemsize
-
     def _solved(self, a: Value, b: Value, attrs: Mapping[str, Any]) -> Value:
         return a.builder.emit(self, (a, b), attrs)
+
+
+def converted(dtype: DType, *operands: TensorType) -> int:
+    """How many elements are copied to have all operands in this dtype."""
+    return sum(x.size for x in operands if x.dtype != dtype)
 
 
 def computed(xp: Namespace, out: Array) -> DType:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from engine.attrs import Attr
 from engine.elementwise import unbroadcast
 from engine.op import Array, Namespace
-from engine.ops.matrices import System
+from engine.ops.matrices import System, converted
 from engine.ops.sums import accumulator
 from engine.sample import Real, Sample
 from engine.tensor_type import TensorType
@@ -66,15 +67,28 @@ class TriangularSolve(System):
         """n² for each right-hand side."""
         return int(out.size) * types[0].shape[-1]
 
+    def workspace(self, out: Any, a: TensorType, b: TensorType, **attrs: Any) -> int:
+        """a and the answers where they have another dtype than the computation, and one matrix as BLAS reads it."""
+        dtype = accumulator(out)
+        scratch = a.shape[-1] ** 2 if out.size else 0
+        return dtype.itemsize * (converted(dtype, a, out) + scratch)
+
 
 def _on_cpu(t: Array, y: Array, lower: bool, transpose: bool) -> None:
     """y = op(t)⁻¹ y, a matrix at a time."""
     from scipy.linalg import get_blas_funcs  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
     (trsm,) = get_blas_funcs(("trsm",), (y,))
-    for i in np.ndindex(y.shape[:-2]):
-        # BLAS counts along columns: it reads tᵀ and yᵀ, and solves yᵀ op(t)ᵀ = bᵀ from the right, in place.
-        y[i] = trsm(1, t[i].T, y[i].T, side=1, lower=not lower, trans_a=transpose, overwrite_b=1).T
+    # BLAS counts along columns: it reads tᵀ and yᵀ, and solves yᵀ op(t)ᵀ = bᵀ from the right, in place.
+    _for_each(partial(trsm, 1, side=1, lower=not lower, trans_a=transpose, overwrite_b=1), t, y)
+
+
+def _for_each(solve: Callable[[Array, Array], Array], t: Array, y: Array) -> None:
+    if y.ndim > 2:
+        for pair in zip(t, y, strict=True):
+            _for_each(solve, *pair)
+    else:
+        y[...] = solve(t.T, y.T).T
 
 
 def _on_gpu(t: Array, y: Array, lower: bool, transpose: bool) -> None:
