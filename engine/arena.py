@@ -56,17 +56,18 @@ class Packing(NamedTuple):
 def pack(blocks: Sequence[Block], kept: Sequence[int]) -> Packing:
     """Places for blocks, listed in the order in which they are born; the `kept` ones outlive the run.
 
-    Best fit, and for up to MOST_PACKED blocks, where that wastes memory, by size.
+    Best fit, and for up to MOST_PACKED blocks, while that wastes memory, by size: of equal ones the first one first,
+    then the last one.
     """
     packing = _by_time(blocks, kept)
-    if len(blocks) > MOST_PACKED or packing.nbytes > _MOST_ADDRESSED or not _is_wasteful(packing, blocks, kept):
-        return packing
-    return min(packing, _by_size(blocks, kept), key=lambda p: p.nbytes)
-
-
-def _is_wasteful(packing: Packing, blocks: Sequence[Block], kept: Sequence[int]) -> bool:
     least, part = WORTH_SAVING
-    return packing.nbytes - _most_live(blocks, kept) >= max(least, part * packing.nbytes)
+    live = _most_live(blocks, kept)
+    enough = max(live + least, live * (1 + part))
+    if len(blocks) <= MOST_PACKED and packing.nbytes < _MOST_ADDRESSED:
+        for direction in (1, -1):
+            if packing.nbytes > enough:
+                packing = min(packing, _by_size(blocks, kept, direction), key=lambda p: p.nbytes)
+    return packing
 
 
 def _most_live(blocks: Sequence[Block], kept: Sequence[int]) -> int:
@@ -154,8 +155,8 @@ class Arena:
         del self._ends[start], self._starts[end]
 
 
-def _by_size(blocks: Sequence[Block], kept: Sequence[int]) -> Packing:
-    """The largest first, each in the shortest gap between those that are placed and needed at the same time.
+def _by_size(blocks: Sequence[Block], kept: Sequence[int], direction: int) -> Packing:
+    """The largest first, equal ones in the `direction` of time: each in the shortest gap between its contemporaries.
 
     Y. Pisarchyk, J. Lee, "Efficient memory management for deep neural net inference" (2020), greedy by size. All
     buffers are one line of addresses, the arena the last of them.
@@ -164,7 +165,7 @@ def _by_size(blocks: Sequence[Block], kept: Sequence[int]) -> Packing:
     line = Line([blocks[i] for i in kept], len(blocks) + 2 * len(kept))
     places = [own.get(i, Place(0, 0)) for i in range(len(blocks))]
     waiting = (i for i, block in enumerate(blocks) if i not in own and block.nbytes)
-    for i in sorted(waiting, key=lambda i: (-blocks[i].nbytes, i)):
+    for i in sorted(waiting, key=lambda i: (-blocks[i].nbytes, direction * i)):
         places[i] = line.take(blocks[i])
     return Packing(places, (line.arena, *(aligned(blocks[i].nbytes) for i in kept)))
 
