@@ -14,6 +14,7 @@ import pytest
 
 from engine import Deadline
 from service.app import create_routes, wrap
+from service.media import JSON
 from service.pool import ThreadPool
 from service.settings import Settings
 from service.worker import Job, Reply, Worker
@@ -83,7 +84,7 @@ class Gate:
     def __call__(self, job: Job) -> Reply:
         self.begun.release()
         assert self.open.wait(60)
-        return Reply(200, b'{"done": true}')
+        return Reply(200, JSON, [b'{"done": true}'])
 
     async def has_begun(self) -> None:
         assert await asyncio.to_thread(self.begun.acquire, timeout=60)
@@ -214,7 +215,7 @@ def test_what_goes_wrong_inside_is_reported_and_not_shown(
         raise raised
 
     client = make_client()
-    monkeypatch.setattr("service.handlers.Handlers.forward", broken)
+    monkeypatch.setattr("service.handlers.Handlers.compute", broken)
     report = problem(client.post("/v1/forward", json=request(node("full"))), status, code)
     assert "secret" not in report["detail"]
     monkeypatch.undo()

@@ -33,7 +33,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         "gradients",
         {"grph": {}},
         (
-            "the request has no field “grph” (known: cotangent, encoding, feeds, graph, of, outputs, wrt); "
+            "the request has no field “grph” (known: cotangent, diagnose, encoding, feeds, graph, of, outputs, wrt); "
             "did you mean graph?"
         ),
     ),
