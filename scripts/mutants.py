@@ -148,10 +148,10 @@ def passes(item: pytest.Item) -> bool:
 
 
 def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list[Measured]:
-    """Run each test once. Raises AssertionError where one fails without any mutant."""
+    """Run each test once. Raises AssertionError that names those which fail without any mutant."""
     files = {module.__file__ for module in modules}
     key = cache(key_of)  # one object for all tests: a function is called by thousands
-    found = []
+    found, failing = [], []
     for item in items:
         called: set[CodeType] = set()
 
@@ -166,8 +166,10 @@ def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list
         finally:
             sys.setprofile(None)
         if not passed:
-            raise AssertionError(f"{item.nodeid} fails as it is")
+            failing.append(item.nodeid)
         found.append(Measured({key(code) for code in called}, time.process_time() - start))
+    if failing:
+        raise AssertionError(f"{', '.join(failing)}: failing as it is")
     return found
 
 

@@ -16,7 +16,7 @@ from typing import cast
 import pytest
 
 from engine.attrs import Attr
-from scripts.mutants import EXPLAINED, ROOT, Measured, Session, Tally, forked, options, report
+from scripts.mutants import EXPLAINED, ROOT, Measured, Session, Tally, forked, measure_all, options, report
 from scripts.mutants_apply import alive, apply, changed
 from scripts.mutants_find import Mutant, find_mutants
 
@@ -206,6 +206,14 @@ def test_only_takes_several_texts(tmp_path: Path) -> None:
 @dataclass(frozen=True)
 class Named:
     nodeid: str
+
+
+def test_tests_that_fail_without_a_mutant_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scripts.mutants.passes", lambda item: item.nodeid == "well")
+    items = [cast("pytest.Item", Named(name)) for name in ("one", "well", "two")]
+    assert [m.called for m in measure_all(items[1:2], [], 1)] == [set()]
+    with pytest.raises(AssertionError, match="one, two: failing as it is"):
+        measure_all(items, [], 1)
 
 
 def test_what_noticed_other_mistakes_of_a_file_comes_first_and_then_what_is_quick(load: Load) -> None:
