@@ -28,7 +28,7 @@ def _inner(value: dict[str, Any] | list[Any], indent: int) -> str:
     space = " " * indent
     if isinstance(value, list):
         return ",\n".join(space + laid_out(item, indent) for item in value)
-    keyed = ((f"{json.dumps(key)}: ", item) for key, item in value.items())
+    keyed = ((f"{json.dumps(key, ensure_ascii=False)}: ", item) for key, item in value.items())
     return ",\n".join(f"{space}{key}{laid_out(item, indent, len(key))}" for key, item in keyed)
 
 

@@ -92,6 +92,8 @@ class TestCodes:
             assert prose(meaning) in pages[f"errors/{code}.md"]
             assert prose(remedy) in pages[f"errors/{code}.md"]
             assert f"]({code}.md)" in pages["errors/index.md"]
+            assert f"\n# {code}\n" in pages[f"errors/{code}.md"]
+            assert "\n## What to do\n" in pages[f"errors/{code}.md"]
 
     def test_a_link_to_the_server_becomes_words(self) -> None:
         assert prose("see [the calls](/docs), [here](x.md)") == "see the calls (`/docs` on the server), [here](x.md)"

@@ -109,6 +109,26 @@ class TestPage:
         assert len(many.calls) == 9
         assert many.where.endswith("`POST /v1/5` and 3 more.")
 
+    def test_a_short_request_is_preferred(self) -> None:
+        def operation(stated: dict[str, Any]) -> dict[str, Any]:
+            shown = {"examples": {"invalid_json": {"value": {"detail": stated.get("raw", "")}} | stated}}
+            return {"responses": {"400": {"content": {"application/problem+json": shown}}}}
+
+        none, body = operation({}), operation({"x-request": {"raw": "["}})
+        head = operation({"x-request": {"headers": {"A": "b"}}})
+        document = {"paths": {"/1": {"post": none}, "/2": {"post": body}, "/3": {"get": head}, "/4": {"post": head}}}
+        assert self.request(document) == "GET /3\nA: b"
+        del document["paths"]["/3"]
+        assert self.request(document) == "POST /2\n\n["
+        del document["paths"]["/2"]
+        assert self.request(document) == "POST /4\nA: b\n\n{}"
+
+    def request(self, document: dict[str, Any]) -> str:
+        example = error_pages(document)["invalid_json"].example
+        assert example
+        assert example.sent
+        return example.sent.text
+
     def test_long_parts_are_shown_short(self) -> None:
         sent = Sent("POST", "/v1/forward", {"X-Filler": "x" * 500}, "[" * 300)
         lines = sent.text.splitlines()
@@ -133,7 +153,7 @@ class TestLayout:
             "text",
             {"a": [1, {"b": [[0.5] * 40, None]}]},
             {"data": list(range(1000))},
-            [{"k": "é" * 50}] * 3,
+            {"é" * 70: [1] * 12, "k": [2] * 12},
         ],
     )
     def test_it_says_the_same(self, value: Any) -> None:
