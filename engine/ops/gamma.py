@@ -135,7 +135,8 @@ def _polygamma(xp: Namespace, order: int, x: Array) -> Array:
     at, x[below] = x[below], 1
     y = zeta(power, x)
     y[below] = _zeta_below(xp, zeta, power, at)
-    return y * (math.factorial(order) * (-1) ** (order + 1))
+    factorial = math.factorial(order)
+    return y * (factorial if order % 2 else -factorial)
 
 
 def _zeta_below(xp: Namespace, zeta: Any, power: float, x: Array) -> Array:
@@ -144,5 +145,6 @@ def _zeta_below(xp: Namespace, zeta: Any, power: float, x: Array) -> Array:
     The distances to them are f, f + 1, … and 1 − f, 2 − f, …, −x, for the fraction f of x.
     """
     r = x - xp.rint(x)
-    right, left = xp.where(r > 0, r, 1 + r), xp.where(r > 0, 1 - r, -r)
+    up = r > 0
+    right, left = xp.where(up, r, 1 + r), xp.where(up, 1 - r, -r)
     return zeta(power, right) + (-1) ** power * (zeta(power, left) - zeta(power, 1 - x))
