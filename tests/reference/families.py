@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.reference import algebra, movement, networks, pointwise, reductions, spatial, special
+from tests.reference import algebra, indexing, movement, networks, pointwise, reductions, spatial, special, volumes
 
-FAMILIES = (pointwise, reductions, movement, networks, spatial, algebra, special)
+FAMILIES = (pointwise, reductions, movement, networks, spatial, algebra, special, indexing, volumes)
 ALL = [case for family in FAMILIES for case in family.cases()]
