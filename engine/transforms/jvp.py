@@ -15,14 +15,10 @@ from engine.transforms.vjp import vjp
 def jvp(builder: Builder, outputs: Sequence[Value], tangents: Sequence[tuple[Value, Value]]) -> list[Value | None]:
     """Append the derivative of each output along `tangents`, pairs of a node and its tangent.
 
-    An output that does not depend on those nodes has None. What the dummies leave behind is dead code.
+    An output that does not depend on those nodes has None. All outputs share the two sweeps, each with a dummy of its
+    own: what is written does not grow with their number. What the dummies leave behind is dead code.
     """
-    nodes = [x for x, _ in tangents]
-    return [_push(builder, y, nodes, [t for _, t in tangents]) for y in outputs]
-
-
-def _push(builder: Builder, y: Value, nodes: Sequence[Value], tangents: Sequence[Value]) -> Value | None:
-    dummy = builder.leaf(y.type, ("dummy", y.index, len(builder.nodes)))
-    pulled = vjp(builder, [(y, dummy)], nodes)
-    seeds = [(g, t) for g, t in zip(pulled, tangents, strict=True) if g is not None]
-    return vjp(builder, seeds, [dummy])[0]
+    dummies = [builder.leaf(y.type, ("dummy", y.index, len(builder.nodes))) for y in outputs]
+    pulled = vjp(builder, list(zip(outputs, dummies, strict=True)), [x for x, _ in tangents])
+    seeds = [(g, t) for g, (_, t) in zip(pulled, tangents, strict=True) if g is not None]
+    return vjp(builder, seeds, dummies)
