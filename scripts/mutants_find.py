@@ -10,10 +10,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from scripts.mutants_cost import cost_only
+
 KINDS = ("sign", "axis", "constant", "comparison", "operator")
 
-# What the laws of cost, the documents and the type checker hold, and what no run can tell apart.
-LEFT_OUT_FUNCTIONS = {"flops", "workspace", "products", "correlate_workspace", "spread_workspace", "piece_size"}
+# What the documents and the type checker hold, and what no run can tell apart.
 LEFT_OUT_NAMES = {"cost", "temporaries", "samples", "gradient", "since", "doc"}
 LEFT_OUT_CALLS = {"Sample", "Real", "Ints", "Bools"}
 LEFT_OUT_ARGUMENTS = {"strict", "doc"}
@@ -166,7 +167,7 @@ def _assigned(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
 
 def _is_left_out(node: ast.AST) -> bool:
     if isinstance(node, ast.FunctionDef):
-        return node.name in LEFT_OUT_FUNCTIONS
+        return node.name in cost_only()
     if isinstance(node, ast.Assign | ast.AnnAssign):
         return bool(LEFT_OUT_NAMES & set(_assigned(node)))
     if isinstance(node, ast.Call):

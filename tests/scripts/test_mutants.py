@@ -18,6 +18,7 @@ import pytest
 from engine.attrs import Attr
 from scripts.mutants import EXPLAINED, ROOT, Measured, Session, Tally, forked, measure_all, options, report
 from scripts.mutants_apply import alive, apply, changed
+from scripts.mutants_cost import only_for_costs
 from scripts.mutants_find import Mutant, find_mutants
 
 Load = Callable[[str], tuple[ModuleType, list[Mutant]]]
@@ -90,6 +91,16 @@ def test_what_has_no_meaning_for_a_result_is_left_alone(tmp_path: Path, text: st
     path = tmp_path / "a.py"
     path.write_text(text)
     assert names(find_mutants(path)) == []
+
+
+def test_what_costs_alone_use_is_for_the_laws_of_cost() -> None:
+    texts = [
+        "def flops():\n    return deep() + shared() + recursive()\ndef workspace():\n    return x.stated\n",
+        "def deep():\n    return deeper()\ndef deeper():\n    return 1\ndef recursive():\n    return recursive()\n",
+        "class C:\n    def stated(self):\n        return 1\n    def unused(self):\n        return 1\n",
+        "def shared():\n    return 1\ndef forward(deep):\n    return deep + shared()\nforward()\n",
+    ]
+    assert only_for_costs(texts) == {"flops", "workspace", "deep", "deeper", "recursive", "stated"}
 
 
 def test_a_mutant_is_named_without_its_line(load: Load) -> None:
