@@ -85,6 +85,10 @@ def test_the_shortest_gap_that_is_long_enough_is_taken() -> None:
     assert [packing.places[i].offset for i in (6, 7)] == [packing.places[i].offset for i in (2, 4)]
 
 
+def test_what_is_left_of_a_gap_is_a_gap() -> None:
+    assert pack([Block(128, 0, 0), Block(64, 0, 9), Block(64, 1, 9), Block(64, 1, 9)], []).buffers == (192,)
+
+
 def test_the_arena_grows_by_what_is_missing_at_its_end() -> None:
     made = [Block(64, 0, 9), Block(64, 0, 0), Block(192, 1, 2)]
     assert pack(made, []).buffers == (256,)
@@ -221,7 +225,11 @@ def test_several_results_live_each_for_itself() -> None:
     parts = x.split(sizes=[MEBI, MEBI])
     kept, read = parts.output(0), parts.output(1)
     y = read.sin().cos().tanh()
-    plan = make_plan(x.builder.graph([kept, y]), WIDE)
+    graph = x.builder.graph([kept, y])
+    storage = Storage(graph)
+    assert [storage.block[v.index] for v in (kept, read)] == [1, 2]
+    assert [graph.nodes[block.last].op.name for block in storage.blocks()[1:3]] == ["split", "sin"]
+    plan = make_plan(graph, WIDE)
     assert plan.buffers == (4 * MEBI, 4 * MEBI, 4 * MEBI)
     data = np.linspace(-1, 1, 2 * MEBI).astype("float32")
     first, last = EXECUTOR.run(plan, {0: data})
