@@ -27,9 +27,9 @@ Body = list[bytes | memoryview]
 _FIELDS: Final = {"jacobian": ("of", "wrt"), "hessian": ("row", "column")}
 
 
-def result(found: Result, encoding: str, binary: bool) -> Body:
+def result(found: Result, encoding: str) -> Body:
     """Values and derivatives."""
-    if binary:
+    if encoding == "binary":
         return write(_result(found, lambda array: {}), found.arrays)
     return _json(_result(found, lambda array: {"tensor": encode(array, encoding)}))
 
@@ -54,23 +54,28 @@ def forecast(found: Forecast, ask: Plan, limits: Mapping[str, int], binary: bool
             "op": statements[cost.node].op.name,
             "dtype": cost.type.dtype.name,
             "shape": list(cost.type.shape),
-            "flops": cost.flops,
-            "bytes": cost.type.nbytes,
+            "flops": _int64(cost.flops),
+            "bytes": _int64(cost.type.nbytes),
         }
         for cost in analysis.nodes
     ]
     answer = {
         "nodes": nodes,
-        "forward_flops": analysis.forward_flops,
-        "backward_flops": analysis.backward_flops,
-        "saved_bytes": analysis.saved_bytes,
-        "peak_bytes": analysis.peak_bytes,
-        "response_bytes": found.response_bytes,
+        "forward_flops": _int64(analysis.forward_flops),
+        "backward_flops": _int64(analysis.backward_flops),
+        "saved_bytes": _int64(analysis.saved_bytes),
+        "peak_bytes": _int64(analysis.peak_bytes),
+        "response_bytes": _int64(found.response_bytes),
         "stops_gradient": list(analysis.stops_gradient),
         "admitted": found.admitted,
         "limits": dict(limits),
     }
     return write(answer, []) if binary else _json(answer)
+
+
+def _int64(count: int) -> int:
+    """The count; what is beyond 64 bits is beyond every limit, and JSON's readers."""
+    return min(count, 2**63 - 1)
 
 
 def certificate(found: Certificate, stats: Stats, directions: int, binary: bool) -> Body:

@@ -12,7 +12,10 @@ from service.tensors import Array
 
 @dataclass(frozen=True)
 class Compute:
-    """Run `call` of a program. `tensors` are the feeds by their node, and what comes beside them by (role, node)."""
+    """Run `call` of a program. `tensors` are the feeds by their node, and what comes beside them by (role, node).
+
+    `encoding` is how the answer holds its tensors: json or base64, or binary for safetensors.
+    """
 
     program: Program
     types: Mapping[int, TensorType]
@@ -24,7 +27,7 @@ class Compute:
 
 @dataclass(frozen=True)
 class Plan:
-    """Say what a call would take, and run nothing."""
+    """Say what a call would take that is answered in `encoding`, and run nothing."""
 
     program: Program
     types: Mapping[int, TensorType]

@@ -7,14 +7,14 @@ The format: https://github.com/huggingface/safetensors#format
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeGuard
 
 import numpy as np
 import orjson
 
-from engine import Label, Limits, TensorType
-from service.errors import Refusal, printable
+from engine import EngineError, Label, Limits, TensorType
+from service.errors import Refusal, from_engine, printable
 from service.jsonio import parse
 from service.tensors import Array
 from service.translate import Message
@@ -31,22 +31,25 @@ _DTYPES: Final = {
 }
 _NAMES: Final = {name: spelling for spelling, name in _DTYPES.items()}
 _LENGTH: Final = 8  # bytes of the number in front; and what the data is aligned to
+_HEADER: Final = "the header of the safetensors body"
 _METADATA: Final = "__metadata__"
 _NAME: Final = re.compile(r"([a-z]{1,32})\.(0|[1-9][0-9]{0,17})")
 
 
-def read(body: bytes | bytearray, depth: int, limits: Limits) -> Message:
+def read(body: bytes | Array, most: int, depth: int, limits: Limits) -> Message:
     """The request that a body holds, its tensors as read-only views of it.
 
-    Raises Refusal: what `parse` finds wrong with the JSON, invalid_field, bad_tensor; and the engine's OverBudget.
+    `most` bounds the bytes of the header, and `depth` its nesting: it is JSON, and as costly as other JSON.
+    Raises Refusal: what `parse` finds wrong with the JSON, body_too_large, invalid_field, bad_tensor, over_budget.
     """
-    view = memoryview(body).toreadonly()
-    start = _LENGTH + _header_length(view)
-    header = parse(bytes(view[_LENGTH:start]), depth)
+    view = np.frombuffer(body, np.uint8).data.toreadonly()
+    start = _LENGTH + _header_length(view, most)
+    header = parse(bytes(view[_LENGTH:start]), depth, _HEADER)
     request = _request(header.pop(_METADATA, None), depth)
+    places = {name: _place(name) for name in header}
     data = view[start:]
     _check_layout(header, len(data))
-    tensors = {_place(name): _array(name, entry, data, limits) for name, entry in header.items()}
+    tensors = {place: _array(name, header[name], data, limits) for name, place in places.items()}
     return Message(_without_places(request, tensors), tensors)
 
 
@@ -64,18 +67,16 @@ def write(response: Mapping[str, Any], arrays: Iterable[tuple[Label, Array]]) ->
     return [len(text).to_bytes(_LENGTH, "little") + text, *(_bytes(array) for _, array in ordered if array.nbytes)]
 
 
-def written_bytes(types: Sequence[TensorType]) -> int:
-    """How long a body with arrays of these types can get, beside its `response`."""
-    return sum(t.nbytes + 128 + 21 * t.ndim for t in types)
-
-
-def _header_length(view: memoryview) -> int:
+def _header_length(view: memoryview, most: int) -> int:
     if len(view) < _LENGTH:
         raise _malformed("is too short to hold the length of its header", "at least 8 bytes", f"{len(view)} bytes")
     length = int.from_bytes(view[:_LENGTH], "little")
     if length > len(view) - _LENGTH:
         left = f"{len(view) - _LENGTH} bytes"
         raise _malformed(f"states a header of {length} bytes, but has {left} after the length", left, f"{length} bytes")
+    if length > most:
+        wanted, got = f"at most {most} bytes", f"{length} bytes"
+        raise Refusal("body_too_large", f"{_HEADER} may have {wanted}, but has {got}", expected=wanted, got=got)
     return length
 
 
@@ -84,7 +85,7 @@ def _request(metadata: object, depth: int) -> dict[str, Any]:
     if not isinstance(text, str):
         detail = "has no request: __metadata__.request holds the JSON request without its tensors, as a string"
         raise _malformed(detail, "a string in __metadata__.request", "none")
-    return parse(text.encode(), depth)
+    return parse(text.encode(), depth, "__metadata__.request of the safetensors body")
 
 
 def _without_places(request: dict[str, Any], tensors: Mapping[tuple[str, int], Array]) -> dict[str, Any]:
@@ -147,7 +148,12 @@ def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits
             name, "has no shape: a list of whole numbers is expected", "a list of whole numbers", "something else"
         )
     type = TensorType(tuple(shape), np.dtype(_DTYPES[dtype]))
-    limits.admit_type(type)
+    try:
+        limits.admit_type(type)
+    except EngineError as error:
+        refusal = from_engine(error)
+        refusal.detail, refusal.node = f"tensor {name}: {error.detail}", _place(name)[1]
+        raise refusal from None
     if stop - start != type.nbytes:
         needed, got = f"{type.nbytes} bytes", f"{stop - start} bytes"
         raise _bad(name, f"must hold {needed} to be {type}, but holds {got}", needed, got)
@@ -170,7 +176,7 @@ def _bytes(array: Array) -> memoryview:
 
 
 def _bad(name: str, detail: str, expected: str, got: str) -> Refusal:
-    return Refusal("bad_tensor", f"tensor {printable(name)} {detail}", expected=expected, got=got)
+    return Refusal("bad_tensor", f"tensor {name} {detail}", node=_place(name)[1], expected=expected, got=got)
 
 
 def _malformed(detail: str, expected: str, got: str) -> Refusal:

@@ -120,9 +120,10 @@ class Handlers:
         """Refuse an answer that could get too long, before anything is computed."""
         count = encoded_bytes(compiled.plan.result_types, encoding)
         if count > self.max_response_bytes:
+            shorter = ", or for base64" if encoding == "json" else ""
             raise OverBudget(
                 f"the answer may need {count} bytes, and the limit is {self.max_response_bytes}; ask for fewer "
-                "outputs or gradients, or for base64",
+                f"outputs or gradients{shorter}",
                 expected=f"at most {self.max_response_bytes} bytes",
                 got=f"{count} bytes",
             )

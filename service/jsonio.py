@@ -19,22 +19,25 @@ _STEP[[ord("]"), ord("}")]] = -1
 _DUPLICATE: Final = re.compile(r'Detected duplicate key "(.*)" (at line .*)', re.DOTALL)
 
 
-def parse(body: bytes, max_depth: int) -> dict[str, Any]:
-    """The JSON object that `body` holds. Raises Refusal: invalid_json, duplicate_key, too_deep, invalid_field."""
+def parse(body: bytes, max_depth: int, what: str = "the body") -> dict[str, Any]:
+    """The JSON object that `body` holds; `what` it is called in reports.
+
+    Raises Refusal: invalid_json, duplicate_key, too_deep, invalid_field.
+    """
     if not body:
-        raise Refusal("invalid_json", "the body is empty; a JSON object is expected")
+        raise Refusal("invalid_json", f"{what} is empty; a JSON object is expected")
     if body.startswith(b"\xef\xbb\xbf"):
-        raise Refusal("invalid_json", "the body starts with a byte-order mark; send plain UTF-8")
+        raise Refusal("invalid_json", f"{what} starts with a byte-order mark; send plain UTF-8")
     _check_depth(body, max_depth)
     try:
         value = jiter.from_json(body, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
-        raise _refusal(body, str(error)) from None
+        raise _refusal(body, str(error), what) from None
     if not isinstance(value, dict):
         got = json_kind(value)
         raise Refusal(
             "invalid_field",
-            f"the body must be a JSON object, but is {got}",
+            f"{what} must be a JSON object, but is {got}",
             expected="an object",
             got=got,
             pointer="",
@@ -82,15 +85,15 @@ def _structure(body: bytes) -> bytes:
     return body.translate(None, _NOT_STRUCTURE)
 
 
-def _refusal(body: bytes, reason: str) -> Refusal:
+def _refusal(body: bytes, reason: str, what: str) -> Refusal:
     duplicate = _DUPLICATE.fullmatch(reason)
     if duplicate:
         key, place = printable(duplicate[1]), duplicate[2]
         return Refusal("duplicate_key", f"the key “{key}” stands twice in one JSON object, {place}", got=key)
     if _has_nan(body):
         hint = "JSON has no NaN and no Infinity; send tensors that hold them as data_b64"
-        return Refusal("invalid_json", f"the body is not JSON ({reason}): {hint}")
-    return Refusal("invalid_json", f"the body is not JSON: {reason}")
+        return Refusal("invalid_json", f"{what} is not JSON ({reason}): {hint}")
+    return Refusal("invalid_json", f"{what} is not JSON: {reason}")
 
 
 def _has_nan(body: bytes) -> bool:

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from service.errors import Refusal, printable
 from service.media import JSON, PROBLEM
-from service.worker import Reply, fault
+from service.worker import Reply, fault, out_of_memory
 
 #: bytes of an array that are handed to the socket at once
 PIECE: Final = 1 << 18
@@ -37,8 +37,9 @@ class Pieces(Response):
         """Send head and body."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         for piece in self._pieces:
+            whole = memoryview(piece)
             for start in range(0, len(piece), PIECE):
-                part = piece[start : start + PIECE]
+                part = whole[start : start + PIECE]
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
@@ -68,7 +69,7 @@ def refusal_of(request: Request, error: Exception) -> Refusal:
         return Refusal("bad_request_framing", "the connection was closed before the body was complete")
     if isinstance(error, HTTPException):
         return _routing(request, error)
-    return fault()
+    return out_of_memory() if isinstance(error, MemoryError) else fault()
 
 
 def _routing(request: Request, error: HTTPException) -> Refusal:

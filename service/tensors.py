@@ -33,6 +33,7 @@ _JSON_CHARACTERS: Final = {
 }
 _ENVELOPE: Final = 96  # a tensor's braces, keys, dtype and node; extents come on top
 _EXTENT: Final = 21
+_PLACES: Final = 80  # what safetensors take beside that: a name, offsets, and the place in the response
 
 
 def decode(tensor: Tensor, limits: Limits) -> Array:
@@ -57,11 +58,16 @@ def encode(array: Array, encoding: str) -> dict[str, Any]:
 
 
 def encoded_bytes(types: Sequence[TensorType], encoding: str) -> int:
-    """How long an answer with tensors of these types can get, at most."""
+    """How long an answer with tensors of these types can get, at most, beside what is the same for every answer.
+
+    `encoding` is json, base64 or, for safetensors, binary.
+    """
     return sum(_ENVELOPE + _EXTENT * t.ndim + _payload_bytes(t, encoding) for t in types)
 
 
 def _payload_bytes(t: TensorType, encoding: str) -> int:
+    if encoding == "binary":
+        return _PLACES + t.nbytes
     base64 = 4 * -(-t.nbytes // 3)
     return base64 if encoding == "base64" else max(base64, t.size * _JSON_CHARACTERS[t.dtype.name])
 

@@ -73,6 +73,8 @@ class Translator:
         beside = {role: self._tensors(message, role, request) for role in known.roles}
         if "cotangent" in request:
             of = request.get("of", len(program.statements) - 1)
+            if of in beside["cotangents"]:
+                raise _unexpected(f"cotangents.{of}", "its request has a cotangent, too")
             beside["cotangents"][of] = self._array(request["cotangent"], ("cotangent",), None)
         given = {role: tuple((n, TensorType.of(a)) for n, a in arrays.items()) for role, arrays in beside.items()}
         named = {(role, node): array for role, arrays in beside.items() for node, array in arrays.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
@@ -20,6 +20,7 @@ from service.handlers import Handlers
 from service.jsonio import parse
 from service.media import JSON, PROBLEM, SAFETENSORS
 from service.settings import Settings
+from service.tensors import Array
 from service.translate import Message, Translator
 
 log = logging.getLogger("gradserve.worker")
@@ -35,7 +36,7 @@ class Job:
     """
 
     call: str
-    body: bytes | bytearray
+    body: bytes | Array
     request_id: str
     timeout: float  # seconds, as agreed with the client
     expires: float  # time.monotonic()
@@ -55,6 +56,9 @@ class Reply:
     def body(self) -> bytes:
         """The pieces as one."""
         return b"".join(self.pieces)
+
+    def __reduce__(self) -> tuple[type[Reply], tuple[int, str, list[bytes]]]:
+        return Reply, (self.status, self.media_type, [bytes(piece) for piece in self.pieces])
 
 
 class Worker:
@@ -84,7 +88,7 @@ class Worker:
         except EngineError as error:
             return _refused(from_engine(error), job)
         except MemoryError:
-            return _refused(_out_of_memory(), job)
+            return _refused(out_of_memory(), job)
         except Exception:
             log.exception("request %s failed", job.request_id)
             return _refused(fault(), job)
@@ -93,17 +97,20 @@ class Worker:
         deadline = Deadline(job.timeout, start=job.expires - job.timeout)
         message = self._parse(job)
         deadline.check()
-        return self._handle(self._translate.read(job.call, message), job.accepted == SAFETENSORS, deadline)
+        ask, packed = self._translate.read(job.call, message), job.accepted == SAFETENSORS
+        if packed and isinstance(ask, Compute | Plan):
+            ask = replace(ask, encoding="binary")
+        return self._handle(ask, packed, deadline)
 
     def _parse(self, job: Job) -> Message:
         if job.sent == SAFETENSORS:
-            return binary.read(job.body, self._settings.json_depth, self._limits)
+            return binary.read(job.body, self._settings.max_body_bytes, self._settings.json_depth, self._limits)
         return Message(parse(bytes(job.body), self._settings.json_depth))
 
     def _handle(self, ask: Ask, packed: bool, deadline: Deadline) -> answers.Body:
         handlers = self._handlers
         if isinstance(ask, Compute):
-            return answers.result(handlers.compute(ask, deadline), ask.encoding, packed)
+            return answers.result(handlers.compute(ask, deadline), ask.encoding)
         if isinstance(ask, Plan):
             return answers.forecast(handlers.plan(ask, deadline), ask, answers.limits_of(self._settings), packed)
         if isinstance(ask, Check):
@@ -116,9 +123,10 @@ def fault() -> Refusal:
     return Refusal("internal_error", "the server failed on this request; its log has the cause under this request_id")
 
 
+def out_of_memory() -> Refusal:
+    """The report where an allocation failed in spite of the budgets."""
+    return Refusal("over_budget", "the server ran out of memory on this request; send a smaller one", got="no memory")
+
+
 def _refused(refusal: Refusal, job: Job) -> Reply:
     return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)])
-
-
-def _out_of_memory() -> Refusal:
-    return Refusal("over_budget", "the server ran out of memory on this request; send a smaller one", got="no memory")
