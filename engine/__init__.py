@@ -21,7 +21,7 @@ from engine.executors import open_executor
 from engine.export import Exported, export_gradients
 from engine.identity import graph_id
 from engine.ir import Builder, Graph, Node, Value
-from engine.limits import NO_DEADLINE, Deadline, Limits
+from engine.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.plan import Plan
 from engine.program import Program, Statement
 from engine.registry import Registry, describe, registry
@@ -33,6 +33,7 @@ __all__ = [
     "HVP",
     "JVP",
     "NO_DEADLINE",
+    "NO_END",
     "VJP",
     "Analysis",
     "Batch",

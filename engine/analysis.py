@@ -7,17 +7,14 @@ from dataclasses import dataclass, replace
 
 from engine.calls import Call
 from engine.calls.call import Types
-from engine.compile import write_call
+from engine.compile import plan_call
+from engine.errors import OverBudget
 from engine.ir import Graph, Node, Value
-from engine.limits import NO_DEADLINE, Deadline, Limits
+from engine.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.op import NoGradient
-from engine.passes.pipeline import optimise
-from engine.plan import make_plan
 from engine.program import Program
 from engine.storage import Storage
 from engine.tensor_type import TensorType
-
-_NO_END = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,10 @@ class NodeCost:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a call would take. `saved_bytes` are of results of the forward pass that the backward pass reads."""
+    """What a call would take, and whether that is within the limits.
+
+    `saved_bytes` are of results of the forward pass that the backward pass reads.
+    """
 
     nodes: tuple[NodeCost, ...]
     forward_flops: int
@@ -40,23 +40,33 @@ class Analysis:
     peak_bytes: int
     stops_gradient: tuple[int, ...]
     result_types: tuple[TensorType, ...]
+    within: bool
 
 
 def analyse(program: Program, types: Types, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Analysis:
-    """Plan `call` whatever it takes; only `limits.nodes` and `limits.rank` hold. Raises EngineError."""
-    endless = replace(limits, bytes=_NO_END, flops=_NO_END)
-    _, values = program.build(call.example(program, types), call.roots, deadline)
-    graph = optimise(write_call(program, types, call, endless, deadline).graph, deadline)
-    plan = make_plan(graph, endless, deadline)
-    spent = _spent(graph)
+    """Plan `call` as it would run within `limits`; where it is over their bytes or FLOPs, as it would run without.
+
+    The tensors that the call takes beside feeds are taken to fit. Raises EngineError, OverBudget only for a rank.
+    """
+    endless = replace(limits, bytes=NO_END, flops=NO_END)
+    _, values = program.build(call.example(program, types), call.roots, deadline, limits=endless)
+    call = call.fitted(values)
+    within = True
+    try:
+        asked, plan = plan_call(program, types, call, limits, deadline)
+    except OverBudget:
+        within = False
+        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,))
+    spent = _spent(asked.graph)
     return Analysis(
         nodes=tuple(_node_cost(node, value, spent) for node, value in values.items()),
         forward_flops=sum(flops for (_, backward), flops in spent.items() if not backward),
         backward_flops=sum(flops for (_, backward), flops in spent.items() if backward),
-        saved_bytes=_saved(graph),
+        saved_bytes=_saved(asked.graph),
         peak_bytes=plan.peak_bytes,
         stops_gradient=stops_between(program, values, call.wrt_nodes, call.differentiated),
         result_types=plan.result_types,
+        within=within,
     )
 
 

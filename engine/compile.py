@@ -121,22 +121,33 @@ class Compiler:
 def compile_call(
     program: Program, types: Types, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE
 ) -> Compiled:
-    """Write, optimise and plan, in this order; a sweep in smaller pieces where all at once is over budget.
+    """Write, optimise and plan, in this order. Raises EngineError."""
+    asked, plan = plan_call(program, types, call, limits, deadline)
+    return Compiled(plan, asked.labels, asked.disconnected, graph_id(program), asked.dtype)
+
+
+def plan_call(
+    program: Program,
+    types: Types,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    rooms: Sequence[int] = ROOMS,
+) -> tuple[Question, Plan]:
+    """The call written out and optimised, and its plan; a sweep in smaller pieces where all at once is over budget.
 
     Raises EngineError.
     """
-    rooms = ROOMS if isinstance(call, Jacobian | Hessian) else ROOMS[:1]
     refused: OverBudget | None = None
-    for room in rooms:
+    for room in rooms if isinstance(call, Jacobian | Hessian) else rooms[:1]:
         try:
             asked = write_call(program, types, call, limits, deadline, room)
-            plan = make_plan(optimise(asked.graph, deadline), limits, deadline)
+            optimised = asked._replace(graph=optimise(asked.graph, deadline))
+            return optimised, make_plan(optimised.graph, limits, deadline)
         except TooManyNodes as error:
             raise refused or error from None
         except OverBudget as error:
             refused = refused or error
-        else:
-            return Compiled(plan, asked.labels, asked.disconnected, graph_id(program), asked.dtype)
     assert refused is not None
     raise refused
 
@@ -150,7 +161,7 @@ def write_call(
     room: int = ROOMS[0],
 ) -> Question:
     """Build the program, write `grad` nodes out, then what `call` adds. Raises EngineError."""
-    builder, values = program.build(call.example(program, types), call.roots, deadline, call.wrt_nodes)
+    builder, values = program.build(call.example(program, types), call.roots, deadline, call.wrt_nodes, limits)
     expanded = expand_grad(builder.graph([values[root] for root in call.roots]), limits, deadline)
     writing = Builder(limits, deadline, list(expanded.nodes))
     placed = {root: writing.value(i) for root, i in zip(call.roots, expanded.outputs, strict=True)}

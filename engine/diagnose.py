@@ -13,7 +13,7 @@ from engine.program import Program
 
 
 class Nonfinite(NamedTuple):
-    """The first place where NaN or infinity came out of finite operands, or was fed.
+    """The first place where NaN or infinity came out of finite operands, NaN out of infinite ones, or was fed.
 
     `computed` is the primitive that did it, `ranges` what each of its operands ranged over (None for an empty one).
     """
@@ -28,8 +28,8 @@ class Nonfinite(NamedTuple):
 class Watch:
     """Looks at what is fed, by node or by (role, node), then at the results of steps; keeps the first not finite.
 
-    An infinity that an op fills in for its own purposes (a mask inside `attention`) has no operands and is no finding;
-    one that the client's graph states is.
+    An infinity that an op fills in for its own purposes (a mask inside `attention`) has no operands and is no finding,
+    unless it becomes NaN; one that the client's graph states is.
     """
 
     def __init__(self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]]) -> None:
@@ -47,20 +47,27 @@ class Watch:
         if self.found is not None or step.origin is None:
             return
         results = result if isinstance(result, tuple) else (result,)
-        if all(_finite(xp, r) for r in results) or not self._is_source(xp, step, operands):
+        if all(_finite(xp, r) for r in results) or not self._is_source(xp, step, operands, results):
             return
         ranges = tuple(map(_range, operands))
         self.found = Nonfinite(*step.origin[:2], step.origin.backward, step.op.name, ranges)
 
-    def _is_source(self, xp: Namespace, step: Step, operands: Sequence[Array]) -> bool:
+    def _is_source(self, xp: Namespace, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> bool:
         assert step.origin is not None
         if not operands:
             return self._program.statements[step.origin.node].op is step.op
-        return all(_finite(xp, x) for x in operands if not isinstance(x, tuple))
+        single = [x for x in operands if not isinstance(x, tuple)]
+        if all(_finite(xp, x) for x in single):
+            return True
+        return any(_has_nan(xp, r) for r in results) and not any(_has_nan(xp, x) for x in single)
 
 
 def _finite(xp: Namespace, array: Array) -> bool:
     return array.dtype.kind != "f" or bool(xp.isfinite(array).all())
+
+
+def _has_nan(xp: Namespace, array: Array) -> bool:
+    return array.dtype.kind == "f" and bool(xp.isnan(array).any())
 
 
 def _range(array: Array) -> tuple[float, float] | None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Final
 
 from engine.errors import DeadlineExceeded, OverBudget, TooManyNodes
 from engine.tensor_type import TensorType
+
+#: of bytes or FLOPs: more than any graph comes to
+NO_END: Final = 1 << 200
 
 
 @dataclass(frozen=True)

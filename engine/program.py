@@ -102,16 +102,17 @@ class Program:
         roots: Sequence[int],
         deadline: Deadline = NO_DEADLINE,
         wrt: Iterable[int] = (),
+        limits: Limits | None = None,
     ) -> tuple[Builder, dict[int, Value]]:
         """The typed nodes that `roots` need, for feeds of these types, and where each client's node went.
 
-        `wrt` are those that gradients will be taken by.
+        `wrt` are those that gradients will be taken by; `limits` hold in place of the program's.
 
         Raises MissingFeed and UnexpectedFeed, and what the ops find wrong with their operands.
         """
         needed = self.needed(roots)
         self._check_feeds(types, needed)
-        builder = Builder(self.limits, deadline)
+        builder = Builder(limits or self.limits, deadline)
         values: dict[int, Value] = {}
         tapped = self._tapped(wrt, needed)
         for node in needed:

@@ -28,7 +28,7 @@ class Versions(TypedDict):
 
 
 class Range(TypedDict):
-    """The least and the greatest element of a tensor; neither where it has none."""
+    """The least and the greatest element of a tensor: an infinite one is absent, and both are where it has none."""
 
     low: NotRequired[Double]
     high: NotRequired[Double]

@@ -13,6 +13,7 @@ from schemas.tensor import Dtype, Shape, Tensor
 
 # A message of its own in the document: generators else make one type for each request.
 Encoding = TypeAliasType("Encoding", Literal["json", "base64"])
+Planned = TypeAliasType("Planned", Literal["gradients", "forward", "vjp", "jvp", "jacobian", "hvp", "hessian", "batch"])
 
 
 @with_config(CLOSED)
@@ -187,6 +188,20 @@ class TypesRequest(TypedDict):
 class PlanRequest(TypesRequest):
     """A graph, the types of its leaves, and what would be asked of it."""
 
+    call: NotRequired[
+        Annotated[
+            Planned,
+            Field(
+                description="the call to plan, its cotangents, vectors or (for the leaves of `wrt`) tangents being "
+                "taken to fit; default gradients, or forward where there is nothing to differentiate by"
+            ),
+        ]
+    ]
+    mapped: NotRequired[
+        Annotated[
+            list[NodeId], FailFast(), Field(description="for batch: the leaves whose types have a leading axis N")
+        ]
+    ]
     outputs: NotRequired[Outputs]
     encoding: NotRequired[
         Annotated[Encoding, Field(description="how the tensors of the answer would be written; default json")]

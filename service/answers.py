@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, cast
 
@@ -145,7 +146,7 @@ def _versions(device: str) -> Json:
 
 
 def _nonfinite(found: Nonfinite) -> Json:
-    ranges = [{} if both is None else {"low": both[0], "high": both[1]} for both in found.ranges]
+    ranges = [dict(_bounds(both)) for both in found.ranges]
     return {
         "node": found.node,
         "op": found.op,
@@ -153,6 +154,11 @@ def _nonfinite(found: Nonfinite) -> Json:
         "computed": found.computed,
         "operands": ranges,
     }
+
+
+def _bounds(both: tuple[float, float] | None) -> Iterator[tuple[str, float]]:
+    """The ends of a range that are finite: JSON has no others."""
+    return ((name, end) for name, end in zip(("low", "high"), both or (), strict=False) if math.isfinite(end))
 
 
 def _version(*packages: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from engine import HVP, JVP, VJP, Batch, Call, Gradients, Hessian, Jacobian, Program, TensorType, Values
 from schemas import (
     BatchRequest,
@@ -15,11 +17,13 @@ from schemas import (
     HvpRequest,
     JacobianRequest,
     JvpRequest,
+    PlanRequest,
     VjpRequest,
 )
 from service.errors import Refusal
 
 Given = tuple[tuple[int, TensorType], ...]
+_ANY: Final = TensorType((), np.dtype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -91,3 +95,17 @@ COMPUTING: Final[Mapping[str, Computing]] = {
     ),
     "batch": Computing(BatchRequest, _batch),
 }
+
+
+def planned(program: Program, types: Mapping[int, TensorType], request: PlanRequest) -> Call:
+    """The call that a request to plan is about; the tensors that it takes beside feeds are given no types yet.
+
+    Raises EngineError.
+    """
+    outputs, wrt = request.get("outputs"), request.get("wrt") or program.parameters
+    default = "gradients" if wrt or "of" in request else "forward"
+    nodes = {"cotangents": outputs or [len(program.statements) - 1], "tangents": wrt, "vectors": wrt}
+    known = COMPUTING[name := request.get("call", default)]
+    roles = () if name == "gradients" else known.roles
+    beside = {role: tuple((node, _ANY) for node in nodes[role] if role in roles) for role in known.roles}
+    return known.make(Asked(program, types, dict(request), beside))

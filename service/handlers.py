@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from engine import (
     Analysis,
@@ -25,6 +26,9 @@ from engine.diagnose import Nonfinite
 from engine.executors.base import Executor
 from service.asks import Check, Compute, Differentiate, Plan
 from service.tensors import Array, encoded_bytes
+
+#: bytes that answers have in common: their fields, and the statistics
+_FIELDS: Final = 640
 
 
 @dataclass(frozen=True)
@@ -88,12 +92,9 @@ class Handlers:
 
     def plan(self, ask: Plan, deadline: Deadline) -> Forecast:
         """What a call would take. Raises EngineError, but not for what is over a budget of bytes or FLOPs."""
-        limits = self.compiler.limits
-        analysis = analyse(ask.program, ask.types, ask.call, limits, deadline)
-        response = encoded_bytes(analysis.result_types, ask.encoding)
-        flops = analysis.forward_flops + analysis.backward_flops
-        within = analysis.peak_bytes <= limits.bytes and flops <= limits.flops and response <= self.max_response_bytes
-        return Forecast(analysis, response, within)
+        analysis = analyse(ask.program, ask.types, ask.call, self.compiler.limits, deadline)
+        response = _FIELDS + encoded_bytes(analysis.result_types, ask.encoding)
+        return Forecast(analysis, response, analysis.within and response <= self.max_response_bytes)
 
     def check(self, ask: Check, deadline: Deadline) -> tuple[Certificate, Stats]:
         """Gradients against differences. Raises EngineError."""
@@ -118,7 +119,7 @@ class Handlers:
 
     def _admit_answer(self, compiled: Compiled, encoding: str) -> None:
         """Refuse an answer that could get too long, before anything is computed."""
-        count = encoded_bytes(compiled.plan.result_types, encoding)
+        count = _FIELDS + encoded_bytes(compiled.plan.result_types, encoding)
         if count > self.max_response_bytes:
             shorter = ", or for base64" if encoding == "json" else ""
             raise OverBudget(

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine import EngineError, Gradients, Limits, Program, Registry, Statement, TensorType, Values
+from engine import NO_END, EngineError, Gradients, Limits, Program, Registry, Statement, TensorType
 from schemas import CheckRequest, DifferentiateRequest, Feed, Graph, Node, NodeType, PlanRequest, Tensor
 from service.asks import Ask, Check, Compute, Differentiate, Plan
-from service.calls import COMPUTING, Asked
+from service.calls import COMPUTING, Asked, planned
 from service.errors import Refusal, from_engine, printable
 from service.jsonio import json_kind
 from service.tensors import Array, decode, type_of
@@ -29,7 +29,6 @@ _KINDS: Final = {
 }
 #: roles of tensors that belong to the graph and its leaves, whatever the call
 _ALWAYS: Final = ("feeds", "constants")
-_NO_END: Final = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Translator:
     def __init__(self, registry: Registry, limits: Limits, max_nodes: int) -> None:
         self._registry = registry
         self._limits = limits
-        self._planned = replace(limits, bytes=_NO_END)  # nothing of these types is allocated
+        self._planned = replace(limits, bytes=NO_END)  # nothing of these types is allocated
         self._max_nodes = max_nodes
         self._others: Final[Mapping[str, Callable[[Message], Ask]]] = {
             "plan": self._plan,
@@ -90,11 +89,8 @@ class Translator:
     def _plan(self, message: Message) -> Plan:
         request = validate(PlanRequest, message.body)
         _check_roles(message, ("constants",))
-        program = self._program(request["graph"], message)
-        of, wrt, outputs = request.get("of"), request.get("wrt"), request.get("outputs")
-        only_values = of is None and not wrt and not program.parameters
-        call = Values.of_program(program, outputs) if only_values else Gradients.of_program(program, of, wrt, outputs)
-        return Plan(program, self._types(request), call, request.get("encoding", "json"))
+        program, types = self._program(request["graph"], message), self._types(request)
+        return Plan(program, types, planned(program, types, request), request.get("encoding", "json"))
 
     def _check(self, message: Message) -> Check:
         request = validate(CheckRequest, message.body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from engine.errors import BadReference, EngineError, InvalidField, NonScalarOutput, NotDifferentiable
 from engine.ir import Builder, Origin, Value
@@ -55,6 +55,10 @@ class Call(ABC):
     def example(self, program: Program, types: Types) -> Types:
         """The types of the feeds that the graph is written for; here, the types that are fed."""
         return types
+
+    def fitted(self, values: Mapping[int, Value]) -> Self:
+        """The same call, the tensors that it takes beside feeds being of the types that they must have."""
+        return self
 
     @abstractmethod
     def write(self, scope: Scope) -> Written:
@@ -158,6 +162,11 @@ def distinct(field: str, nodes: tuple[int, ...]) -> tuple[int, ...]:
             raise InvalidField(f"{field} names node {node} twice", node=node, expected="distinct nodes")
         seen.add(node)
     return nodes
+
+
+def fitting(given: Given, values: Mapping[int, Value]) -> Given:
+    """`given`, each of the type of its node."""
+    return tuple((node, values[node].type) for node, _ in given)
 
 
 def labelled(kind: str, nodes: Sequence[int], values: Sequence[Value]) -> list[tuple[Label, Value]]:

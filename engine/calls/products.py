@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
-from engine.calls.call import Call, Given, Scope, Written, checked, distinct, labelled, last, parameters
+from engine.calls.call import Call, Given, Scope, Written, checked, distinct, fitting, labelled, last, parameters
 from engine.calls.values import COTANGENTS, Gradients
 from engine.errors import BadReference, InvalidField, ShapeMismatch
 from engine.ir import Value
@@ -55,6 +55,10 @@ class VJP(Call):
     def wrt_nodes(self) -> tuple[int, ...]:
         """`wrt`."""
         return self.wrt
+
+    def fitted(self, values: Mapping[int, Value]) -> Self:
+        """With cotangents of their nodes' types."""
+        return replace(self, cotangents=fitting(self.cotangents, values))
 
     def write(self, scope: Scope) -> Written:
         """The values, then the gradients."""
@@ -120,6 +124,10 @@ class JVP(Call):
         """The leaves that move."""
         return tuple(node for node, _ in self.tangents)
 
+    def fitted(self, values: Mapping[int, Value]) -> Self:
+        """With tangents of their nodes' types."""
+        return replace(self, tangents=fitting(self.tangents, values))
+
     def write(self, scope: Scope) -> Written:
         """The values, then the tangents; zeros where an output does not move."""
         outputs, leaves = scope.float_nodes("outputs", self.outputs), scope.float_nodes("tangents", self.wrt_nodes)
@@ -155,6 +163,10 @@ class HVP(Gradients):
         """Defaults as `Gradients`. Raises BadReference and InvalidField."""
         base = Gradients.of_program(program, of, wrt, outputs)
         return cls(base.outputs, base.of, base.wrt, None, _one_for_each("vectors", "wrt", base.wrt, vectors))
+
+    def fitted(self, values: Mapping[int, Value]) -> Self:
+        """With vectors of their nodes' types."""
+        return replace(self, vectors=fitting(self.vectors, values))
 
     def write(self, scope: Scope) -> Written:
         """The values, the gradients, then the products."""

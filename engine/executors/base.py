@@ -83,9 +83,7 @@ class Executor(ABC):
         deadline.check()
         return [slots[i] for i in plan.results]
 
-    def _run_step(
-        self, step: Step, slots: list[Array], buffers: Sequence[Buffer], watch: Watch | None
-    ) -> None:
+    def _run_step(self, step: Step, slots: list[Array], buffers: Sequence[Buffer], watch: Watch | None) -> None:
         operands = [slots[i] for i in step.operands]
         try:
             slots[step.result] = self._compute(step, operands, buffers)

@@ -29,7 +29,7 @@ def fold(graph: Graph) -> Graph:
     MOST_BYTES_IN_ALL.
 
     A tensor that holds one number everywhere becomes a `full`. What a kernel refuses (an index out of range) is left
-    to be refused when the graph runs.
+    to be refused when the graph runs, and what gives NaN or infinity to be found there.
     """
     known: dict[int, Array] = {}
     nodes, room = [], MOST_BYTES_IN_ALL
@@ -48,9 +48,11 @@ def _evaluate(node: Node, graph: Graph, known: dict[int, Array]) -> Array | None
     operands = [known[i] for i in node.operands]
     try:
         with np.errstate(all="ignore"):
-            return _run(node, operands)
+            value = _run(node, operands)
+            finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
     except EngineError:
         return None
+    return value if finite or node.op.name in _SOURCES else None
 
 
 def _is_constant(node: Node, known: dict[int, Array]) -> bool:

@@ -21,8 +21,9 @@ def jacobian(builder: Builder, y: Value, wrt: Sequence[Value], room: int) -> lis
     """Append ∂y/∂x, of shape (*y.shape, *x.shape), for each x of `wrt`; None where there is no path.
 
     By rows where y has no more elements than all x together, else by columns. `room` is in bytes: what one piece of a
-    sweep may hold.
+    sweep may hold. Raises OverBudget when the blocks alone are more than one execution may take.
     """
+    builder.limits.admit_bytes(y.type.size * sum(x.type.size for x in wrt) * y.dtype.itemsize)
     if y.type.size <= sum(x.type.size for x in wrt):
         return jacobian_rows(builder, y, wrt, room)
     return [_columns(builder, y, x, room) for x in wrt]
