@@ -33,6 +33,7 @@ from typing import Any, TextIO
 import pytest
 from hypothesis import Phase, settings
 
+from engine import registry
 from scripts.mutants_apply import Live, alive, apply, changed, key_of
 from scripts.mutants_find import KINDS, Mutant, find_mutants
 
@@ -204,6 +205,7 @@ class Session:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In place of running each test once."""
+        registry()  # loads all ops, whatever the tests have loaded
         modules = [m for package in PACKAGES for name, m in sorted(sys.modules.items()) if name.startswith(package)]
         paths = [Path(str(m.__file__)) for m in modules]
         self.items, self.live = session.items, alive(paths)
@@ -293,6 +295,7 @@ def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     only = "mutants whose line has one of these: “ops/sums”, “sign ”"
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help=only)
+    parser.add_argument("--tests", nargs="+", default=TESTS, metavar="PATH", help="what to run; all that call the ops")
     parser.add_argument("--seconds", type=int, default=30, help="processor time of tests that one mutant may take")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time; one for each core")
     parser.add_argument("--verbose", action="store_true", help="print killed mutants, too, with the test")
@@ -301,8 +304,9 @@ def options() -> argparse.ArgumentParser:
 
 def main() -> int:
     """Status 0 where all is well, 1 where not, 2 where the tests cannot run."""
-    session = Session(options().parse_args(), sys.stdout)
-    status = pytest.main([*OPTIONS, *(str(ROOT / path) for path in TESTS)], plugins=[session])
+    chosen = options().parse_args()
+    session = Session(chosen, sys.stdout)
+    status = pytest.main([*OPTIONS, *(str(ROOT / path) for path in chosen.tests)], plugins=[session])
     if status != pytest.ExitCode.OK or not session.tally.tried:
         print("no mutant was tried; do the tests pass as they are?")
         return 2
