@@ -68,12 +68,16 @@ class Setting:
     def rest(self) -> list[int]:
         return [axis.spare % axis.stride for axis in self.axes]
 
-    def draw(self) -> tuple[Array, Array, Array]:
-        """Images, results and a kernel."""
+    @property
+    def shapes(self) -> tuple[Index, Index, Index]:
+        """Of images, results and a kernel."""
         wide = (self.images, self.depth * self.groups, *self.each("extent"))
         narrow = (self.images, self.features * self.groups, *self.each("positions"))
-        kernel = (self.features * self.groups, self.depth, *self.each("size"))
-        return RNG.normal(size=wide), RNG.normal(size=narrow), RNG.normal(size=kernel)
+        return wide, narrow, (self.features * self.groups, self.depth, *self.each("size"))
+
+    def draw(self) -> list[Array]:
+        """Images, results and a kernel."""
+        return [RNG.normal(size=shape) for shape in self.shapes]
 
     def terms(self) -> Iterator[tuple[Index, Index, Index]]:
         """Where in images, results and kernel each product of the definition lies."""
@@ -156,7 +160,7 @@ def test_what_is_laid_out_at_a_time_makes_no_difference(
 
 def laid_out(axes: tuple[Axis, ...], **counts: int) -> columns.Layout:
     setting = Setting(axes, **counts)
-    wide, narrow, _ = setting.draw()
+    wide, narrow, _ = (TensorType(shape, np.dtype("float64")) for shape in setting.shapes)
     placed = (tuple(setting.each(name)) for name in ("size", "stride", "padding", "dilation"))
     return columns.layout(wide, narrow, narrow, Windows(*placed), setting.groups)
 
@@ -173,6 +177,7 @@ def test_rows_and_groups_are_laid_out_four_mebibytes_at_a_time() -> None:
     assert line.rows_at_once == chunk // (2 * 3 * 8)
     deep = laid_out((Axis(20, 3), Axis(20, 3)), images=1, depth=4096, features=1)
     assert deep.rows_at_once == 256 // 18 == 14
+    assert laid_out((Axis(300, 3),), images=1, depth=1000, features=1).rows_at_once == 256
     wide = laid_out((Axis(1, 1), Axis(10_000, 1)), images=4, groups=100)
     assert wide.groups_at_once == chunk // (10_000 * 8) == 52
     assert [count for *_, count in wide.parts(52)] == [52, 48]
