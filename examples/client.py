@@ -13,6 +13,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Feeds = dict[int, Array]  # node → the array that it stands for
+TENSORS = ("values", "gradients", "tangents", "jacobian", "hvp", "hessian")  # the parts of answers that hold some
 
 
 class Graph:
@@ -55,17 +56,25 @@ class Client:
             raise RuntimeError(f"{answer['code']}: {answer['detail']}")
         return answer
 
+    def compute(self, call: str, graph: Graph, feeds: Feeds, **fields: Any) -> dict[str, Any]:
+        """Any call that computes, by its name; `fields` are its own. In the answer, tensors are arrays by their node.
+
+        A field that belongs to several nodes (cotangents, tangents, vectors) is given as arrays by node, too.
+        """
+        named = {name: pack(value) if isinstance(value, dict) else value for name, value in fields.items()}
+        request = {"graph": {"nodes": graph.nodes}, "feeds": pack(feeds), "encoding": "base64", **named}
+        answer = self.call(f"/v1/{call}", request)
+        return {name: unpack(part) if name in TENSORS else part for name, part in answer.items()}
+
     def forward(self, graph: Graph, feeds: Feeds, output: int) -> Array:
         """The value of one node."""
-        request = {"graph": {"nodes": graph.nodes}, "feeds": pack(feeds), "outputs": [output]}
-        answer = self.call("/v1/forward", {**request, "encoding": "base64"})
-        return unpack(answer["values"])[output]
+        value: Array = self.compute("forward", graph, feeds, outputs=[output])["values"][output]
+        return value
 
     def gradients(self, graph: Graph, feeds: Feeds, loss: int) -> tuple[float, Feeds]:
         """The loss, and its gradient for every parameter."""
-        request = {"graph": {"nodes": graph.nodes}, "feeds": pack(feeds), "of": loss}
-        answer = self.call("/v1/gradients", {**request, "encoding": "base64"})
-        return float(unpack(answer["values"])[loss]), unpack(answer["gradients"])
+        answer = self.compute("gradients", graph, feeds, of=loss)
+        return float(answer["values"][loss]), answer["gradients"]
 
 
 def pack(feeds: Feeds) -> list[dict[str, Any]]:
@@ -83,9 +92,20 @@ def pack(feeds: Feeds) -> list[dict[str, Any]]:
     ]
 
 
-def unpack(entries: list[dict[str, Any]]) -> Feeds:
-    """The arrays of an answer that was asked for in base64."""
-    return {entry["node"]: to_array(entry["tensor"]) for entry in entries}
+def types(feeds: Feeds) -> list[dict[str, Any]]:
+    """What the arrays are, for the calls that run nothing."""
+    return [{"node": node, "dtype": array.dtype.name, "shape": array.shape} for node, array in feeds.items()]
+
+
+def unpack(entries: list[dict[str, Any]]) -> dict[Any, Array]:
+    """The arrays of an answer that was asked for in base64: by node, or by the two nodes of a block."""
+    return {place(entry): to_array(entry["tensor"]) for entry in entries}
+
+
+def place(entry: dict[str, Any]) -> int | tuple[int, ...]:
+    """A node; of a Jacobian `of` and `wrt`, of a Hessian `row` and `column`."""
+    nodes = tuple(entry[name] for name in ("node", "of", "wrt", "row", "column") if name in entry)
+    return nodes[0] if len(nodes) == 1 else nodes
 
 
 def to_array(tensor: dict[str, Any]) -> Array:

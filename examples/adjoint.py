@@ -1,0 +1,60 @@
+"""How three thermometers depend on every heater: several rows of a Jacobian at once, through HTTP.
+
+A rod of n cells between two ends of temperature 0, with a conductivity and a heater in each cell: K(c) T = q, with the
+matrix of second differences. Three thermometers read T, and one asks how each reading depends on all conductivities and
+all heaters. That is three rows of a Jacobian of 2n columns: three products cotangent · Jacobian, which `vjp` with
+`batched` takes in one execution. By the adjoint method (Giles and Pierce, An introduction to the adjoint approach to
+design, 2000) a reading's row by q is K⁻ᵀ e.
+
+    python examples/adjoint.py                starts a server of its own, and stops it
+    python examples/adjoint.py --url URL      uses one that is running
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from client import Array, Client, Feeds, Graph
+from run import picture, run
+
+CELLS = 60
+THERMOMETERS = [10, 30, 45]
+
+
+class Rod:
+    """The temperatures as a graph of the conductivities of the n + 1 bonds and the heaters of the n cells."""
+
+    def __init__(self) -> None:
+        g = self.graph = Graph()
+        differences = g.input()
+        self.conductivity, self.heat = g.parameter(), g.parameter()
+        bonds = g.op("mul", g.op("unsqueeze", self.conductivity, axes=[1]), differences)
+        matrix = g.op("matmul", g.op("transpose", differences), bonds)
+        self.temperature = g.op("solve", matrix, self.heat)
+        cells = np.arange(1, CELLS + 1) / (CELLS + 1)
+        self.feeds: Feeds = {
+            differences: (CELLS + 1) * np.diff(np.eye(CELLS + 2), axis=0)[:, 1:-1],
+            self.conductivity: np.where(np.arange(CELLS + 1) < CELLS // 2, 1.0, 4.0),
+            self.heat: 10 * np.sin(np.pi * cells),
+        }
+
+
+def readings(client: Client, rod: Rod) -> tuple[Array, Array, Array]:
+    """What the thermometers read [3], and how that depends on conductivities [3, n + 1] and heaters [3, n]."""
+    picked = np.eye(CELLS)[THERMOMETERS]
+    answer = client.compute("vjp", rod.graph, rod.feeds, cotangents={rod.temperature: picked}, batched=True)
+    rows = answer["gradients"]
+    return answer["values"][rod.temperature][THERMOMETERS], rows[rod.conductivity], rows[rod.heat]
+
+
+def work(client: Client) -> None:
+    """Print the readings and what moves them, and draw the rows by the heaters."""
+    temperature, by_bond, by_heater = readings(client, Rod())
+    for cell, t, bonds, heaters in zip(THERMOMETERS, temperature, by_bond, by_heater, strict=True):
+        print(f"cell {cell}: {t:.10f}, by all conductivities {bonds.sum():.10f}, by all heaters {heaters.sum():.10f}")
+    with picture("adjoint", title="what each thermometer feels", xlabel="heater", ylabel="∂T / ∂q") as axes:
+        for cell, heaters in zip(THERMOMETERS, by_heater, strict=True):
+            axes.plot(heaters, label=f"thermometer in cell {cell}")
+
+
+if __name__ == "__main__":
+    run(work, __doc__)

@@ -1,0 +1,115 @@
+"""A Gaussian process, its hyperparameters by the gradient of the marginal likelihood, through HTTP.
+
+The data are the flow of the Nile at Aswan in the years 1871 to 1970, in 10⁸ m³ (Cobb, The problem of the Nile, 1978).
+With K = a² exp(−(s − t)²/(2 l²)) + n² I and its Cholesky factor L, −log p(y) = ½ ‖L⁻¹ y‖² + Σ log L_ii + ½ N log 2π
+(Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1). The graph has `cholesky` and
+`triangular_solve` in it, and is differentiated by (log a, log l, log n). SciPy's minimiser runs here, and asks the
+server for the value and the gradient, as it would ask a function.
+
+    python examples/gaussian_process.py                starts a server of its own, and stops it
+    python examples/gaussian_process.py --url URL      uses one that is running
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from client import Array, Client, Feeds, Graph
+from run import picture, run
+from scipy.optimize import minimize
+
+YEARS = np.arange(1871.0, 1971.0)
+FLOW = np.array([
+    1120, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020, 960, 1180, 799, 958,
+    1140, 1100, 1210, 1150, 1250, 1260, 1220, 1030, 1100, 774, 840, 874, 694, 940, 833, 701, 916, 692, 1020, 1050,
+    969, 831, 726, 456, 824, 702, 1120, 1100, 832, 764, 821, 768, 845, 864, 862, 698, 845, 744, 796, 1040, 759,
+    781, 865, 845, 944, 984, 897, 822, 1010, 771, 676, 649, 846, 812, 742, 801, 1040, 860, 874, 848, 890, 744,
+    749, 838, 1050, 918, 986, 797, 923, 975, 815, 1020, 906, 901, 1170, 912, 746, 919, 718, 714, 740,
+], dtype=float)  # fmt: skip
+
+
+class Process:
+    """−log p(y), and the mean and variance of the process at other times, as one graph."""
+
+    def __init__(self, times: Array, y: Array, at: Array) -> None:
+        g = self.graph = Graph()
+        between, self.beyond, measured, identity = (g.input() for _ in range(4))
+        self.theta = g.parameter()
+        self.size = len(y)
+        amplitude, length, noise = (g.op("exp", self.element(i)) for i in range(3))
+        covariance = g.op("add", self.kernel(between, amplitude, length), self.scaled(identity, noise))
+        factor = g.op("cholesky", covariance)
+        z = g.op("triangular_solve", factor, measured)
+        self.energy = self.negative_log_likelihood(factor, z)
+
+        across = g.op("triangular_solve", factor, self.kernel(self.beyond, amplitude, length))
+        self.mean = g.op("matmul", z, across)
+        explained = g.op("sum", g.op("square", across), axes=[0])
+        self.variance = g.op("sub", g.op("square", amplitude), explained)
+
+        squares = (times[:, None] - times) ** 2, (times[:, None] - at) ** 2
+        self.data: Feeds = {between: squares[0], self.beyond: squares[1], measured: y, identity: np.eye(len(y))}
+
+    def element(self, i: int) -> int:
+        """θ[i], of the shape [1]."""
+        return self.graph.op("slice", self.theta, starts=[i], stops=[i + 1])
+
+    def scaled(self, x: int, by: int) -> int:
+        """by² · x."""
+        return self.graph.op("mul", self.graph.op("square", by), x)
+
+    def kernel(self, squares: int, amplitude: int, length: int) -> int:
+        """a² exp(−squares / (2 l²))."""
+        g = self.graph
+        ratio = g.op("div", squares, g.op("square", length))
+        return self.scaled(g.op("exp", g.op("mul_scalar", ratio, scalar=-0.5)), amplitude)
+
+    def negative_log_likelihood(self, factor: int, z: int) -> int:
+        """½ ‖z‖² + Σ log L_ii + ½ N log 2π."""
+        g = self.graph
+        fit = g.op("mul_scalar", g.op("sum", g.op("square", z)), scalar=0.5)
+        width = g.op("sum", g.op("log", g.op("diag", factor)))
+        return g.op("add_scalar", g.op("add", fit, width), scalar=self.size / 2 * np.log(2 * np.pi))
+
+    def feeds(self, theta: Array) -> Feeds:
+        """What −log p(y) depends on: all but the other times."""
+        return {node: array for node, array in self.data.items() if node != self.beyond} | {self.theta: theta}
+
+    def fit(self, client: Client, theta: Array) -> Array:
+        """The most probable θ = (log a, log l, log n), from one nearby."""
+
+        def objective(theta: Array) -> tuple[float, Array]:
+            value, gradients = client.gradients(self.graph, self.feeds(theta), self.energy)
+            return value, gradients[self.theta]
+
+        return np.asarray(minimize(objective, theta, jac=True, method="BFGS").x)
+
+    def predict(self, client: Client, theta: Array) -> tuple[Array, Array]:
+        """The mean of the process and its standard deviation."""
+        wanted = [self.mean, self.variance]
+        values = client.compute("forward", self.graph, {**self.data, self.theta: theta}, outputs=wanted)["values"]
+        return values[self.mean], np.sqrt(values[self.variance])
+
+
+def work(client: Client) -> None:
+    """Fit, predict, draw."""
+    at = np.arange(1871.0, 1981.0, 0.5)
+    level = FLOW.mean()
+    process = Process(YEARS, FLOW - level, at)
+    theta = process.fit(client, np.log([150.0, 10.0, 100.0]))
+    amplitude, length, noise = np.exp(theta)
+    energy = float(client.forward(process.graph, process.feeds(theta), process.energy))
+    mean, deviation = process.predict(client, theta)
+    print(f"log-likelihood: {-energy:.8f}")
+    print(f"amplitude: {amplitude:.4f}")
+    print(f"length: {length:.4f} years")
+    print(f"noise: {noise:.4f}")
+    print(f"flow in 1971: {level + mean[200]:.4f} ± {deviation[200]:.4f}")
+    with picture("gaussian_process", title="the Nile at Aswan", xlabel="year", ylabel="flow, 10⁸ m³") as axes:
+        axes.plot(YEARS, FLOW, ".", label="measured")
+        axes.plot(at, level + mean, label="mean of the process")
+        low, high = level + mean - 2 * deviation, level + mean + 2 * deviation
+        axes.fill_between(at, low, high, alpha=0.3, label="two deviations")
+
+
+if __name__ == "__main__":
+    run(work, __doc__)

@@ -1,0 +1,92 @@
+"""Solve the heat equation with a neural network and nested `grad` nodes, through HTTP.
+
+u_t = k u_xx for 0 < x < 1 and 0 < t < 1, with u = 0 at both ends and u = sin(πx) at first; its solution is
+exp(−k π² t) sin(πx). The network's output is multiplied by t x (1 − x) and added to sin(πx), so that ends and
+beginning hold by construction. The loss is the mean square of u_t − k u_xx at points inside: `grad` gives the slope by
+(t, x), and `grad` of one column of it the second derivative. As in Raissi, Perdikaris and Karniadakis,
+Physics-informed neural networks (2019).
+
+    python examples/heat.py                starts a server of its own, and stops it
+    python examples/heat.py --url URL      uses one that is running
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from adam import Adam
+from client import Array, Client, Feeds, Graph
+from run import picture, run
+
+CONDUCTIVITY, WIDTH, POINTS = 0.1, 24, 12
+
+
+class Solution:
+    """u at points [n, 2] of (t, x) as a graph, and the residual of the equation as its loss."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        g = self.graph = Graph()
+        self.points = g.input()
+        self.parameters: Feeds = {}
+        t, x = self.column(self.points, 0), self.column(self.points, 1)
+        hidden = self.layer(rng, self.points, 2, WIDTH, "tanh")
+        hidden = self.layer(rng, hidden, WIDTH, WIDTH, "tanh")
+        inside = g.op("mul", t, g.op("sub", x, g.op("square", x)))
+        first = g.op("sin", g.op("mul_scalar", x, scalar=np.pi))
+        self.u = g.op("add", first, g.op("mul", inside, self.layer(rng, hidden, WIDTH, 1, "none")))
+        slope = g.op("grad", self.u, self.points)
+        u_t, u_x = self.column(slope, 0), self.column(slope, 1)
+        u_xx = self.column(g.op("grad", u_x, self.points), 1)
+        self.loss = g.op("mse_loss", u_t, g.op("mul_scalar", u_xx, scalar=CONDUCTIVITY))
+
+    def column(self, x: int, i: int) -> int:
+        """x[:, i], of the shape [n, 1]."""
+        return self.graph.op("slice", x, starts=[0, i], stops=[POINTS**2, i + 1])
+
+    def layer(self, rng: np.random.Generator, x: int, into: int, out: int, activation: str) -> int:
+        """activation(x @ w + b), with new parameters."""
+        w, b = self.graph.parameter(), self.graph.parameter()
+        self.parameters |= {w: rng.normal(0, into**-0.5, (into, out)), b: np.zeros(out)}
+        return self.graph.op("linear", x, w, b, activation=activation)
+
+
+def grid(low: float, high: float) -> Array:
+    """Points (t, x) of a square grid, [n², 2]."""
+    ticks = np.linspace(low, high, POINTS)
+    return np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def exact(points: Array) -> Array:
+    """The solution at points [n, 2]."""
+    t, x = points.T
+    return np.asarray(np.exp(-CONDUCTIVITY * np.pi**2 * t) * np.sin(np.pi * x))
+
+
+def work(client: Client, steps: int) -> None:
+    """Train, say how far from the solution u is between the points, and draw it."""
+    solution = Solution(np.random.default_rng(0))
+    points = {solution.points: grid(0.02, 0.98)}
+    adam = Adam(solution.parameters, rate=1e-2)
+    for step in range(steps):
+        adam.rate = 1e-2 * 0.1 ** (step / steps)
+        loss, gradients = client.gradients(solution.graph, {**points, **solution.parameters}, solution.loss)
+        adam.step(gradients)
+        if step % max(1, steps // 5) == 0:
+            print(f"step {step:4}: loss {loss:.3e}")
+    everywhere = grid(0, 1)
+    u = client.forward(solution.graph, {solution.points: everywhere, **solution.parameters}, solution.u)[:, 0]
+    print(f"largest error: {np.abs(u - exact(everywhere)).max():.1e}")
+    draw(everywhere, u)
+
+
+def draw(points: Array, u: Array) -> None:
+    """Profiles at four times, and the solution behind them."""
+    x = np.linspace(0, 1, 101)
+    with picture("heat", title="u_t = u_xx / 10", xlabel="x", ylabel="u") as axes:
+        for start in range(0, POINTS**2, POINTS * 3):
+            t, row = points[start, 0], slice(start, start + POINTS)
+            (dots,) = axes.plot(points[row, 1], u[row], "o", label=f"t = {t:.2f}")
+            axes.plot(x, exact(np.column_stack([np.full_like(x, t), x])), color=dots.get_color())
+
+
+if __name__ == "__main__":
+    run(work, __doc__, steps=300)

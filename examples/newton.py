@@ -1,0 +1,126 @@
+"""Fit a logistic regression with Newton's method and conjugate gradients, through HTTP.
+
+The data are the 569 tumours of the Wisconsin breast cancer data (UCI), 30 measures each, as scikit-learn ships them.
+The loss is the mean cross-entropy of y given σ(x · w + b), and λ/2 ‖w‖². Newton's step p solves H p = −∇f. H is never
+made: conjugate gradients need only products H v, and each of those is one call of `hvp`, exact, at the price of a few
+gradients. Nocedal and Wright, Numerical Optimization (2006), algorithm 7.1, with backtracking.
+
+    python examples/newton.py                starts a server of its own, and stops it
+    python examples/newton.py --url URL      uses one that is running
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from client import Array, Client, Feeds, Graph
+from run import picture, run
+from sklearn.datasets import load_breast_cancer
+
+PENALTY = 1e-2  # λ
+
+
+class Regression:
+    """The loss as a graph of one parameter, the weights and the bias as one vector; and its data."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        x, y = load_breast_cancer(return_X_y=True)
+        x = np.column_stack([(x - x.mean(axis=0)) / x.std(axis=0), np.ones(len(x))])
+        g = self.graph = Graph()
+        points, labels, penalised = g.input(), g.input(), g.input()
+        self.weights = g.parameter()
+        entropy = g.op("bce_with_logits", g.op("matmul", points, self.weights), labels)
+        norm = g.op("sum", g.op("mul", penalised, g.op("square", self.weights)))
+        self.loss = g.op("add", entropy, g.op("mul_scalar", norm, scalar=PENALTY / 2))
+        self.size = x.shape[1]
+        self.data: Feeds = {points: x, labels: y.astype(float), penalised: (np.arange(self.size) < self.size - 1) * 1.0}
+
+    def feeds(self, w: Array) -> Feeds:
+        """The data, and the weights."""
+        return {**self.data, self.weights: w}
+
+    def value(self, w: Array) -> float:
+        """f(w)."""
+        return float(self.client.forward(self.graph, self.feeds(w), self.loss))
+
+    def slope(self, w: Array) -> tuple[float, Array]:
+        """f(w), and ∇f(w)."""
+        value, gradients = self.client.gradients(self.graph, self.feeds(w), self.loss)
+        return value, gradients[self.weights]
+
+    def curvature(self, w: Array) -> Callable[[Array], Array]:
+        """v → H(w) v."""
+
+        def times(v: Array) -> Array:
+            answer = self.client.compute("hvp", self.graph, self.feeds(w), vectors={self.weights: v})
+            product: Array = answer["hvp"][self.weights]
+            return product
+
+        return times
+
+
+def newton(f: Regression, tolerance: float) -> Iterator[tuple[Array, float]]:
+    """The points that Newton's method visits, and the length of the gradient at each."""
+    w = np.zeros(f.size)
+    while True:
+        value, gradient = f.slope(w)
+        length = float(np.linalg.norm(gradient))
+        yield w, length
+        if length < tolerance:
+            return
+        step = conjugate_gradients(f.curvature(w), -gradient, min(0.5, length**0.5) * length)
+        w = w + backtracked(f, w, value, float(gradient @ step), step)
+
+
+def conjugate_gradients(times: Callable[[Array], Array], b: Array, tolerance: float) -> Array:
+    """x with ‖H x − b‖ < tolerance, H positive definite, given as v → H v. Hestenes and Stiefel (1952)."""
+    x, r = np.zeros_like(b), b
+    p = r
+    while np.linalg.norm(r) >= tolerance:
+        product = times(p)
+        rate = (r @ r) / (p @ product)
+        x, before = x + rate * p, r
+        r = r - rate * product
+        p = r + (r @ r) / (before @ before) * p
+    return x
+
+
+def backtracked(f: Regression, w: Array, value: float, slope: float, step: Array) -> Array:
+    """The step, halved until the loss falls by a ten-thousandth of what the slope promises (Armijo)."""
+    rate = 1.0
+    while f.value(w + rate * step) > value + 1e-4 * rate * slope and rate > 1e-9:
+        rate /= 2
+    return rate * step
+
+
+def descent(f: Regression, steps: int) -> Iterator[tuple[Array, float]]:
+    """As `newton`, by gradient descent at the largest constant rate that is safe: 1/L, with L ≥ the curvature."""
+    points = next(iter(f.data.values()))
+    rate = 1 / (np.linalg.norm(points, 2) ** 2 / (4 * len(points)) + PENALTY)
+    w = np.zeros(f.size)
+    for _ in range(steps):
+        _, gradient = f.slope(w)
+        yield w, float(np.linalg.norm(gradient))
+        w = w - rate * gradient
+
+
+def work(client: Client, steps: int) -> None:
+    """Fit both ways, and say how far each came."""
+    f = Regression(client)
+    fitted = list(newton(f, 1e-9))
+    plain = list(descent(f, steps))
+    w = fitted[-1][0]
+    for name, path in (("Newton-CG", fitted), ("gradient descent", plain)):
+        print(f"{name}: {len(path) - 1} steps, length of the gradient {path[-1][1]:.1e}")
+    points, labels, _ = f.data.values()
+    print(f"loss: {f.value(w):.12f}")
+    print(f"right: {np.mean((points @ w > 0) == labels):.4f} of the tumours")
+    with picture("newton", title="logistic regression, 569 tumours", xlabel="step", ylabel="‖gradient‖") as axes:
+        axes.semilogy([length for _, length in fitted], "o-", label="Newton-CG, by hvp")
+        axes.semilogy([length for _, length in plain], label="gradient descent")
+
+
+if __name__ == "__main__":
+    run(work, __doc__, steps=60)

@@ -1,0 +1,49 @@
+"""How much a clock loses when several things change at once: a derivative along a direction, through HTTP.
+
+The period of a pendulum of length l that swings out to the angle a is 2π √(l/g) / agm(1, cos(a/2)), with Gauss's
+arithmetic-geometric mean, of which five steps suffice. On a warm day the rod grows, and the swing gets a little wider.
+`jvp` takes the two changes together, and gives the change of the period, to first order and exactly, beside its value;
+there is no need for a gradient by each.
+
+    python examples/pendulum.py                starts a server of its own, and stops it
+    python examples/pendulum.py --url URL      uses one that is running
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from client import Client, Graph
+from run import run
+
+DAY = 86_400
+LENGTH, GRAVITY, ANGLE = 0.994, 9.81, np.radians(4)
+BRASS = 19e-6  # growth for each kelvin
+
+
+class Pendulum:
+    """The period as a graph of length and angle."""
+
+    def __init__(self) -> None:
+        g = self.graph = Graph()
+        self.length, self.angle = g.input(), g.input()
+        a, b = g.op("full", fill=1), g.op("cos", g.op("mul_scalar", self.angle, scalar=0.5))
+        for _ in range(5):
+            a, b = g.op("mul_scalar", g.op("add", a, b), scalar=0.5), g.op("sqrt", g.op("mul", a, b))
+        slow = g.op("sqrt", g.op("mul_scalar", self.length, scalar=4 * np.pi**2 / GRAVITY))
+        self.period = g.op("div", slow, a)
+
+
+def work(client: Client) -> None:
+    """The period, and what a day costs that is ten kelvin warmer, with a swing of a tenth of a degree more."""
+    clock = Pendulum()
+    at = {clock.length: np.array(LENGTH), clock.angle: np.array(ANGLE)}
+    change = {clock.length: np.array(10 * BRASS * LENGTH), clock.angle: np.array(np.radians(0.1))}
+    answer = client.compute("jvp", clock.graph, at, tangents=change)
+    period, slower = float(answer["values"][clock.period]), float(answer["tangents"][clock.period])
+    print(f"period: {period:.12f} s")
+    print(f"change: {slower:.12e} s")
+    print(f"the clock loses {DAY * slower / period:.2f} s a day")
+
+
+if __name__ == "__main__":
+    run(work, __doc__)

@@ -1,0 +1,46 @@
+"""What every example does around its problem: read the options, find or start a server, stop it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from client import Client
+from server import running_server
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BUILD = Path(__file__).parents[1] / "build"
+
+
+def run(work: Callable[..., None], about: str, **sizes: int) -> None:
+    """Call `work` with a client and the sizes, each of which is an option of its name with this default."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", help="the address of a running server; default: start one")
+    for name, default in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = vars(parser.parse_args())
+    url = options.pop("url")
+    with nullcontext(url) if url else running_server() as address, Client(address) as client:
+        work(client, **options)
+
+
+@contextmanager
+def picture(name: str, **labels: str) -> Iterator[Axes]:
+    """Axes to draw on, with a title and labels; at the end the picture is kept in build/, and it is said where."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second, needed only now
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.set(**labels)
+    axes.grid(alpha=0.3)
+    yield axes
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
+    BUILD.mkdir(exist_ok=True)
+    figure.savefig(BUILD / f"{name}.png", dpi=150)
+    print(f"picture: {BUILD / f'{name}.png'}")
