@@ -118,7 +118,7 @@ class Layout:
     def rows_at_once(self) -> int:
         """As many rows of windows as CHUNK holds the columns of, LEAST windows at least."""
         axis, length = self.rows
-        fitting = max(CHUNK // max(self.place_bytes, 1), LEAST) // max(length, 1)
+        fitting = max(CHUNK // max(self.place_bytes, 1), LEAST) // length
         return max(1, min(self.positions[axis], fitting))
 
     def row_chunks(self) -> Iterator[tuple[tuple[object, ...], slice]]:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Builder, Limits, TensorType
+from engine import Builder, Limits, TensorType, registry
 from engine.ops import columns
+from engine.ops.convolving import placing, placing_transposed
 from engine.passes.pipeline import optimise
 from engine.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
@@ -183,6 +184,7 @@ def test_rows_and_groups_are_laid_out_four_mebibytes_at_a_time() -> None:
     assert [count for *_, count in wide.parts(52)] == [52, 48]
     assert wide.part(48).wide == (4, 48, 1, 10_000)
     assert wide.part(48).narrow == (4, 96, 1, 10_000)
+    assert laid_out((Axis(9, 2),), depth=3, groups=4).part(2).wide == (2, 6, 9)
 
 
 def test_a_single_channel_is_laid_out_some_images_at_a_time() -> None:
@@ -194,6 +196,18 @@ def test_a_single_channel_is_laid_out_some_images_at_a_time() -> None:
     assert laid_out((Axis(64, 64), Axis(64, 64)), images=100, depth=2, features=1).images_of_a_channel == 100
     grouped = laid_out((Axis(64, 64), Axis(64, 64)), images=20, groups=9, features=2)
     assert grouped.groups_of_a_channel == (4 << 20) // ((20 + 2) * 64 * 64 * 8) == 5
+    sliding = laid_out((Axis(64, 63), Axis(64, 64)), images=20, groups=9, features=2)
+    assert sliding.groups_of_a_channel == (4 << 20) // ((20 * 2 + 2) * 63 * 64 * 8) == 3
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_attributes_have_one_number_for_each_axis(rank: int) -> None:
+    stated = {name: (a.kind, a.default, a.minimum) for name, a in placing_transposed(rank).items()}
+    ones, zeros = ("ints", (1,) * rank, 1), ("ints", (0,) * rank, 0)
+    spatial = {"stride": ones, "padding": zeros, "dilation": ones, "output_padding": zeros}
+    assert stated == {**spatial, "groups": ("int", 1, 1)}
+    assert registry().ops[f"conv{rank}d"].attrs == placing(rank)
+    assert rank == 1 or registry().ops[f"conv_transpose{rank}d"].attrs == placing_transposed(rank)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
