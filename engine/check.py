@@ -3,12 +3,12 @@
 The only place where finite differences occur. Each node of `wrt`, leaf or not, is moved by s · v in a copy of the
 graph, and the moves are rows of one batched execution. Differences at two distances give an error of the fourth order
 (Richardson), and tell a kink from a curve: of a smooth function, the difference of the slopes on both sides halves
-with the distance.
+with the distance. What looks like a kink or an error is looked at from closer by, where a steep curve is straight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -30,13 +30,19 @@ from engine.transforms.vmap import vmap_onto
 
 Array = np.ndarray[Any, Any]
 
-#: the greater of two distances, relative to each element; to the tensor's root mean square where that is 0
-_FAR: Final = 1e-4
-_MOVES: Final = np.array([_FAR, -_FAR, _FAR / 2, -_FAR / 2])
+#: distances, relative to each element; to the tensor's root mean square where that is 0. The next is for what fails
+_DISTANCES: Final = (1e-4, 1e-6, 1e-8)
+_MOVES: Final = np.array([1.0, -1.0, 0.5, -0.5])
+#: moves of a few units in the last place: what `of` does then is rounding
+_TREMBLES: Final = np.array([1e-14, -1e-14])
+_ROWS: Final = len(_MOVES) + len(_TREMBLES)
 #: nodes that are moved in one execution, memory permitting
 _AT_ONCE: Final = 16
-#: what `of` may be off by through rounding: units in the last place
+#: what `of` may be off by through rounding: units in the last place, and times what it was seen to tremble
 _ROUNDING: Final = 64
+_TREMBLING: Final = 4
+#: trembling by more than this, beside the size of `of` and of what is moved, is a jump
+_JUMP: Final = 1e-9
 
 
 class Uncertified(NamedTuple):
@@ -94,9 +100,13 @@ def certify(
     plan, rows = _affordable(wide, types, call, limits, deadline)
     found: list[list[_Finding]] = [[] for _ in call.wrt]
     for along in _directions(at, directions):
-        around = _values_around(executor, plan, rows, fed, along, deadline)
-        for k, (near, g, v) in enumerate(zip(around, gradients, along, strict=True)):
-            found[k].append(_compare(float(value.ravel()[0]), near, g, v, tolerance))
+        moved: dict[Any, Array] = {**fed, **{("direction", k): v for k, v in enumerate(along)}}
+
+        def around(nodes: Sequence[int], distance: float, moved: Mapping[Any, Array] = moved) -> list[Array]:
+            return _values_around(executor, plan, rows, moved, len(call.wrt), nodes, distance, deadline)
+
+        for k, finding in _findings(float(value.ravel()[0]), gradients, along, around, tolerance).items():
+            found[k].append(finding)
     peak = max(plan.peak_bytes, exact.plan.peak_bytes)
     return _certificate(wide, types, call, found, tolerance, peak)
 
@@ -145,7 +155,7 @@ def _moved(
     for index, node in enumerate(graph.nodes):
         copy = builder.copy(node, [copied[i] for i in node.operands])
         copied.append(_move(copy, moves, movers[index]) if index in movers else copy)
-    rows = count * len(_MOVES)
+    rows = count * _ROWS
     many = builder.leaf(TensorType((rows, len(call.wrt)), FLOAT64), "moves")
     of = vmap_onto(builder, [copied[graph.outputs[0]]], {moves: many}, rows)
     return make_plan(optimise(builder.graph(of), deadline), limits, deadline)
@@ -171,37 +181,73 @@ def _sizes(x: Array) -> Array:
 
 
 def _values_around(
-    executor: Executor, plan: Plan, count: int, feeds: Mapping[int, Array], along: Sequence[Array], deadline: Deadline
+    executor: Executor,
+    plan: Plan,
+    count: int,
+    feeds: Mapping[Any, Array],
+    width: int,
+    nodes: Sequence[int],
+    distance: float,
+    deadline: Deadline,
 ) -> list[Array]:
-    """For each node, `of` at its four moves."""
-    fed: dict[Any, Array] = {**feeds, **{("direction", k): v for k, v in enumerate(along)}}
+    """For each of `nodes`, of `width` in all, the value of `of` at its moves, then at its trembles."""
     rows: list[Array] = []
-    for first in range(0, len(along), count):
-        moves = np.zeros((count, len(_MOVES), len(along)))
-        for i, k in enumerate(range(first, min(first + count, len(along)))):
-            moves[i, :, k] = _MOVES
-        (values,) = executor.run(plan, {**fed, "moves": moves.reshape(-1, len(along))}, deadline)
-        rows.extend(values.reshape(count, len(_MOVES)))
-    return rows[: len(along)]
+    for first in range(0, len(nodes), count):
+        moves = np.zeros((count, _ROWS, width))
+        for i, k in enumerate(nodes[first : first + count]):
+            moves[i, :, k] = *(distance * _MOVES), *_TREMBLES
+        (values,) = executor.run(plan, {**feeds, "moves": moves.reshape(-1, width)}, deadline)
+        rows.extend(values.reshape(count, _ROWS))
+    return rows[: len(nodes)]
 
 
 # ---------------------------------------------------------------- the comparison
 
 
-def _compare(value: float, near: Array, gradient: Array, along: Array, tolerance: float) -> _Finding:
-    """One gradient along one direction, of a function that is `value` here and `near` at the four moves."""
-    if not (np.isfinite([value, *near]).all() and np.isfinite(gradient).all()):
-        return _Finding(np.inf, "not_finite")
-    far, close = (near[0] - near[1]) / (2 * _FAR), (near[2] - near[3]) / _FAR
+def _findings(
+    value: float,
+    gradients: Sequence[Array],
+    along: Sequence[Array],
+    around: Callable[[Sequence[int], float], list[Array]],
+    tolerance: float,
+) -> dict[int, _Finding]:
+    """Of each node along one direction; `around` gives the values beside `value` of some nodes at a distance."""
+    found: dict[int, _Finding] = {}
+    nodes: Sequence[int] = range(len(along))
+    for distance in _DISTANCES:
+        for k, near in zip(nodes, around(nodes, distance), strict=True):
+            finding = _compare(value, near, gradients[k], along[k], distance, tolerance)
+            if k not in found or finding.reason != "roundoff":
+                found[k] = finding
+        nodes = [k for k in nodes if found[k].reason == "kink" or found[k].error > tolerance]
+    return found
+
+
+@np.errstate(all="ignore")
+def _compare(value: float, near: Array, gradient: Array, along: Array, distance: float, tolerance: float) -> _Finding:
+    """One gradient along one direction, of a function that is `value` here and `near` at the moves of a node."""
+    far, close = (near[0] - near[1]) / (2 * distance), (near[2] - near[3]) / distance
     slope, expected = (4 * close - far) / 3, float(np.sum(gradient * along))
-    size = max(abs(slope), float(np.sum(np.abs(gradient * along))))
-    noise = _ROUNDING * np.finfo(FLOAT64).eps * float(np.max(np.abs([value, *near]))) / _FAR
-    bend = (near[0] + near[1] - 2 * value) / _FAR, (near[2] + near[3] - 2 * value) / (_FAR / 2)
+    most = float(np.sum(np.abs(gradient * along)))
+    size = max(abs(slope), most)
+    rounding = _rounding(value, near, float(np.max(np.abs(along), initial=0)))
+    noise = rounding / distance
+    bend = (near[0] + near[1] - 2 * value) / distance, (near[2] + near[3] - 2 * value) / (distance / 2)
+    if not np.isfinite([slope, size, noise, *bend]).all():
+        return _Finding(np.inf, "not_finite")
     if abs(2 * bend[1] - bend[0]) > tolerance * size + 8 * noise:
         return _Finding(np.inf, "kink")
     error = max(0.0, abs(slope - expected) - noise) / size if size else 0.0
-    silent = not np.any(gradient)
-    return _Finding(error, "roundoff" if noise > tolerance * size and not (silent and error == 0) else None)
+    silent = error == 0 and most <= rounding
+    return _Finding(error, None if silent or noise <= tolerance * size else "roundoff")
+
+
+def _rounding(value: float, near: Array, moved: float) -> float:
+    """How far apart two values of the same function at the same point may be, whose operand is of the size `moved`."""
+    size = float(np.max(np.abs([value, *near])))
+    trembling = float(np.max(np.abs(near[len(_MOVES) :] - value)))
+    seen = trembling if trembling <= _JUMP * max(size, moved) else 0.0
+    return max(_ROUNDING * float(np.finfo(FLOAT64).eps) * size, _TREMBLING * seen)
 
 
 def _certificate(
@@ -228,7 +274,7 @@ def _certificate(
 
 
 _DETAILS: Final = {
-    "kink": f"the slopes on the two sides of this point differ: a kink or a tie lies within {_FAR:g} of it",
+    "kink": "the slopes on the two sides of this point differ, from close by, too: there is a kink, or a tie",
     "not_finite": "the value or the gradient is NaN or infinite here or nearby",
     "roundoff": "the value of `of` is so large beside this derivative that differences drown in its rounding",
 }
