@@ -176,6 +176,7 @@ def test_rows_and_groups_are_laid_out_four_mebibytes_at_a_time() -> None:
     line = laid_out((Axis(1), Axis(100_000, 3)), images=1, depth=2)
     assert line.rows == (1, 1)
     assert line.rows_at_once == chunk // (2 * 3 * 8)
+    assert laid_out((Axis(9, 3), Axis(1_000_000, 3)), images=1).rows_at_once == 1
     deep = laid_out((Axis(20, 3), Axis(20, 3)), images=1, depth=4096, features=1)
     assert deep.rows_at_once == 256 // 18 == 14
     assert laid_out((Axis(300, 3),), images=1, depth=1000, features=1).rows_at_once == 256
