@@ -195,6 +195,7 @@ def test_a_single_channel_is_laid_out_some_images_at_a_time() -> None:
     assert (dense.channels_at_once, dense.images_of_a_channel) == (1, (4 << 20) // (2 * 64 * 64 * 8)) == (1, 64)
     assert laid_out((Axis(64, 63), Axis(64, 64)), images=300, features=1).images_of_a_channel == 300
     assert laid_out((Axis(64, 64), Axis(64, 64)), images=100, depth=2, features=1).images_of_a_channel == 100
+    assert laid_out((Axis(64, 64), Axis(64, 64)), images=300, groups=2, features=1).images_of_a_channel == 32
     grouped = laid_out((Axis(64, 64), Axis(64, 64)), images=20, groups=9, features=2)
     assert grouped.groups_of_a_channel == (4 << 20) // ((20 + 2) * 64 * 64 * 8) == 5
     sliding = laid_out((Axis(64, 63), Axis(64, 64)), images=20, groups=9, features=2)
