@@ -173,6 +173,7 @@ def test_rows_and_groups_are_laid_out_four_mebibytes_at_a_time() -> None:
     assert (large.groups_at_once, large.images_at_once) == (1, 1)
     assert large.rows_at_once == chunk // (8 * 9 * 8) // 128 == 56
     assert [s.stop - s.start for _, s in large.row_chunks()] == [56 * 128, 56 * 128, 16 * 128]
+    assert list(columns.slices(3, 1)) == [slice(0, 1), slice(1, 2), slice(2, 3)]
     line = laid_out((Axis(1), Axis(100_000, 3)), images=1, depth=2)
     assert line.rows == (1, 1)
     assert line.rows_at_once == chunk // (2 * 3 * 8)
