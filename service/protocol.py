@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import sys
 import uuid
+from typing import Any, Final
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from service.errors import Refusal
@@ -17,9 +19,26 @@ from service.media import PROBLEM
 from service.middleware.envelope import HEADER
 from service.middleware.head import too_large
 
+_HEAD: Final = 16 << 10  # bytes of a head, where uvicorn is not told
+
+
+class Passing(h11.Connection):
+    """h11, handing on the pieces of a body as they are: its own `send` would copy each of them."""
+
+    def send(self, event: h11.Event) -> bytes | None:  # type: ignore[override] # h11 writes it as overloads
+        """What to write for an event."""
+        parts = self.send_with_data_passthrough(event)
+        if parts is None:
+            return None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
 
 class ProblemProtocol(H11Protocol):
     """One connection."""
+
+    def __init__(self, config: uvicorn.Config, *more: Any, **named: Any) -> None:
+        super().__init__(config, *more, **named)
+        self.conn = Passing(h11.SERVER, config.h11_max_incomplete_event_size or _HEAD)
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are not HTTP, or a head that does not end; called while h11's error is handled."""
