@@ -33,11 +33,13 @@ def export_gradients(
     """The program that computes the gradients of `call`, for feeds of these types. Raises EngineError.
 
     Its first statements are the program's own, under their numbers. What is appended reads them, and is optimised
-    by itself: no pass looks across one of the client's nodes, so that the result may be differentiated again by any
-    of them.
+    by itself: no pass looks across one of the client's nodes. Where a rule writes a derivative with the result
+    (exp' = y), that is written once more. So the result may be differentiated again by any node, to the same end as
+    with `grad` nodes.
     """
     needed = program.needed(call.roots)
-    builder, values = program.build(types, call.roots, deadline, call.wrt_nodes)
+    single = [i for i in needed if not program.statements[i].op.several]
+    builder, values = program.build(types, call.roots, deadline, single)
     expanded = expand_grad(builder.graph([values[i] for i in needed]), limits, deadline)
     writing = Builder(limits, deadline, list(expanded.nodes))
     placed = {node: writing.value(i) for node, i in zip(needed, expanded.outputs, strict=True)}
@@ -45,7 +47,7 @@ def export_gradients(
     gradients = [(label.nodes[0], value) for label, value in results if label.kind == "gradients"]
     graph = optimise(_beyond(writing, placed, [value for _, value in gradients]), deadline)
     statements, where = _appended(program, graph)
-    found = tuple((node, where[i]) for (node, _), i in zip(gradients, graph.outputs, strict=True))
+    found = tuple((node, i) for (node, _), i in zip(gradients, where, strict=True))
     return Exported(statements, found, disconnected)
 
 
@@ -72,8 +74,8 @@ def _needed(nodes: Sequence[Node], roots: Sequence[int], known: Mapping[int, int
     return sorted(seen)
 
 
-def _appended(program: Program, graph: Graph) -> tuple[tuple[Statement, ...], dict[int, int]]:
-    """The program's statements and those of `graph`, whose nodes are then found at these numbers."""
+def _appended(program: Program, graph: Graph) -> tuple[tuple[Statement, ...], list[int]]:
+    """The program's statements and those of `graph`, and the numbers of its outputs: each a node of its own."""
     statements, where = list(program.statements), dict[int, int]()
     for index, node in enumerate(graph.nodes):
         if node.is_leaf:
@@ -81,7 +83,9 @@ def _appended(program: Program, graph: Graph) -> tuple[tuple[Statement, ...], di
             continue
         statements += _statements(node, [where[i] for i in node.operands], len(statements))
         where[index] = len(statements) - 1
-    return tuple(statements), where
+    identity, first = registry().ops["identity"], len(statements)
+    statements += [Statement(identity, (where[i],)) for i in graph.outputs]
+    return tuple(statements), list(range(first, len(statements)))
 
 
 def _statements(node: Node, operands: Sequence[int], count: int) -> list[Statement]:
