@@ -329,6 +329,8 @@ WRONG = [
      "attribute groups must be a divisor of 6, the number of features, axis 0 of the kernel, but is 4"),
     ("conv_transpose3d", (BLOCK, np.ones((4, 2, 3, 3))), {}, "shape_mismatch",
      "operand 1 (kernel) must have rank 5, [channels, features / groups, kd, kh, kw], but has shape [4, 2, 3, 3]"),
+    ("conv_transpose3d", (BLOCK, np.ones((4, 2, 3, 3, 3)), np.ones(4)), {}, "shape_mismatch",
+     "operand 2 (bias) must have shape [2], one number for each feature, but has shape [4]"),
     ("conv_transpose3d", (BLOCK, np.ones((4, 2, 3, 3, 3))), {"output_padding": [0, 1, 0]}, "bad_attribute",
      "attribute output_padding must be below [1, 1, 1], the larger of stride and dilation, but is [0, 1, 0]"),
 ]  # fmt: skip
