@@ -22,6 +22,7 @@ from engine.export import Exported, export_gradients
 from engine.identity import graph_id
 from engine.ir import Builder, Graph, Node, Value
 from engine.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from engine.op import Op
 from engine.plan import Plan
 from engine.program import Program, Statement
 from engine.registry import Registry, describe, registry
@@ -53,6 +54,7 @@ __all__ = [
     "Label",
     "Limits",
     "Node",
+    "Op",
     "OverBudget",
     "Plan",
     "Program",

@@ -104,10 +104,11 @@ def train(client: Client, epochs: int) -> list[float]:
     classifier = Classifier(rng)
     steps = list(batches(training, epochs, rng))
     losses = []
-    with tqdm(steps, desc="training", unit="step") as progress:
+    with tqdm(steps, desc="training", unit="step", disable=None) as progress:  # None: where nobody watches
         for images, labels in progress:
             losses.append(classifier.train_on(client, images, labels))
-            progress.set_postfix(loss=f"{losses[-1]:.4f}")
+            progress.set_postfix(loss=f"{losses[-1]:.4f}", refresh=False)
+    print(f"loss: {losses[0]:.4f} at first, {losses[-1]:.4f} after {len(losses)} steps")
     save_picture(losses)
     print(f"test accuracy: {classifier.accuracy(client, *test):.4f}")
     return losses

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine import NO_END, EngineError, Gradients, Limits, Program, Registry, Statement, TensorType
+from engine import NO_END, EngineError, Gradients, Limits, Op, Program, Registry, Statement, TensorType
 from schemas import CheckRequest, DifferentiateRequest, Feed, Graph, Node, NodeType, PlanRequest, Tensor
 from service.asks import Ask, Check, Compute, Differentiate, Plan
 from service.calls import COMPUTING, Asked, planned
@@ -171,9 +171,10 @@ class Translator:
             op = self._registry.get(node["op"])
         except EngineError as error:
             raise error.at(i, printable(node["op"]), label) from None
-        # Some clients send [] for every list that they leave unset: an empty list stands for the default.
         attrs = {
-            name: self._attribute(i, node, name, value) for name, value in node.get("attrs", {}).items() if value != []
+            name: self._attribute(i, node, name, value)
+            for name, value in node.get("attrs", {}).items()
+            if value != [] or _has_no_default(op, name)
         }
         if constant is not None:
             if op.name != "constant" or "value" in attrs:
@@ -196,14 +197,24 @@ class Translator:
         return value
 
 
+def _has_no_default(op: Op, name: str) -> bool:
+    """Whether an empty list is meant: some clients send [] for every list that they leave unset.
+
+    Of a 0-d tensor, `pad` and `update_slice` need an empty one.
+    """
+    return name in op.attrs and op.attrs[name].required
+
+
 def written(graph: Graph, statements: Sequence[Statement], encode: Callable[[int, Array], Tensor | None]) -> Graph:
-    """`graph`, and behind it the statements that it does not have yet.
+    """`graph`, its ops under their canonical names, and behind it the statements that it does not have yet.
 
     `encode` gives the value of constant number i, or None where it travels beside the JSON.
     """
     own = graph["nodes"]
     nodes = [
-        own[i] if i < len(own) and not _lacks_its_value(own[i], statement) else _node(i, statement, encode)
+        Node(**own[i] | {"op": statement.op.name})
+        if i < len(own) and not _lacks_its_value(own[i], statement)
+        else _node(i, statement, encode)
         for i, statement in enumerate(statements)
     ]
     return Graph(opset=OPSET, nodes=nodes)

@@ -175,3 +175,12 @@ def test_a_long_chain(client: Client) -> None:
     chain = [node("parameter"), *(node("tanh", i) for i in range(3000)), node("sum", 3000)]
     answer = client.post("/v1/gradients", json=request(*chain, feeds=[feed(0, [2], [0.5, -0.5])]))
     assert answer.status_code == 200, answer.text
+
+
+def test_a_list_that_must_be_stated_may_be_empty(client: Client) -> None:
+    """Of a 0-d tensor, the lists of `pad` and `update_slice` have no entries."""
+    padded = request(node("input"), node("pad", 0, pad_width=[]), feeds=[feed(0, [], [3])])
+    assert client.post("/v1/forward", json=padded).json()["values"][0]["tensor"]["data"] == [3]
+    leaves = [node("input"), node("input")]
+    updated = request(*leaves, node("update_slice", 0, 1, starts=[]), feeds=[feed(0, [], [3]), feed(1, [], [4])])
+    assert client.post("/v1/forward", json=updated).json()["values"][0]["tensor"]["data"] == [4]
