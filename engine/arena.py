@@ -60,13 +60,13 @@ def pack(blocks: Sequence[Block], kept: Sequence[int]) -> Packing:
     then the last one.
     """
     packing = _by_time(blocks, kept)
-    least, part = WORTH_SAVING
-    live = _most_live(blocks, kept)
+    if len(blocks) > MOST_PACKED or packing.nbytes > _MOST_ADDRESSED:
+        return packing
+    live, (least, part) = _most_live(blocks, kept), WORTH_SAVING
     enough = max(live + least, live * (1 + part))
-    if len(blocks) <= MOST_PACKED and packing.nbytes < _MOST_ADDRESSED:
-        for direction in (1, -1):
-            if packing.nbytes > enough:
-                packing = min(packing, _by_size(blocks, kept, direction), key=lambda p: p.nbytes)
+    for direction in (1, -1):
+        if packing.nbytes > enough:
+            packing = min(packing, _by_size(blocks, kept, direction), key=lambda p: p.nbytes)
     return packing
 
 
