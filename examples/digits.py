@@ -104,7 +104,8 @@ def train(client: Client, epochs: int) -> list[float]:
     classifier = Classifier(rng)
     steps = list(batches(training, epochs, rng))
     losses = []
-    with tqdm(steps, desc="training", unit="step", disable=None) as progress:  # None: where nobody watches
+    every = 0.1 if sys.stderr.isatty() else 5.0  # a log keeps every state of the bar
+    with tqdm(steps, desc="training", unit="step", mininterval=every) as progress:
         for images, labels in progress:
             losses.append(classifier.train_on(client, images, labels))
             progress.set_postfix(loss=f"{losses[-1]:.4f}", refresh=False)
