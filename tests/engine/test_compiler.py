@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine import (
+    Builder,
     Compiler,
     Deadline,
     DeadlineExceeded,
@@ -21,6 +22,8 @@ from engine import (
     open_executor,
     registry,
 )
+from engine.ir import Origin
+from engine.transforms.vjp import vjp
 
 X = np.linspace(0.1, 0.9, 4)
 TYPES = {0: TensorType.of(X)}
@@ -139,3 +142,15 @@ def test_a_gpu_that_is_not_there_cannot_be_opened(monkeypatch: pytest.MonkeyPatc
         open_executor("cuda")
     with pytest.raises(ValueError, match="device must be auto, cpu or cuda"):
         open_executor("tpu")
+
+
+def test_what_a_rule_writes_comes_from_the_way_back_through_its_node() -> None:
+    builder = Builder()
+    x = builder.leaf(TYPES[0], 0)
+    builder.origin = Origin(7, "Sin")
+    y = x.sin()
+    builder.origin = None
+    before = len(builder.nodes)
+    vjp(builder, [(y, y)], [x])
+    assert {node.origin for node in builder.nodes[before:]} == {Origin(7, "Sin", backward=True)}
+    assert builder.origin is None
