@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,19 +14,24 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+import schemas
 from examples.server import running_server
 from service.app import create_app, open_pool
 from service.cli import main
 from service.errors import KINDS
+from service.examples import REQUESTS
 from service.settings import Settings
 from tests.conftest import Client
 from tests.docs.marked import CODE, MARKED, ROOT, blocks, codes_by_status, run_curl, same, text_of, without_stats
 
 FIRST, ERRORS, LIMITS = (f"docs/guide/{name}.md" for name in ("first-gradient", "errors", "limits-and-operations"))
-PAGES = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "guide").glob("*.md"))]
-SENT = {"gradients", "forward", "http", "stopping"}
+BINARY, CALLS = "docs/guide/calls/binary.md", "docs/guide/calls/README.md"
+PAGES = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "guide").rglob("*.md"))]
+SENT = {*REQUESTS, "http", "stopping"}
 # What a page leaves out of a report: another one each time, or said by the code already.
 LEFT_OUT = {"request_id", "type", "title"}
+# And of an answer, where it does not show it: what depends on the machine.
+MACHINES = {"stats", "limits"}
 ROW = re.compile(r"^\| (`--[^|]+) \| ([^|]+) \|", re.MULTILINE)
 
 
@@ -87,7 +93,7 @@ def client_for(make_client: Callable[..., Client], client: Client, stopping: Cli
 
 def send(client: Client, kind: str, block: str) -> httpx.Response:
     """Send a block: a whole HTTP request, or the body of the call that its mark names."""
-    if kind in {"gradients", "forward"}:
+    if kind in REQUESTS:
         block = f"POST /v1/{kind}\n\n{block}"
     head, _, body = block.partition("\n\n")
     first, *lines = head.splitlines()
@@ -99,9 +105,12 @@ def send(client: Client, kind: str, block: str) -> httpx.Response:
 def test_the_guide_shows_what_is_answered(exchange: Exchange, client_for: Callable[[Exchange], Client]) -> None:
     response = send(client_for(exchange), exchange.kind, exchange.request)
     assert response.is_error == (exchange.outcome == "problem"), response.text
-    hidden = LEFT_OUT if response.is_error else {"stats"}
-    got = {key: value for key, value in response.json().items() if key not in hidden}
-    assert same(json.loads(exchange.shown), got), response.text
+    shown, answer = json.loads(exchange.shown), response.json()
+    hidden = LEFT_OUT if response.is_error else MACHINES - shown.keys()
+    got = {key: value for key, value in answer.items() if key not in hidden}
+    if "stats" in shown:
+        got["stats"] = {key: value for key, value in answer["stats"].items() if key in shown["stats"]}
+    assert same(shown, got), response.text
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -122,17 +131,48 @@ def test_the_call_of_the_first_page(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "name", "command"),
-    [("typescript", "first.mjs", ["node"]), ("go", "first.go", ["go", "run"])],
-    ids=["typescript", "go"],
+    ("page", "language", "name", "command"),
+    [
+        (FIRST, "typescript", "first.mjs", ["node"]),
+        (FIRST, "go", "first.go", ["go", "run"]),
+        (BINARY, "python", "binary.py", [sys.executable]),
+    ],
+    ids=["typescript", "go", "python"],
 )
-def test_the_programs_of_the_first_page(language: str, name: str, command: list[str], url: str, tmp_path: Path) -> None:
+def test_the_programs(page: str, language: str, name: str, command: list[str], url: str, tmp_path: Path) -> None:
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
-    (code,), (shown,) = blocks(FIRST, language), blocks(FIRST, "output")
+    (code,), (shown,) = blocks(page, language), blocks(page, "output")
     (tmp_path / name).write_text(code, encoding="utf-8")
     run = subprocess.run([*command, name, url], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     assert run.stdout == shown, run.stderr
+
+
+def test_every_call_and_every_example_has_its_page() -> None:
+    index = text_of(CALLS)
+    assert not [call for call in REQUESTS if f"[`{call}`](" not in index]
+    helpers = {"adam", "client", "run", "server", "poisson"}
+    examples = {path.stem for path in (ROOT / "examples").glob("*.py")} - helpers
+    assert not [name for name in examples if index.count(f"/{name}.py)") != 1]
+    pages = {path.stem for path in (ROOT / "docs/guide/calls").glob("*.md")} - {"README"}
+    assert not [name for name in pages if f"({name}.md" not in index]
+    for name in examples:
+        told = [page for page in pages if f"/{name}.py)" in text_of(f"docs/guide/calls/{page}.md")]
+        assert told, f"no page tells of examples/{name}.py"
+
+
+@pytest.mark.parametrize("call", [call for call in REQUESTS if call != "forward"])
+def test_the_page_of_a_call_has_its_fields_and_an_example(call: str) -> None:
+    """`forward` has a section on the page of `gradients`; what all calls share is on the pages of its own."""
+    page = f"docs/guide/calls/{call}.md"
+    assert blocks(page, call)
+    fields = {*getattr(schemas, f"{call.capitalize()}Request").__annotations__} - {
+        "graph",
+        "feeds",
+        "encoding",
+        "diagnose",
+    }
+    assert not [field for field in fields if f"`{field}`" not in text_of(page)]
 
 
 def test_every_code_has_its_advice_under_its_status() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import httpx
@@ -11,9 +13,14 @@ import pytest
 
 from examples.server import running_server
 from service.errors import KINDS
-from tests.docs.marked import codes_by_status, text_of
+from tests.conftest import Client
+from tests.docs.marked import blocks, codes_by_status, text_of
 
 PAGE = text_of("docs/wire.md")
+# A row of the table of calls: the call, what it takes, what it answers.
+CALL = re.compile(r"^\| `/v1/(\w+)` \| (.*?) \| (.*?) \|$", re.MULTILINE)
+# A graph, its canonical text and its id.
+VECTOR = re.compile(r"<!-- test: vector -->\n```json\n(.*?)```\n\n```text\n(.*?)\n(\w{64})\n```", re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +48,38 @@ def test_every_code_that_a_call_documents_is_on_the_page(document: dict[str, Any
     assert not [code for code in set().union(*examples) if f"`{code}`" not in PAGE]
 
 
-def test_every_field_of_the_gradients_call_is_on_the_page(document: dict[str, Any]) -> None:
-    schemas = document["components"]["schemas"]
-    fields = {*schemas["GradientsRequest"]["properties"], *schemas["GradientsAnswer"]["properties"]}
+def test_every_field_of_every_call_is_on_the_page(document: dict[str, Any]) -> None:
+    """With those of what the messages hold: limits, stats, errors of a certificate, blocks of a Jacobian."""
+    messages = {name: m["properties"] for name, m in document["components"]["schemas"].items() if "properties" in m}
+    elsewhere = {"Attrs", "AttributeInfo", "OpInfo", "Catalogue", "Alias", "Health"}  # docs/ops.md, the catalogue
+    assert len(messages.keys() - elsewhere) > 30
+    fields = {field for name, properties in messages.items() if name not in elsewhere for field in properties}
     assert not [field for field in fields if not re.search(rf"\b{field}\b", PAGE)]
 
 
 def test_every_path_is_on_the_page(document: dict[str, Any]) -> None:
-
     assert not [path for path in document["paths"] if path not in PAGE]
+
+
+@pytest.mark.parametrize(("call", "roots"), [(call, roots) for call, *roots in CALL.findall(PAGE)])
+def test_the_row_of_a_call_names_its_own_fields(call: str, roots: list[str], document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    common = {"graph", "feeds", "encoding", "diagnose", "outputs"}
+    takes = schemas[f"{call.capitalize()}Request"]["properties"].keys() - common
+    assert not [field for field in takes if f"`{field}`" not in roots[0]]
+    if f"{call.capitalize()}Answer" in schemas and "](#" not in roots[1]:
+        gives = schemas[f"{call.capitalize()}Answer"]["properties"].keys() - {"stats"}
+        assert not [field for field in gives if f"`{field}`" not in roots[1]]
+
+
+def test_the_ids_of_the_page(client: Client) -> None:
+    """Each graph has the text that is shown, the text has the hash, and the service answers with it."""
+    found = VECTOR.findall(PAGE)
+    assert len(found) == len(blocks("docs/wire.md", "vector")) == 2
+    for graph, text, digest in found:
+        assert sha256(text.encode()).hexdigest() == digest
+        nodes = json.loads(graph)["nodes"]
+        tensor = {"dtype": "float64", "shape": [2], "data": [1, 2]}
+        feeds = [{"node": i, "tensor": tensor} for i, node in enumerate(nodes) if node["op"] in {"input", "parameter"}]
+        answer = client.post("/v1/forward", json={"graph": {"nodes": nodes}, "feeds": feeds}).json()
+        assert answer["stats"]["graph_id"] == digest
