@@ -23,7 +23,6 @@ def jacobian(builder: Builder, y: Value, wrt: Sequence[Value], room: int) -> lis
     By rows where y has no more elements than all x together, else by columns. `room` is in bytes: what one piece of a
     sweep may hold. Raises OverBudget when the blocks alone are more than one execution may take.
     """
-    builder.limits.admit_bytes(y.type.size * sum(x.type.size for x in wrt) * y.dtype.itemsize)
     if y.type.size <= sum(x.type.size for x in wrt):
         return jacobian_rows(builder, y, wrt, room)
     return [_columns(builder, y, x, room) for x in wrt]
@@ -52,7 +51,8 @@ def _columns(builder: Builder, y: Value, x: Value, room: int) -> Value | None:
 
 def _sweep(builder: Builder, products: Sequence[Value], seed: Value, room: int) -> list[Value]:
     """`products` for every unit vector in place of `seed`, along a new leading axis."""
-    count, each = seed.type.size, _bytes(builder, products, seed)
+    count, each = seed.type.size, _held(builder, products, seed)
+    builder.limits.admit_bytes(count * sum(p.type.nbytes for p in products))
     step = max(1, min(count, room // max(1, each)))
     pieces = [_piece(builder, products, seed, start, min(start + step, count)) for start in range(0, count, step)]
     if not pieces:
@@ -60,10 +60,17 @@ def _sweep(builder: Builder, products: Sequence[Value], seed: Value, room: int) 
     return [parts[0] if len(parts) == 1 else parts[0].cat(*parts[1:], axis=0) for parts in zip(*pieces, strict=True)]
 
 
-def _bytes(builder: Builder, products: Sequence[Value], seed: Value) -> int:
-    """What one product writes: an upper bound of what it holds."""
+def _held(builder: Builder, products: Sequence[Value], seed: Value) -> int:
+    """Bytes that one product holds at its most: what its nodes write, each until it is read for the last time."""
     nodes = dependents(builder.nodes, [p.index for p in products], {seed.index})
-    return seed.type.nbytes + sum(t.nbytes for i in nodes for t in builder.nodes[i].types)
+    size = {i: sum(t.nbytes for t in builder.nodes[i].types) for i in nodes}
+    read = {j: i for i in nodes for j in builder.nodes[i].operands} | {p.index: -1 for p in products}
+    live = most = seed.type.nbytes
+    for i in nodes:
+        live += size[i]
+        most = max(most, live)
+        live -= sum(size.get(j, 0) for j in {i, *builder.nodes[i].operands} if read.get(j, i) == i)
+    return most
 
 
 def _piece(builder: Builder, products: Sequence[Value], seed: Value, start: int, stop: int) -> list[Value]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
 from engine import Gradients, Limits, Statement, registry
 from engine.attrs import bind

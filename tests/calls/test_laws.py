@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pytest
 
 from engine import HVP, JVP, VJP, Batch, Gradients, Hessian, Jacobian
-from engine.tensor_type import TensorType
 from tests.calls.asking import Array, Net, kind
 from tests.contract.cases import Case, all_cases, has_rule
 
