@@ -6,9 +6,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from math import exp, factorial, sin
 from pathlib import Path
+from types import ModuleType
 
+import httpx
 import numpy as np
 import pytest
 
@@ -79,6 +82,12 @@ def test_hvp_newton_finds_the_minimum(url: str) -> None:
     assert length < 1e-9
     assert steps < slow
     assert left > 1e-3, "descent is not there yet"
+
+
+def module(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """An example as a module; those that it imports are beside it."""
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    return import_module(name)
 
 
 @pytest.fixture(scope="module")
@@ -182,25 +191,24 @@ def test_batch_samples_the_posterior(url: str) -> None:
         assert r_hat < 1.05
 
 
-def test_gradients_fit_a_gaussian_process(url: str) -> None:
+def test_gradients_fit_a_gaussian_process(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The likelihood, its maximum and the prediction, by scikit-learn at the hyperparameters that are printed."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-    sys.path.insert(0, str(ROOT / "examples"))
-    from gaussian_process import FLOW, YEARS
-
+    example = module("gaussian_process", monkeypatch)
+    times, y = example.YEARS[:, None], example.FLOW
     printed = Printed("gaussian_process", url)
     a, length, noise = (printed.numbers(f"{name}: ")[0] for name in ("amplitude", "length", "noise"))
     kernel = ConstantKernel(a**2) * RBF(length) + WhiteKernel(noise**2)
-    peer = GaussianProcessRegressor(kernel, optimizer=None).fit(YEARS[:, None], FLOW - FLOW.mean())
+    peer = GaussianProcessRegressor(kernel, optimizer=None).fit(times, y - y.mean())
     likelihood, slope = peer.log_marginal_likelihood(peer.kernel_.theta, eval_gradient=True)
     assert printed.numbers("log-likelihood: ")[0] == pytest.approx(likelihood, rel=1e-8)
     assert np.abs(slope).max() < 1e-3, "not at the maximum"
     peer.kernel_.k2.noise_level = 1e-10  # the function, not a measurement of it
     mean, deviation = peer.predict(np.array([[1971.0]]), return_std=True)
     _, found, found_deviation = printed.numbers("flow in ")
-    assert [found, found_deviation] == pytest.approx([FLOW.mean() + mean[0], deviation[0]], abs=2e-3)
+    assert [found, found_deviation] == pytest.approx([y.mean() + mean[0], deviation[0]], abs=2e-3)
 
 
 def test_grad_nodes_solve_the_heat_equation(url: str) -> None:
@@ -273,3 +281,18 @@ def test_binary_carries_the_same_bits_in_fewer_bytes(url: str) -> None:
     assert data < binary < data + 2000, "the tensors, and little more"
     array = np.random.default_rng(0).normal(size=256 * 256).astype(np.float32)
     assert printed.numbers("largest gradient: ") == [pytest.approx(2 * array.max() / array.size, rel=1e-6)]
+
+
+def test_the_codec_of_the_example(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several tensors, every dtype: what is sent comes back, in its place."""
+    example = module("binary", monkeypatch)
+    nodes = [{"op": "input"} for _ in example.DTYPES]
+    sent = {f"feeds.{i}": np.arange(i, i + 3).astype(dtype) for i, dtype in enumerate(example.DTYPES.values())}
+    request = {"graph": {"nodes": nodes}, "outputs": list(range(len(nodes)))}
+    headers = {"Content-Type": example.SAFETENSORS, "Accept": example.SAFETENSORS}
+    answer = httpx.post(url + "/v1/forward", content=example.encode(request, sent), headers=headers)
+    response, arrays = example.decode(answer.content)
+    assert [entry["node"] for entry in response["values"]] == request["outputs"]
+    for i, array in enumerate(sent.values()):
+        assert arrays[f"values.{i}"].dtype == array.dtype
+        assert arrays[f"values.{i}"].tolist() == array.tolist()
