@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from engine import Builder, Limits, Value
 from engine.errors import BadAttribute
+from engine.ops.beta import _STIRLING, _far_difference
+from engine.ops.normal import _inverse_mills_ratio
+from engine.passes.pipeline import optimise
+from engine.plan import make_plan
 from tests.ops.derivatives import derivatives
-from tests.ops.run import ON_GPU, error, grads, run
+from tests.ops.run import EXECUTOR, ON_GPU, error, grads, run
 from tests.ops.special_values import BETALN, DIGAMMA, ERFINV, HIGH_ORDERS, LGAMMA, LOG_NDTR, POLYGAMMA
 
 Array = np.ndarray[Any, Any]
@@ -133,6 +140,27 @@ def test_betaln_of_whole_numbers() -> None:
     assert_within(10, found.ravel(), wanted, of=1)
 
 
+def bernoulli(count: int) -> list[Fraction]:
+    """B₂, B₄, …, from Σ (m + 1 choose k) Bₖ = 0."""
+    found = [Fraction(1)]
+    for m in range(1, 2 * count + 1):
+        found.append(-sum((math.comb(m + 1, k) * b for k, b in enumerate(found)), Fraction()) / (m + 1))
+    return found[2::2]
+
+
+def test_the_coefficients_of_betaln_are_those_of_stirling() -> None:
+    """B₂ₖ / (2k (2k − 1)), DLMF 5.11.1: the last ones change less than the last digit where the series is used."""
+    exact = [b / (2 * k * (2 * k - 1)) for k, b in enumerate(bernoulli(7), 1)]
+    assert [float(b) for b in reversed(exact)] == list(_STIRLING)
+
+
+@pytest.mark.parametrize("b", [1e4, 9e5, 1e6, 1e7, 1e15])
+def test_betaln_where_its_series_begins(b: float) -> None:
+    """At a = 10, where SciPy's is up to 200,000 units off. B(10, b) = 9! / (b (b + 1) … (b + 9))."""
+    wanted = math.log(math.factorial(9)) - math.fsum(math.log(b + i) for i in range(10))
+    assert_within(10, run("betaln", np.array([10.0]), np.array([b])), [wanted])
+
+
 # ---------------------------------------------------------------- derivatives
 
 # They run where the tests do, and need SciPy there.
@@ -185,6 +213,23 @@ def test_derivatives_of_log_ndtr_where_they_end() -> None:
     np.testing.assert_array_equal(found[2, [0, 2, 3, 4]], [-1, 0, 0, 0])
 
 
+def evaluated(function: Callable[..., Value], *numbers: float) -> Array:
+    """A function that emits nodes, at these numbers."""
+    builder = Builder()
+    found = function(*(builder.constant(np.array(v)) for v in numbers))
+    return EXECUTOR.run(make_plan(optimise(builder.graph([found])), Limits()), {})[0]
+
+
+@on_cpu
+@pytest.mark.parametrize("z", [0.5, 1.0, 3.0])
+def test_the_continued_fraction_of_log_ndtr_has_25_levels(z: float) -> None:
+    """Of z + 1/(z + 2/(z + 3/…)): nearer to 0 than it is used, where 24 or 26 levels give another number."""
+    wanted = z
+    for k in range(25, 0, -1):
+        wanted = z + k / wanted
+    np.testing.assert_allclose(evaluated(_inverse_mills_ratio, z), wanted, 1e-14)
+
+
 @on_cpu
 def test_derivatives_of_betaln() -> None:
     """Relative to themselves, also where two digammas have all digits in common."""
@@ -196,6 +241,17 @@ def test_derivatives_of_betaln() -> None:
     large = np.maximum(a, b) > 100
     np.testing.assert_allclose(found[large], by_a[large], 5 * EPS)
     np.testing.assert_allclose(other[large], by_b[large], 5 * EPS)
+
+
+@on_cpu
+@pytest.mark.parametrize(("a", "b"), [(2.0, 1.0), (3.0, 0.5), (2.5, 40.0)])
+def test_the_difference_of_two_digammas_is_that_of_their_series(a: float, b: float) -> None:
+    """Of log x − 1/2x − Σ B₂ₖ / (2k x²ᵏ) to k = 3, DLMF 5.11.2: nearer to 0 than it is used, where all terms show."""
+
+    def series(x: float) -> float:
+        return math.log(x) - 1 / (2 * x) - math.fsum(n / (2 * k * x ** (2 * k)) for k, n in enumerate(bernoulli(3), 1))
+
+    np.testing.assert_allclose(evaluated(_far_difference, a, b), series(a) - series(a + b), 1e-14)
 
 
 @on_cpu
