@@ -50,8 +50,9 @@ coverage: $(VENV)/.dev ## run all tests; fail where they leave too many branches
 mutants: $(VENV)/.dev ## make small mistakes in ops and transforms, one at a time; fail where the tests miss too many
 	$(BIN)/python -m scripts.mutants $(ARGS)
 
-bench: $(VENV)/.dev ## time value and gradients beside the peers that are installed (PyTorch, JAX)
+bench: $(VENV)/.dev ## time gradients beside the peers that are installed (PyTorch, JAX), and calls to a server
 	$(BIN)/python -m benchmarks.report $(ARGS)
+	$(BIN)/python -m benchmarks.served $(ARGS)
 
 docs: $(VENV)/.dev ## write docs/ops.md and docs/porting.md from the op registry, and the site in build/site
 	$(BIN)/python -m scripts.build_docs

@@ -73,7 +73,8 @@ class _Body:
         if self._complete:
             return await self._receive()
         try:
-            message = await asyncio.wait_for(self._next(), self._limits.body_timeout)
+            async with asyncio.timeout(self._limits.body_timeout):
+                message = await self._next()
         except TimeoutError:
             seconds = self._limits.body_timeout
             raise Refusal("request_timeout", f"no byte of the body came for {seconds:g} s") from None
