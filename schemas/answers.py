@@ -94,7 +94,7 @@ class JvpAnswer(TypedDict):
 
 
 class JacobianBlock(TypedDict):
-    """The derivative of one output by one node: the shape of `of`, then the shape of `wrt`."""
+    """The derivative of one output by one node: the shape of `of`, then the shape of `wrt`, and its dtype."""
 
     of: NodeId
     wrt: NodeId
@@ -120,7 +120,7 @@ class HvpAnswer(TypedDict):
 
 
 class HessianBlock(TypedDict):
-    """The second derivative by two nodes: the shape of `row`, then the shape of `column`."""
+    """The second derivative by two nodes: the shape of `row`, then the shape of `column`, and its dtype."""
 
     row: NodeId
     column: NodeId

@@ -15,7 +15,7 @@ from engine.transforms.jacobian import jacobian, jacobian_rows
 
 @dataclass(frozen=True)
 class Jacobian(Call):
-    """∂output/∂x for each of `outputs` and each x of `wrt`: shape of the output, then shape of x."""
+    """∂output/∂x for each of `outputs` and each x of `wrt`: shape of the output, then shape of x; x's dtype."""
 
     wrt: tuple[int, ...]
 
@@ -50,7 +50,7 @@ class Jacobian(Call):
 
 @dataclass(frozen=True)
 class Hessian(Gradients):
-    """∂²of/∂row ∂column for all pairs of `wrt`: shape of the row's node, then shape of the column's."""
+    """∂²of/∂row ∂column for all pairs of `wrt`: shape of the row, then shape and dtype of the column."""
 
     def write(self, scope: Scope) -> Written:
         """The values, the gradients, then the blocks, row by row."""
@@ -66,6 +66,6 @@ class Hessian(Gradients):
 
 def _blocks(kind: str, y: Value, row: int, found: zip[tuple[Value, int, Value | None]]) -> list[tuple[Label, Value]]:
     return [
-        (Label(kind, (row, column)), y.full_like(0.0, (*y.shape, *x.shape)) if block is None else block)
+        (Label(kind, (row, column)), x.full_like(0.0, (*y.shape, *x.shape)) if block is None else block)
         for x, column, block in found
     ]

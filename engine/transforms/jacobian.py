@@ -18,7 +18,7 @@ from engine.transforms.vmap import dependents, vmap_onto
 
 
 def jacobian(builder: Builder, y: Value, wrt: Sequence[Value], room: int) -> list[Value | None]:
-    """Append ∂y/∂x, of shape (*y.shape, *x.shape), for each x of `wrt`; None where there is no path.
+    """Append ∂y/∂x, of shape (*y.shape, *x.shape) and x's dtype, for each x of `wrt`; None where there is no path.
 
     By rows where y has no more elements than all x together, else by columns. `room` is in bytes: what one piece of a
     sweep may hold. Raises OverBudget when the blocks alone are more than one execution may take.
@@ -45,7 +45,8 @@ def _columns(builder: Builder, y: Value, x: Value, room: int) -> Value | None:
     if pushed is None:
         return None
     (swept,) = _sweep(builder, [pushed], seed, room)
-    columns = swept.reshape(shape=(x.type.size, y.type.size))
+    cast = swept if swept.dtype == x.dtype else swept.cast(dtype=x.dtype)
+    columns = cast.reshape(shape=(x.type.size, y.type.size))
     return columns.transpose(axes=(1, 0)).reshape(shape=(*y.shape, *x.shape))
 
 
