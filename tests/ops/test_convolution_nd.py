@@ -16,6 +16,7 @@ from engine.ops.convolving import placing, placing_transposed
 from engine.passes.pipeline import optimise
 from engine.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
+from engine.transforms.vmap import vmap
 from engine.windows import Windows
 from tests.ops.run import EXECUTOR, Array, error, grads, run
 
@@ -159,9 +160,9 @@ def test_what_is_laid_out_at_a_time_makes_no_difference(
     check(Setting(axes, images=3, depth=1, features=2, groups=1))
 
 
-def laid_out(axes: tuple[Axis, ...], **counts: int) -> columns.Layout:
+def laid_out(axes: tuple[Axis, ...], dtype: str = "float64", **counts: int) -> columns.Layout:
     setting = Setting(axes, **counts)
-    wide, narrow, _ = (TensorType(shape, np.dtype("float64")) for shape in setting.shapes)
+    wide, narrow, _ = (TensorType(shape, np.dtype(dtype)) for shape in setting.shapes)
     placed = (tuple(setting.each(name)) for name in ("size", "stride", "padding", "dilation"))
     return columns.layout(wide, narrow, narrow, Windows(*placed), setting.groups)
 
@@ -189,6 +190,19 @@ def test_rows_and_groups_are_laid_out_four_mebibytes_at_a_time() -> None:
     assert laid_out((Axis(9, 2),), depth=3, groups=4).part(2).wide == (2, 6, 9)
 
 
+def test_columns_of_single_bytes_are_laid_out_four_mebibytes_at_a_time() -> None:
+    assert laid_out((Axis(3000), Axis(3000)), "int8", images=1).rows_at_once == (4 << 20) // 3000 == 1398
+    assert laid_out((Axis(1), Axis(1)), "int8", images=5_000_000).images_at_once == 4 << 20
+
+
+def test_windows_are_large_where_they_are_fewer_than_their_taps() -> None:
+    """And a single one is the first row."""
+    assert not laid_out((Axis(3, 2), Axis(1))).large_windows
+    assert laid_out((Axis(3, 3), Axis(2))).large_windows
+    assert laid_out((Axis(2, 2),)).rows == (0, 1)
+    assert list(laid_out((Axis(2, 2),)).row_chunks()) == [((..., slice(0, 1)), slice(0, 1))]
+
+
 def test_a_single_channel_is_laid_out_some_images_at_a_time() -> None:
     """Where its windows are the images themselves; otherwise all of them, whatever it takes."""
     dense = laid_out((Axis(64, 64), Axis(64, 64)), images=300, features=1)
@@ -211,6 +225,29 @@ def test_attributes_have_one_number_for_each_axis(rank: int) -> None:
     assert stated == {**spatial, "groups": ("int", 1, 1)}
     assert registry().ops[f"conv{rank}d"].attrs == placing(rank)
     assert rank == 1 or registry().ops[f"conv_transpose{rank}d"].attrs == placing_transposed(rank)
+
+
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
+@pytest.mark.parametrize(
+    ("mapped", "groups", "shape", "together"),
+    [
+        ({0}, 2, (6, 4, 3, 3), 2),
+        ({1}, 1, (2, 12, 3, 3), 1),
+        ({1}, 2, (2, 12, 3, 3), 6),
+        ({0, 1}, 1, (2, 12, 3, 3), 3),
+    ],
+    ids=str,
+)
+def test_examples_go_into_images_or_features_or_groups(
+    name: str, mapped: set[int], groups: int, shape: Index, together: int
+) -> None:
+    """Three, with two images and four features each: into the groups only where nothing else is left."""
+    builder = Builder()
+    shapes = (2, 4, 3, 3), (4, 4 // groups, 1, 1)
+    x, kernel = (builder.leaf(TensorType(s, np.dtype("float64")), i) for i, s in enumerate(shapes))
+    graph = builder.graph([getattr(x, name)(kernel, groups=groups)])
+    found = [node for node in vmap(graph, mapped, 3).nodes if node.op.name == name]
+    assert [(node.type.shape, node.attrs["groups"]) for node in found] == [(shape, together)]
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
