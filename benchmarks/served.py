@@ -24,6 +24,7 @@ from benchmarks.sides import Call
 from benchmarks.workloads import Array
 
 Json = dict[str, Any]
+Body = list[bytes | memoryview]  # in pieces, which are sent one after the other
 JSON: Final = "application/json"
 SAFETENSORS: Final = "application/vnd.safetensors"
 BYTES: Final = 16 << 20
@@ -36,9 +37,10 @@ class Server:
 
     connection: http.client.HTTPConnection
 
-    def post(self, path: str, body: bytes, kind: str = JSON) -> bytes:
+    def post(self, path: str, body: Body, kind: str = JSON) -> bytes:
         """The answer's body. Raises RuntimeError for a refusal."""
-        self.connection.request("POST", path, body, {"Content-Type": kind, "Accept": kind})
+        headers = {"Content-Type": kind, "Accept": kind, "Content-Length": str(sum(map(len, body)))}
+        self.connection.request("POST", path, body, headers)
         response = self.connection.getresponse()
         answer = response.read()
         if response.status != 200:
@@ -67,7 +69,7 @@ class Encoding:
 
     name: str
     kind: str
-    write: Callable[[Array], bytes]
+    write: Callable[[Array], Body]
     read: Callable[[bytes], Array]
 
 
@@ -95,10 +97,14 @@ _NODES: Final = [{"op": "input"}, {"op": "neg", "operands": [0]}]
 _GRAPH: Final[Json] = {"graph": {"nodes": _NODES}}
 
 
-def _request(x: Array, payload: Json, encoding: str) -> bytes:
+def _request(x: Array, payload: Json, encoding: str) -> Body:
     tensor = {"dtype": x.dtype.name, "shape": x.shape, **payload}
     request = {**_GRAPH, "feeds": [{"node": 0, "tensor": tensor}], "encoding": encoding}
-    return orjson.dumps(request, option=orjson.OPT_SERIALIZE_NUMPY)
+    return _json(request)
+
+
+def _json(request: Json) -> Body:
+    return [orjson.dumps(request, option=orjson.OPT_SERIALIZE_NUMPY)]
 
 
 def _base64(x: Array) -> str:
@@ -110,11 +116,11 @@ def _tensor(answer: bytes) -> Json:
     return tensor
 
 
-def _packed(x: Array) -> bytes:
+def _packed(x: Array) -> Body:
     entry = {"dtype": f"F{8 * x.itemsize}", "shape": x.shape, "data_offsets": [0, x.nbytes]}
     header = json.dumps({"__metadata__": {"request": json.dumps(_GRAPH)}, "feeds.0": entry}).encode()
     header += b" " * (-len(header) % 8)
-    return b"".join((len(header).to_bytes(8, "little"), header, x.data))
+    return [len(header).to_bytes(8, "little") + header, x.data.cast("B")]
 
 
 def _unpacked(answer: bytes) -> Array:
@@ -176,14 +182,11 @@ def batch(server: Server, repeats: int) -> Iterator[str]:
     rng = np.random.default_rng(1)
     examples = [{0: rng.normal(size=8), 1: rng.normal(size=1)} for _ in range(EXAMPLES)]
 
-    def single(example: dict[int, Array]) -> bytes:
-        return orjson.dumps(
-            {"graph": {"nodes": nodes}, "feeds": _feeds(arrays | example)}, option=orjson.OPT_SERIALIZE_NUMPY
-        )
+    def single(example: dict[int, Array]) -> Body:
+        return _json({"graph": {"nodes": nodes}, "feeds": _feeds(arrays | example)})
 
     stacked = {i: np.stack([example[i] for example in examples]) for i in (0, 1)}
-    request = {"graph": {"nodes": nodes}, "mapped": [0, 1], "feeds": _feeds(arrays | stacked)}
-    together = orjson.dumps(request, option=orjson.OPT_SERIALIZE_NUMPY)
+    together = _json({"graph": {"nodes": nodes}, "mapped": [0, 1], "feeds": _feeds(arrays | stacked)})
     singles = [single(example) for example in examples]
     _check_batch(server, together, singles)
     calls: dict[str, Call] = {
@@ -193,7 +196,7 @@ def batch(server: Server, repeats: int) -> Iterator[str]:
     yield compared(f"{EXAMPLES} gradients of a perceptron 8-16-1", in_turns(calls, repeats))
 
 
-def _check_batch(server: Server, together: bytes, singles: list[bytes]) -> None:
+def _check_batch(server: Server, together: Body, singles: list[Body]) -> None:
     """Raise RuntimeError unless the batch is the single answers, stacked."""
     whole = orjson.loads(server.post("/v1/batch", together))
     each = [orjson.loads(server.post("/v1/gradients", one)) for one in singles]
