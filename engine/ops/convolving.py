@@ -75,12 +75,12 @@ class Convolution(Op):
         n = x.shape[0]
         return _unfold(self._emit(_fold(x, 1), _fold(kernel, 0), n * groups, attrs), 1, n)
 
-    def _of_none(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+    def _of_none(self, mapped: Sequence[bool], x: Value, kernel: Value, **attrs: Any) -> Value:
         """No examples: an extent that nothing was folded into does not come back out of 0."""
-        each = [v.type.with_shape(v.shape[1:]) if m else v.type for v, m in zip(operands, mapped, strict=True)]
+        each = [v.type.with_shape(v.shape[1:]) if m else v.type for v, m in zip((x, kernel), mapped, strict=True)]
         y = self.infer(*each, **attrs)
         assert isinstance(y, TensorType)
-        return operands[0].full_like(0.0, (0, *y.shape)).cast(dtype=y.dtype)
+        return x.builder.full((0, *y.shape), 0.0, y.dtype)
 
     def _emit(self, x: Value, kernel: Value, groups: int, attrs: Mapping[str, Any]) -> Value:
         return x.builder.emit(self, (x, kernel), {**attrs, "groups": groups})
