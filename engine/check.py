@@ -176,8 +176,11 @@ def _directions(at: Sequence[Array], count: int) -> Iterator[list[Array]]:
 
 
 def _sizes(x: Array) -> Array:
-    mean = float(np.sqrt(np.mean(np.square(x)))) if x.size else 0.0
-    return np.where(x == 0, mean if np.isfinite(mean) and mean else 1.0, np.abs(x))
+    """How large each element is; the tensor's root mean square, or 1, where it is 0."""
+    most = float(np.max(np.abs(x), initial=0.0))
+    whole = np.isfinite(most) and most > 0
+    mean = most * float(np.sqrt(np.mean(np.square(x / most)))) if whole else 1.0
+    return np.where(x == 0, mean, np.abs(x))
 
 
 def _values_around(
@@ -245,7 +248,7 @@ def _compare(value: float, near: Array, gradient: Array, along: Array, distance:
 def _rounding(value: float, near: Array, moved: float) -> float:
     """How far apart two values of the same function at the same point may be, whose operand is of the size `moved`."""
     size = float(np.max(np.abs([value, *near])))
-    trembling = float(np.max(np.abs(near[len(_MOVES) :] - value)))
+    trembling = abs(float(near[-1] + near[-2] - 2 * value))
     seen = trembling if trembling <= _JUMP * max(size, moved) else 0.0
     return max(_ROUNDING * float(np.finfo(FLOAT64).eps) * size, _TREMBLING * seen)
 

@@ -9,7 +9,7 @@ from typing import Final
 from engine.errors import DeadlineExceeded, OverBudget, TooManyNodes
 from engine.tensor_type import TensorType
 
-#: of bytes or FLOPs: more than any graph comes to
+#: of nodes, axes, bytes or FLOPs: more than any graph comes to
 NO_END: Final = 1 << 200
 
 

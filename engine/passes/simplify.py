@@ -6,18 +6,17 @@ put together from several, for the last digits. None drops a factor that could b
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from engine.elementwise import Elementwise
 from engine.ir import Builder, Graph, Node, Value
-from engine.limits import Limits
+from engine.limits import NO_END, Limits
 from engine.passes import movement, numbers
 from engine.passes.matching import Rule
 
 # The graph has been admitted; what it comes down to is no larger.
-_ADMITTED = Limits(nodes=sys.maxsize, rank=sys.maxsize, bytes=sys.maxsize, flops=sys.maxsize)
+_ADMITTED = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
 def simplify(graph: Graph) -> Graph:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from engine.errors import OverBudget
 from engine.ir import Builder, Value
+from engine.registry import registry
 from engine.tensor_type import TensorType
 from engine.transforms.jvp import jvp
 from engine.transforms.vjp import vjp
 from engine.transforms.vmap import dependents, vmap_onto
+
+#: up to here every whole number is a float, as which `arange` counts
+_COUNTABLE = 1 << 53
 
 
 def jacobian(builder: Builder, y: Value, wrt: Sequence[Value], room: int) -> list[Value | None]:
@@ -81,5 +84,7 @@ def _piece(builder: Builder, products: Sequence[Value], seed: Value, start: int,
 
 def _unit_vectors(builder: Builder, type: TensorType, start: int, stop: int) -> Value:
     """Unit vectors `start` to `stop` of the space of `type`, along a leading axis."""
-    numbers = builder.constant(np.arange(start, stop))
+    if stop > _COUNTABLE:
+        raise OverBudget(f"a Jacobian may have at most 2^53 rows or columns, but this one has {type.size}")
+    numbers = builder.emit(registry().ops["arange"], (), {"start": float(start), "stop": float(stop)})
     return numbers.one_hot(classes=type.size, dtype=type.dtype).reshape(shape=(stop - start, *type.shape))
