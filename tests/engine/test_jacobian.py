@@ -59,6 +59,28 @@ def test_a_piece_holds_what_there_is_room_for(room: int, pieces: list[int]) -> N
     np.testing.assert_array_equal(run(builder, [found], np.ones(3))[0], 2.5 * np.eye(3))
 
 
+@pytest.mark.parametrize(("room", "pieces"), [(143, [1, 1, 1]), (144, [2, 1]), (215, [2, 1]), (216, [3])])
+def test_what_was_read_for_the_last_time_makes_room(room: int, pieces: list[int]) -> None:
+    """Three numbers through three functions: a unit vector, what is read and what is written, 24 bytes each."""
+    builder = Builder()
+    (x,) = leaves(builder, np.ones(3))
+    jacobian(builder, x.sin().sin().sin(), [x], room)
+    assert [node.type.shape for node in builder.nodes if node.op.name == "one_hot"] == [(n, 3) for n in pieces]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_block_has_the_dtype_of_what_it_is_by(rows: int) -> None:
+    """Swept by rows, and, where there are more results than numbers, by columns."""
+    x, scale = np.ones(2, "float32"), RNG.normal(size=(rows, 2))
+    builder = Builder()
+    xs, scales = leaves(builder, x, scale)
+    (found,) = jacobian(builder, xs * scales, [xs], 2**20)
+    assert found is not None
+    (block,) = run(builder, [found], x, scale)
+    assert block.dtype == np.float32
+    np.testing.assert_array_equal(block, (scale[..., None] * np.eye(2)).astype("float32"))
+
+
 def test_as_many_results_as_numbers_are_swept_by_rows() -> None:
     """One sweep is for all operands then; by columns, each has its own."""
     for more, sweeps in ((0, 1), (1, 2)):
