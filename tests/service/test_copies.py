@@ -192,10 +192,10 @@ def test_no_memory_for_a_body_is_no_fault(client: Client, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("limit", ["json", "base64", "binary"])
 def test_an_answer_is_admitted_by_its_own_form(make_client: Callable[..., Client], limit: str) -> None:
-    """1,000 doubles: 26,000 bytes as numbers, 10,667 in base64, 8,000 as they are."""
-    most = {"json": 27_000, "base64": 11_000, "binary": 8_400}[limit]
+    """10,000 doubles: up to 260,000 bytes as numbers, 106,668 in base64, 80,000 as they are."""
+    most = {"json": 262_000, "base64": 108_000, "binary": 82_000}[limit]
     client = make_client(max_response_bytes=most)
-    graph = {"graph": {"nodes": [node("full", shape=[1000])]}}
+    graph = {"graph": {"nodes": [node("full", shape=[10_000])]}}
     answers = {
         "json": client.post("/v1/forward", json=graph),
         "base64": client.post("/v1/forward", json={**graph, "encoding": "base64"}),
@@ -203,18 +203,18 @@ def test_an_answer_is_admitted_by_its_own_form(make_client: Callable[..., Client
     }
     fits = list(answers)[list(answers).index(limit) :]
     assert [name for name, answer in answers.items() if answer.status_code == 200] == fits
-    too_much = make_client(max_response_bytes=8_000).post("/v1/forward", json=graph, headers={"Accept": KIND})
+    too_much = make_client(max_response_bytes=80_000).post("/v1/forward", json=graph, headers={"Accept": KIND})
     assert "base64" not in problem(too_much, 413, "over_budget")["detail"]
 
 
 def test_a_plan_is_of_an_answer_in_the_form_that_is_accepted(make_client: Callable[..., Client]) -> None:
-    client = make_client(max_response_bytes=8_400)
-    graph = {"graph": {"nodes": [node("full", shape=[1000])]}}
+    client = make_client(max_response_bytes=82_000)
+    graph = {"graph": {"nodes": [node("full", shape=[10_000])]}}
     numbers = client.post("/v1/plan", json=graph).json()
     packed = unpacked(client.post("/v1/plan", json=graph, headers={"Accept": KIND}).content)[0]
     assert (numbers["admitted"], packed["admitted"]) == (False, True)
-    assert numbers["response_bytes"] > 26_000
-    assert 8_000 < packed["response_bytes"] < 8_400
+    assert numbers["response_bytes"] > 260_000
+    assert 80_000 < packed["response_bytes"] < 82_000
 
 
 def test_the_length_of_an_answer_is_never_underestimated(client: Client) -> None:
