@@ -100,6 +100,14 @@ def test_a_jacobian_beyond_the_limit_is_refused_before_it_is_written() -> None:
         assert fits == ("one_hot" in {node.op.name for node in builder.nodes})
 
 
+def test_more_rows_than_floats_can_count_are_refused() -> None:
+    for size, fits in ((2**53, True), (2**53 + 1, False)):
+        builder = Builder(Limits(bytes=2**200, flops=2**200))
+        x = builder.leaf(TensorType((size,), np.dtype("float64")), 0)
+        with nullcontext() if fits else pytest.raises(EngineError, match=f"at most 2\\^53 .* {size}"):
+            jacobian(builder, x, [x], 2**200)
+
+
 @pytest.mark.parametrize(("shape", "width"), [((0, 3), 2), ((2, 3), 0)], ids=str)
 def test_a_jacobian_without_entries(shape: tuple[int, ...], width: int) -> None:
     builder = Builder()

@@ -13,6 +13,7 @@ import pytest
 from engine import Builder, Limits, TensorType, registry
 from engine.ops import columns
 from engine.ops.convolving import placing, placing_transposed
+from engine.ops.correlation import matrix
 from engine.passes.pipeline import optimise
 from engine.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
@@ -225,6 +226,31 @@ def test_attributes_have_one_number_for_each_axis(rank: int) -> None:
     assert stated == {**spatial, "groups": ("int", 1, 1)}
     assert registry().ops[f"conv{rank}d"].attrs == placing(rank)
     assert rank == 1 or registry().ops[f"conv_transpose{rank}d"].attrs == placing_transposed(rank)
+
+
+BOX = RNG.normal(size=(5, 4, 6, 8))
+LAYOUTS = [
+    (BOX, True),
+    (BOX[0], True),
+    (BOX[..., :3], True),
+    (RNG.normal(size=(9, 8, 7, 3))[:, ::2], True),
+    (BOX[:, ::2, ::-3][:, :, ::-1], True),
+    (BOX[..., ::2], False),
+    (BOX[..., ::-1], False),
+    (BOX[:, :, ::-1], False),
+    (BOX.swapaxes(2, 3), False),
+    (np.broadcast_to(BOX[:, :, :1, :3], (5, 4, 6, 3)), False),
+    (np.lib.stride_tricks.sliding_window_view(BOX[0, 0], 3, axis=1), False),
+]
+
+
+@pytest.mark.parametrize(("array", "lies"), LAYOUTS)
+def test_a_matrix_is_read_where_it_lies_if_its_rows_are_whole_and_apart(array: Array, lies: bool) -> None:
+    """What BLAS cannot read NumPy would multiply without it."""
+    found = matrix(np, array, array.shape)
+    np.testing.assert_array_equal(found, array)
+    assert np.shares_memory(found, array) == lies
+    assert lies or found.flags.c_contiguous
 
 
 @pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
