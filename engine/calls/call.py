@@ -126,12 +126,15 @@ def last(program: Program) -> int:
 
 
 def checked(program: Program, field: str, nodes: Sequence[int]) -> tuple[int, ...]:
-    """`nodes`, which stand in `field`, once they all exist and have one output. Raises BadReference."""
-    count = len(program.statements)
+    """`nodes`, which stand in `field`, once they all exist and have one output.
+
+    Raises BadReference, and InvalidField for an empty graph.
+    """
+    count = last(program) + 1
     for node in nodes:
         if not 0 <= node < count:
             raise BadReference(
-                f"{field} names node {node}, but the nodes are 0 to {count - 1}" if count else "the graph has no nodes",
+                f"{field} names node {node}, but the nodes are 0 to {count - 1}",
                 expected=f"0 to {count - 1}",
                 got=str(node),
             )
