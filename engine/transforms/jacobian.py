@@ -50,17 +50,17 @@ def _columns(builder: Builder, y: Value, x: Value, room: int) -> Value | None:
     (swept,) = _sweep(builder, [pushed], seed, room)
     cast = swept if swept.dtype == x.dtype else swept.cast(dtype=x.dtype)
     columns = cast.reshape(shape=(x.type.size, y.type.size))
-    return columns.transpose(axes=(1, 0)).reshape(shape=(*y.shape, *x.shape))
+    return columns.transpose().reshape(shape=(*y.shape, *x.shape))
 
 
 def _sweep(builder: Builder, products: Sequence[Value], seed: Value, room: int) -> list[Value]:
     """`products` for every unit vector in place of `seed`, along a new leading axis."""
-    count, each = seed.type.size, _held(builder, products, seed)
+    count = seed.type.size
     builder.limits.admit_bytes(count * sum(p.type.nbytes for p in products))
-    step = max(1, min(count, room // max(1, each)))
-    pieces = [_piece(builder, products, seed, start, min(start + step, count)) for start in range(0, count, step)]
-    if not pieces:
+    if not count:
         return [p.full_like(0.0, (0, *p.shape)) for p in products]
+    step = max(1, room // _held(builder, products, seed))
+    pieces = [_piece(builder, products, seed, start, min(start + step, count)) for start in range(0, count, step)]
     return [parts[0] if len(parts) == 1 else parts[0].cat(*parts[1:], axis=0) for parts in zip(*pieces, strict=True)]
 
 
