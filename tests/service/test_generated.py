@@ -18,9 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import DTYPES, registry
+from service.calls import COMPUTING
+from service.openapi import ANSWERS as OPERATIONS
 from tests.conftest import Client
 from tests.service.support import SQUARES, feed, node, request, tensor
 from tests.service.test_calls import EXAMPLE
+from tests.service.test_derivative_calls import ASKED
 
 REQUESTS = int(os.environ.get("GRADSERVE_TEST_REQUESTS", "5000"))
 SHARES = {"mutated": 0.6, "graphs": 0.25, "described": 0.02, "garbage": 0.13}
@@ -49,7 +52,8 @@ def check(client: Client, schema: jsonschema_rs.Validator, path: str, content: b
         schema.validate(response.json())
 
 
-paths = st.sampled_from(["/v1/gradients", "/v1/forward"])
+CALLS = sorted(OPERATIONS.keys() & ASKED.keys())
+paths = st.sampled_from([f"/v1/{call}" for call in CALLS])
 attributes = sorted(registry().attributes)
 ops = sorted(registry().ops)
 small_ints = st.integers(-3, 5)
@@ -114,9 +118,26 @@ def mutate(data: st.DataObject, body: Any) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("call", CALLS)
+def test_mutated_requests_of_each_call(small: Client, problem_schema: jsonschema_rs.Validator, call: str) -> None:
+    """Their own fields above all, sent where they belong."""
+
+    @share("mutated", len(SEEDS) + len(CALLS))
+    @given(st.data(), st.integers(1, 3))
+    def run(data: st.DataObject, times: int) -> None:
+        body = copy.deepcopy(ASKED[call])
+        for _ in range(times):
+            if body:
+                body = mutate(data, body)
+        check(small, problem_schema, f"/v1/{call}", json.dumps(body).encode())
+
+    run()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(len(SEEDS)))
 def test_mutated_requests(small: Client, problem_schema: jsonschema_rs.Validator, seed: int) -> None:
-    @share("mutated", len(SEEDS))
+    @share("mutated", len(SEEDS) + len(CALLS))
     @given(st.data(), paths, st.integers(1, 3))
     def run(data: st.DataObject, path: str, times: int) -> None:
         body = copy.deepcopy(SEEDS[seed])
@@ -160,31 +181,68 @@ LEAVES = [
 ]
 
 
+TYPES = [{"node": fed["node"], **{k: fed["tensor"][k] for k in ("dtype", "shape")}} for _, fed in LEAVES]
+
+
+def completed(data: st.DataObject, call: str, body: dict[str, Any], count: int) -> dict[str, Any]:
+    """What a call takes beside a graph and feeds, most often such that it fits."""
+    any_node, leaf = st.integers(0, count - 1), st.integers(0, 1)
+    body["wrt"] = data.draw(st.lists(any_node, max_size=3, unique=True) | st.just([0]))
+    match call:
+        case "vjp":
+            body["outputs"] = data.draw(st.sampled_from([[0], [1], [0, 1], [count - 1]]))
+            body["cotangents"] = [LEAVES[i % 2][1] | {"node": i} for i in body["outputs"]]
+            body["batched"] = data.draw(st.booleans())
+        case "jvp":
+            body["tangents"] = [LEAVES[i][1] for i in data.draw(st.lists(leaf, max_size=2, unique=True))]
+            body.pop("wrt")
+        case "hvp":
+            body["wrt"] = data.draw(st.sampled_from([[0], [1], [1, 0]]))
+            body["vectors"] = [LEAVES[i][1] for i in body["wrt"]]
+        case "batch":
+            body["mapped"] = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True))
+        case "plan" | "differentiate":
+            body["types"] = TYPES
+            body.pop("feeds")
+            if call == "plan":
+                body["call"] = data.draw(
+                    st.sampled_from([c for c in CALLS if c not in ("check", "differentiate", "plan")])
+                )
+                body["mapped"] = [0]
+            else:
+                body.pop("outputs")
+        case "check":
+            body.pop("outputs")
+            body["directions"] = 1
+    return body
+
+
 @pytest.mark.slow
 def test_random_graphs_of_every_op(small: Client, problem_schema: jsonschema_rs.Validator) -> None:
     @share("graphs")
-    @given(st.data(), paths, st.integers(1, 6))
-    def run(data: st.DataObject, path: str, length: int) -> None:
+    @given(st.data(), st.sampled_from(CALLS), st.integers(1, 6))
+    def run(data: st.DataObject, call: str, length: int) -> None:
         count = len(LEAVES)
         made = [data.draw(nodes(count + i)) for i in range(length)]
+        made.append(node("sum", count + length - 1))
         body: dict[str, Any] = request(*(leaf for leaf, _ in LEAVES), *made, feeds=[fed for _, fed in LEAVES])
         body["outputs"] = [*range(count), count + length - 1]
-        if path == "/v1/gradients":
-            body["wrt"] = data.draw(st.lists(st.integers(0, count + length - 1), max_size=3, unique=True))
-        check(small, problem_schema, path, json.dumps(body).encode())
+        if call != "forward":
+            body = completed(data, call, body, count + length + 1)
+        check(small, problem_schema, f"/v1/{call}", json.dumps(body).encode())
 
     run()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("call", ["gradients", "forward"])
+@pytest.mark.parametrize("call", CALLS)
 def test_requests_generated_from_the_document(
     small: Client, problem_schema: jsonschema_rs.Validator, call: str
 ) -> None:
     described = schemathesis.openapi.from_dict(small.get("/openapi.json").json())
     operation = described[f"/v1/{call}"]["POST"]
 
-    @share("described", 2)
+    @share("described", len(CALLS))
     @given(operation.as_strategy())
     def run(case: Any) -> None:
         check(small, problem_schema, f"/v1/{call}", json.dumps(case.body).encode())
