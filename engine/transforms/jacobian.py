@@ -68,7 +68,7 @@ def _held(builder: Builder, products: Sequence[Value], seed: Value) -> int:
     """Bytes that one product holds at its most: what its nodes write, each until it is read for the last time."""
     nodes = dependents(builder.nodes, [p.index for p in products], {seed.index})
     size = {i: sum(t.nbytes for t in builder.nodes[i].types) for i in nodes}
-    read = {j: i for i in nodes for j in builder.nodes[i].operands} | {p.index: -1 for p in products}
+    read = {j: i for i in nodes for j in builder.nodes[i].operands} | {p.index: len(builder.nodes) for p in products}
     live = most = seed.type.nbytes
     for i in nodes:
         live += size[i]
