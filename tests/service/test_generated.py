@@ -181,38 +181,47 @@ LEAVES = [
 ]
 
 
-TYPES = [{"node": fed["node"], **{k: fed["tensor"][k] for k in ("dtype", "shape")}} for _, fed in LEAVES]
-
-
-def completed(data: st.DataObject, call: str, body: dict[str, Any], count: int) -> dict[str, Any]:
+def completed(data: st.DataObject, call: str, body: dict[str, Any]) -> dict[str, Any]:
     """What a call takes beside a graph and feeds, most often such that it fits."""
-    any_node, leaf = st.integers(0, count - 1), st.integers(0, 1)
-    body["wrt"] = data.draw(st.lists(any_node, max_size=3, unique=True) | st.just([0]))
+    last = len(body["graph"]["nodes"]) - 1
+    some = st.lists(st.sampled_from([0, 1, last - 1]), min_size=1, max_size=3, unique=True)
+    if call != "forward":
+        body |= {"wrt": data.draw(some), "outputs": data.draw(some | st.just([last]))}
     match call:
+        case "forward":
+            body["outputs"] = data.draw(st.lists(st.integers(0, last), min_size=1, max_size=4))
         case "vjp":
-            body["outputs"] = data.draw(st.sampled_from([[0], [1], [0, 1], [count - 1]]))
-            body["cotangents"] = [LEAVES[i % 2][1] | {"node": i} for i in body["outputs"]]
+            body["outputs"] = data.draw(st.sampled_from([[0], [1], [0, 1]]))
+            body["cotangents"] = [LEAVES[i][1] for i in body["outputs"]]
             body["batched"] = data.draw(st.booleans())
         case "jvp":
-            body["tangents"] = [LEAVES[i][1] for i in data.draw(st.lists(leaf, max_size=2, unique=True))]
+            body["tangents"] = [LEAVES[i][1] for i in data.draw(some) if i < 2]
             body.pop("wrt")
         case "hvp":
             body["wrt"] = data.draw(st.sampled_from([[0], [1], [1, 0]]))
             body["vectors"] = [LEAVES[i][1] for i in body["wrt"]]
         case "batch":
             body["mapped"] = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True))
-        case "plan" | "differentiate":
-            body["types"] = TYPES
-            body.pop("feeds")
-            if call == "plan":
-                body["call"] = data.draw(st.sampled_from(sorted(COMPUTING)))
-                body["mapped"] = [0]
-            else:
-                body.pop("outputs")
-        case "check":
+        case "plan":
+            body |= {"call": data.draw(st.sampled_from(sorted(COMPUTING))), "mapped": [0]}
+        case "check" | "differentiate":
             body.pop("outputs")
-            body["directions"] = 1
-    return body
+    return fed(call, body, last)
+
+
+def fed(call: str, body: dict[str, Any], last: int) -> dict[str, Any]:
+    """The request with feeds, or types in their place, for the leaves that it needs."""
+    needed = {
+        *body.get("wrt", ()),
+        *body.get("outputs", [last]),
+        *([] if call in ("jvp", "forward", "vjp") else [last]),
+    }
+    for i in range(last, -1, -1):
+        needed |= set(body["graph"]["nodes"][i]["operands"]) if i in needed else set()
+    needed |= {one["node"] for one in body.get("tangents", ())}
+    feeds = [one for _, one in LEAVES if one["node"] in needed]
+    types = [{"node": one["node"], **{k: one["tensor"][k] for k in ("dtype", "shape")}} for one in feeds]
+    return body | ({"types": types} if call in ("plan", "differentiate") else {"feeds": feeds})
 
 
 @pytest.mark.slow
@@ -223,10 +232,8 @@ def test_random_graphs_of_every_op(small: Client, problem_schema: jsonschema_rs.
         count = len(LEAVES)
         made = [data.draw(nodes(count + i)) for i in range(length)]
         made.append(node("sum", count + length - 1))
-        body: dict[str, Any] = request(*(leaf for leaf, _ in LEAVES), *made, feeds=[fed for _, fed in LEAVES])
-        body["outputs"] = [*range(count), count + length - 1]
-        if call != "forward":
-            body = completed(data, call, body, count + length + 1)
+        graph = {"nodes": [*(leaf for leaf, _ in LEAVES), *made]}
+        body = completed(data, call, {"graph": graph})
         check(small, problem_schema, f"/v1/{call}", json.dumps(body).encode())
 
     run()
