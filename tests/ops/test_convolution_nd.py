@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -13,7 +14,7 @@ import pytest
 from engine import Builder, Limits, TensorType, registry
 from engine.ops import columns
 from engine.ops.convolving import placing, placing_transposed
-from engine.ops.correlation import matrix
+from engine.ops.correlation import correlate, correlate_workspace, matrix
 from engine.passes.pipeline import optimise
 from engine.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
@@ -226,6 +227,30 @@ def test_attributes_have_one_number_for_each_axis(rank: int) -> None:
     assert stated == {**spatial, "groups": ("int", 1, 1)}
     assert registry().ops[f"conv{rank}d"].attrs == placing(rank)
     assert rank == 1 or registry().ops[f"conv_transpose{rank}d"].attrs == placing_transposed(rank)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting((Axis(64), Axis(64)), images=1, features=64),
+        Setting((Axis(1), Axis(8, 2, 2)), images=1, depth=8, features=1, groups=30_000),
+        Setting((Axis(9, 9), Axis(9, 8)), images=40, depth=30, features=20),
+    ],
+    ids=["many results", "many groups", "large windows"],
+)
+def test_no_more_is_laid_out_than_is_planned(setting: Setting) -> None:
+    """Sums are written where they belong, groups are taken some at a time, and so are channels of large windows."""
+    x, out, kernel = setting.draw()
+    types = [TensorType.of(a) for a in (out, x, kernel)]
+    windows = Windows(*(tuple(setting.each(name)) for name in ("size", "stride", "padding", "dilation")))
+    sizes = columns.layout(x, out, out, windows, setting.groups)
+    tracemalloc.start()
+    try:
+        correlate(np, x, kernel, out, windows, setting.groups)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= correlate_workspace(sizes, *types) + 2**16
 
 
 BOX = RNG.normal(size=(5, 4, 6, 8))
