@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tracemalloc
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -14,83 +12,12 @@ import pytest
 from engine import Builder, Limits, TensorType, registry
 from engine.ops import columns
 from engine.ops.convolving import placing, placing_transposed
-from engine.ops.correlation import correlate, correlate_workspace, matrix
 from engine.passes.pipeline import optimise
 from engine.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
-from engine.windows import Windows
+from tests.ops.convolutions import RNG, Axis, Index, Setting
 from tests.ops.run import EXECUTOR, Array, error, grads, run
-
-RNG = np.random.default_rng(5)
-Index = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One spatial axis of a convolution."""
-
-    extent: int
-    size: int = 1
-    stride: int = 1
-    padding: int = 0
-    dilation: int = 1
-
-    @property
-    def spare(self) -> int:
-        return self.extent + 2 * self.padding - self.dilation * (self.size - 1) - 1
-
-    @property
-    def positions(self) -> int:
-        return self.spare // self.stride + 1
-
-    def meetings(self) -> list[Index]:
-        """Each position with the element that each tap sees there."""
-        places = product(range(self.positions), range(self.size))
-        seen = [(i * self.stride + a * self.dilation - self.padding, i, a) for i, a in places]
-        return [found for found in seen if 0 <= found[0] < self.extent]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A convolution on any number of axes."""
-
-    axes: tuple[Axis, ...]
-    images: int = 2
-    depth: int = 1
-    features: int = 2
-    groups: int = 1
-
-    def each(self, name: str) -> list[int]:
-        return [getattr(axis, name) for axis in self.axes]
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        return {**{name: self.each(name) for name in ("stride", "padding", "dilation")}, "groups": self.groups}
-
-    @property
-    def rest(self) -> list[int]:
-        return [axis.spare % axis.stride for axis in self.axes]
-
-    @property
-    def shapes(self) -> tuple[Index, Index, Index]:
-        """Of images, results and a kernel."""
-        wide = (self.images, self.depth * self.groups, *self.each("extent"))
-        narrow = (self.images, self.features * self.groups, *self.each("positions"))
-        return wide, narrow, (self.features * self.groups, self.depth, *self.each("size"))
-
-    def draw(self) -> list[Array]:
-        """Images, results and a kernel."""
-        return [RNG.normal(size=shape) for shape in self.shapes]
-
-    def terms(self) -> Iterator[tuple[Index, Index, Index]]:
-        """Where in images, results and kernel each product of the definition lies."""
-        inside = list(product(*(axis.meetings() for axis in self.axes)))
-        for n, group, f, c in product(*map(range, (self.images, self.groups, self.features, self.depth))):
-            o = group * self.features + f
-            for met in inside:
-                seen, position, tap = zip(*met, strict=True)
-                yield (n, group * self.depth + c, *seen), (n, o, *position), (o, c, *tap)
 
 
 def by_loops(setting: Setting, wide: Array, narrow: Array, kernel: Array) -> tuple[Array, Array, Array]:
@@ -162,63 +89,6 @@ def test_what_is_laid_out_at_a_time_makes_no_difference(
     check(Setting(axes, images=3, depth=1, features=2, groups=1))
 
 
-def laid_out(axes: tuple[Axis, ...], dtype: str = "float64", **counts: int) -> columns.Layout:
-    setting = Setting(axes, **counts)
-    wide, narrow, _ = (TensorType(shape, np.dtype(dtype)) for shape in setting.shapes)
-    placed = (tuple(setting.each(name)) for name in ("size", "stride", "padding", "dilation"))
-    return columns.layout(wide, narrow, narrow, Windows(*placed), setting.groups)
-
-
-def test_rows_and_groups_are_laid_out_four_mebibytes_at_a_time() -> None:
-    """Rows where an image has many windows, but never few windows; groups where a row of all of them is too much."""
-    chunk = 4 << 20
-    large = laid_out((Axis(130, 3), Axis(130, 3)), images=1, depth=8)
-    assert (large.groups_at_once, large.images_at_once) == (1, 1)
-    assert large.rows_at_once == chunk // (8 * 9 * 8) // 128 == 56
-    assert [s.stop - s.start for _, s in large.row_chunks()] == [56 * 128, 56 * 128, 16 * 128]
-    assert list(columns.slices(3, 1)) == [slice(0, 1), slice(1, 2), slice(2, 3)]
-    line = laid_out((Axis(1), Axis(100_000, 3)), images=1, depth=2)
-    assert line.rows == (1, 1)
-    assert line.rows_at_once == chunk // (2 * 3 * 8)
-    assert laid_out((Axis(9, 3), Axis(1_000_000, 3)), images=1).rows_at_once == 1
-    deep = laid_out((Axis(20, 3), Axis(20, 3)), images=1, depth=4096, features=1)
-    assert deep.rows_at_once == 256 // 18 == 14
-    assert laid_out((Axis(300, 3),), images=1, depth=1000, features=1).rows_at_once == 256
-    wide = laid_out((Axis(1, 1), Axis(10_000, 1)), images=4, groups=100)
-    assert wide.groups_at_once == chunk // (10_000 * 8) == 52
-    assert [count for *_, count in wide.parts(52)] == [52, 48]
-    assert wide.part(48).wide == (4, 48, 1, 10_000)
-    assert wide.part(48).narrow == (4, 96, 1, 10_000)
-    assert laid_out((Axis(9, 2),), depth=3, groups=4).part(2).wide == (2, 6, 9)
-
-
-def test_columns_of_single_bytes_are_laid_out_four_mebibytes_at_a_time() -> None:
-    assert laid_out((Axis(3000), Axis(3000)), "int8", images=1).rows_at_once == (4 << 20) // 3000 == 1398
-    assert laid_out((Axis(1), Axis(1)), "int8", images=5_000_000).images_at_once == 4 << 20
-
-
-def test_windows_are_large_where_they_are_fewer_than_their_taps() -> None:
-    """And a single one is the first row."""
-    assert not laid_out((Axis(3, 2), Axis(1))).large_windows
-    assert laid_out((Axis(3, 3), Axis(2))).large_windows
-    assert laid_out((Axis(2, 2),)).rows == (0, 1)
-    assert list(laid_out((Axis(2, 2),)).row_chunks()) == [((..., slice(0, 1)), slice(0, 1))]
-
-
-def test_a_single_channel_is_laid_out_some_images_at_a_time() -> None:
-    """Where its windows are the images themselves; otherwise all of them, whatever it takes."""
-    dense = laid_out((Axis(64, 64), Axis(64, 64)), images=300, features=1)
-    assert dense.large_windows
-    assert (dense.channels_at_once, dense.images_of_a_channel) == (1, (4 << 20) // (2 * 64 * 64 * 8)) == (1, 64)
-    assert laid_out((Axis(64, 63), Axis(64, 64)), images=300, features=1).images_of_a_channel == 300
-    assert laid_out((Axis(64, 64), Axis(64, 64)), images=100, depth=2, features=1).images_of_a_channel == 100
-    assert laid_out((Axis(64, 64), Axis(64, 64)), images=300, groups=2, features=1).images_of_a_channel == 32
-    grouped = laid_out((Axis(64, 64), Axis(64, 64)), images=20, groups=9, features=2)
-    assert grouped.groups_of_a_channel == (4 << 20) // ((20 + 2) * 64 * 64 * 8) == 5
-    sliding = laid_out((Axis(64, 63), Axis(64, 64)), images=20, groups=9, features=2)
-    assert sliding.groups_of_a_channel == (4 << 20) // ((20 * 2 + 2) * 63 * 64 * 8) == 3
-
-
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_attributes_have_one_number_for_each_axis(rank: int) -> None:
     stated = {name: (a.kind, a.default, a.minimum) for name, a in placing_transposed(rank).items()}
@@ -227,55 +97,6 @@ def test_attributes_have_one_number_for_each_axis(rank: int) -> None:
     assert stated == {**spatial, "groups": ("int", 1, 1)}
     assert registry().ops[f"conv{rank}d"].attrs == placing(rank)
     assert rank == 1 or registry().ops[f"conv_transpose{rank}d"].attrs == placing_transposed(rank)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        Setting((Axis(64), Axis(64)), images=1, features=64),
-        Setting((Axis(1), Axis(8, 2, 2)), images=1, depth=8, features=1, groups=30_000),
-        Setting((Axis(9, 9), Axis(9, 8)), images=40, depth=30, features=20),
-    ],
-    ids=["many results", "many groups", "large windows"],
-)
-def test_no_more_is_laid_out_than_is_planned(setting: Setting) -> None:
-    """Sums are written where they belong, groups are taken some at a time, and so are channels of large windows."""
-    x, out, kernel = setting.draw()
-    types = [TensorType.of(a) for a in (out, x, kernel)]
-    windows = Windows(*(tuple(setting.each(name)) for name in ("size", "stride", "padding", "dilation")))
-    sizes = columns.layout(x, out, out, windows, setting.groups)
-    tracemalloc.start()
-    try:
-        correlate(np, x, kernel, out, windows, setting.groups)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak <= correlate_workspace(sizes, *types) + 2**16
-
-
-BOX = RNG.normal(size=(5, 4, 6, 8))
-LAYOUTS = [
-    (BOX, True),
-    (BOX[0], True),
-    (BOX[..., :3], True),
-    (RNG.normal(size=(9, 8, 7, 3))[:, ::2], True),
-    (BOX[:, ::2, ::-3][:, :, ::-1], True),
-    (BOX[..., ::2], False),
-    (BOX[..., ::-1], False),
-    (BOX[:, :, ::-1], False),
-    (BOX.swapaxes(2, 3), False),
-    (np.broadcast_to(BOX[:, :, :1, :3], (5, 4, 6, 3)), False),
-    (np.lib.stride_tricks.sliding_window_view(BOX[0, 0], 3, axis=1), False),
-]
-
-
-@pytest.mark.parametrize(("array", "lies"), LAYOUTS)
-def test_a_matrix_is_read_where_it_lies_if_its_rows_are_whole_and_apart(array: Array, lies: bool) -> None:
-    """What BLAS cannot read NumPy would multiply without it."""
-    found = matrix(np, array, array.shape)
-    np.testing.assert_array_equal(found, array)
-    assert np.shares_memory(found, array) == lies
-    assert lies or found.flags.c_contiguous
 
 
 @pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
