@@ -64,7 +64,7 @@ def _is_constant(node: Node, known: dict[int, Array]) -> bool:
 def _is_small(node: Node, graph: Graph) -> bool:
     operands = [graph.nodes[i].type for i in node.operands]
     return (
-        node.type.nbytes <= MOST_BYTES
+        node.type.span <= MOST_BYTES
         and node.op.flops(node.type, *operands, **node.attrs) <= MOST_FLOPS
         and node.op.workspace(node.type, *operands, **node.attrs) <= MOST_BYTES
     )

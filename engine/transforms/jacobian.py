@@ -35,7 +35,8 @@ def jacobian_rows(builder: Builder, y: Value, wrt: Sequence[Value], room: int) -
     """As `jacobian`, by rows: reverse mode."""
     seed = builder.leaf(y.type, ("row", len(builder.nodes)))
     pulled = vjp(builder, [(y, seed)], wrt)
-    swept = iter(_sweep(builder, [g for g in pulled if g is not None], seed, room))
+    found = [g for g in pulled if g is not None]
+    swept = iter(_sweep(builder, found, seed, room) if found else ())
     return [
         None if g is None else next(swept).reshape(shape=(*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)
     ]

@@ -113,7 +113,11 @@ def test_dtypes_are_kept(dtype: str) -> None:
     y = net.add("tanh", net.add("mul", x, net.add("cast", w, dtype=dtype)))
     loss = net.add("sum", y)
     wanted = {x: np.dtype(dtype), w: net.feeds[w].dtype, y: np.dtype(dtype), loss: np.dtype(dtype)}
-    for call in (Jacobian.of_program(net.program, [x, w], [y]), Hessian.of_program(net.program, loss, [x, w])):
+    for call in (
+        Jacobian.of_program(net.program, [x, w], [y]),
+        Jacobian.of_program(net.program, [w], [y]),
+        Hessian.of_program(net.program, loss, [x, w]),
+    ):
         for label, array in net.ask(call).items():
             assert array.dtype == wanted[label.nodes[-1]], label
     vectors, fed = net.given("vectors", {i: np.ones_like(a) for i, a in net.feeds.items()})
@@ -274,6 +278,14 @@ def test_planning_a_sweep_looks_at_the_deadline() -> None:
         plan_call(net.program, types, call, LIMITS, Passing(1.0), rooms=(1,))
     assert caught.value.code == "deadline_exceeded"
     assert len(checked) == 21
+
+
+def test_a_jacobian_over_budget_is_refused_before_it_is_written() -> None:
+    net, x = deep(5)
+    types = {x: net.types[x].with_shape((100_000,))}
+    with pytest.raises(EngineError, match="this needs 80000000000 bytes") as caught:
+        plan_call(net.program, types, Jacobian.of_program(net.program, [x]), LIMITS, rooms=(1,))
+    assert caught.value.code == "over_budget"
 
 
 def test_values_have_no_derivatives() -> None:

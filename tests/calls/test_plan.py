@@ -111,6 +111,25 @@ def test_what_no_machine_holds_is_planned(extent: int) -> None:
     assert found.forward_flops > 4 * extent**3
 
 
+def test_a_sweep_of_nothing_is_none() -> None:
+    """No path, and more rows than can be counted: nothing is swept."""
+    net = Net()
+    x = net.leaf(1.0)
+    y = net.add("ceil", x)
+    call = Jacobian.of_program(net.program, [x], [y])
+    assert not analyse(net.program, {x: TensorType((2**62,), FLOAT64)}, call, LIMITS).within
+
+
+def test_extents_that_numpy_refuses_beside_a_zero() -> None:
+    net = Net()
+    x = net.leaf(1.0)
+    loss = net.add("sum", net.add("tanh", x))
+    found = analyse(
+        net.program, {x: TensorType((0, 2**40, 2**40), FLOAT64)}, Gradients.of_program(net.program, loss, [x]), LIMITS
+    )
+    assert not found.within
+
+
 def test_a_jacobian_that_no_machine_holds_is_planned() -> None:
     net = Net()
     x = net.leaf(1.0)
