@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from engine import TensorType
 from engine.ops import columns
 from engine.ops.correlation import correlate, correlate_workspace, matrix
+from engine.ops.spreading import spread, spread_workspace
 from engine.windows import Windows
+from tests.contract.cases import SLACK
 from tests.ops.convolutions import Axis, Setting
 from tests.ops.run import Array
 
@@ -88,17 +91,24 @@ def test_a_single_channel_is_laid_out_some_images_at_a_time() -> None:
 )
 def test_no_more_is_laid_out_than_is_planned(setting: Setting) -> None:
     """Sums are written where they belong, groups are taken some at a time, and so are channels of large windows."""
-    x, out, kernel = setting.draw()
-    types = [TensorType.of(a) for a in (out, x, kernel)]
-    windows = placed(setting)
-    sizes = columns.layout(x, out, out, windows, setting.groups)
+    wide, narrow, kernel = setting.draw()
+    types = [TensorType.of(a) for a in (wide, narrow, kernel)]
+    windows, groups = placed(setting), setting.groups
+    sizes = columns.layout(wide, narrow, narrow, windows, groups)
+    found = peak(lambda: correlate(np, wide, kernel, narrow, windows, groups))
+    assert found <= correlate_workspace(sizes, types[1], types[0], types[2]) + SLACK
+    found = peak(lambda: spread(np, narrow, kernel, wide, windows, groups))
+    assert found <= spread_workspace(sizes, *types[1:]) + SLACK
+
+
+def peak(work: Callable[[], None]) -> int:
+    """Bytes that it has at a time."""
     tracemalloc.start()
     try:
-        correlate(np, x, kernel, out, windows, setting.groups)
-        _, peak = tracemalloc.get_traced_memory()
+        work()
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= correlate_workspace(sizes, *types) + 2**16
 
 
 BOX = RNG.normal(size=(5, 4, 6, 8))
