@@ -50,7 +50,7 @@ class Stats(TypedDict):
     device: Annotated[str, Field(description="what ran it: cpu, or cuda:N")]
     plan_cached: Annotated[bool, Field(description="whether a plan made earlier was used")]
     execute_ms: Annotated[Double, Field(description="execution alone, in milliseconds")]
-    peak_bytes: Annotated[Int64, Field(description="the most bytes of tensors that were live at once")]
+    peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels had at once")]
     graph_id: Annotated[str, Field(description="hash of the graph's canonical form: the same for the same graph")]
     opset: Int64
     dtype: Annotated[str, Field(description="dtype of the node that the call is about: `of`, or the last output")]
@@ -170,7 +170,7 @@ class PlanAnswer(TypedDict):
     forward_flops: Int64
     backward_flops: Int64
     saved_bytes: Annotated[Int64, Field(description="of results of the forward pass that the backward pass reads")]
-    peak_bytes: Annotated[Int64, Field(description="the most bytes of tensors that are live at once")]
+    peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels have at once")]
     response_bytes: Annotated[Int64, Field(description="how long the answer can get, in the encoding asked for")]
     stops_gradient: Annotated[list[NodeId], Field(description="nodes that no derivative passes through")]
     admitted: Annotated[bool, Field(description="whether the request is within the limits")]
