@@ -68,6 +68,13 @@ def test_what_is_planned_is_what_runs(which: int) -> None:
     assert found.within
 
 
+def test_tensors_beside_the_feeds_are_taken_to_fit() -> None:
+    net, w, loss = layers(2, 3, 5)
+    fitting = calls(net, w, loss)[5]
+    other = HVP.along(net.program, ((w, TensorType((), FLOAT64)),), loss, [w])
+    assert analyse(net.program, net.types, other, LIMITS) == analyse(net.program, net.types, fitting, LIMITS)
+
+
 def test_a_batch_is_planned_for_all_examples() -> None:
     net, w, loss = layers(2, 3, 5)
     many = Net(net.statements, {**net.feeds, 0: np.zeros((7, 2, 4))})
@@ -172,6 +179,8 @@ def test_where_derivatives_stop() -> None:
     loss = net.add("sum", net.add("mul", chosen, elsewhere))
     found = analyse(net.program, net.types, Gradients.of_program(net.program, loss, [x]), LIMITS)
     assert found.stops_gradient == (floor, above, stopped), "not where nothing that is differentiated by is read"
+    found = analyse(net.program, net.types, Gradients.of_program(net.program, loss, [x, floor]), LIMITS)
+    assert found.stops_gradient == (above, stopped), "nor at what is differentiated by itself"
 
 
 def large() -> list[tuple[str, Net, Any]]:
