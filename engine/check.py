@@ -1,14 +1,12 @@
 """The certificate: gradients against central differences, in float64, along random directions.
 
 The only place where finite differences occur. Each node of `wrt`, leaf or not, is moved by s · v in a copy of the
-graph, and the moves are rows of one batched execution. Differences at two distances give an error of the fourth order
-(Richardson), and tell a kink from a curve: of a smooth function, the difference of the slopes on both sides halves
-with the distance. What looks like a kink or an error is looked at from closer by, where a steep curve is straight.
+graph, and the moves are rows of one batched execution. How they are compared: `engine.differences`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +15,7 @@ import numpy as np
 from engine.analysis import stops_between
 from engine.calls import Gradients
 from engine.compile import Compiler
+from engine.differences import MOVES, TREMBLES, Finding, findings
 from engine.errors import OverBudget
 from engine.executors.base import Executor
 from engine.ir import Builder, Value
@@ -30,19 +29,10 @@ from engine.transforms.vmap import vmap_onto
 
 Array = np.ndarray[Any, Any]
 
-#: distances, relative to each element; to the tensor's root mean square where that is 0. The next is for what fails
-_DISTANCES: Final = (1e-4, 1e-6, 1e-8)
-_MOVES: Final = np.array([1.0, -1.0, 0.5, -0.5])
-#: moves of a few units in the last place: what `of` does then is rounding
-_TREMBLES: Final = np.array([1e-14, -1e-14])
-_ROWS: Final = len(_MOVES) + len(_TREMBLES)
+#: rows of one execution for each node: its moves, and its trembles
+_ROWS: Final = len(MOVES) + len(TREMBLES)
 #: nodes that are moved in one execution, memory permitting
 _AT_ONCE: Final = 16
-#: what `of` may be off by through rounding: units in the last place, and times what it was seen to tremble
-_ROUNDING: Final = 64
-_TREMBLING: Final = 4
-#: trembling by more than this, beside the size of `of` and of what is moved, is a jump
-_JUMP: Final = 1e-9
 
 
 class Uncertified(NamedTuple):
@@ -71,13 +61,6 @@ class Certificate:
         return not self.uncertified and all(error <= self.tolerance for _, error in self.errors)
 
 
-class _Finding(NamedTuple):
-    """Of one node along one direction: the relative error, or why there is none."""
-
-    error: float
-    reason: str | None = None
-
-
 def certify(
     executor: Executor,
     program: Program,
@@ -98,14 +81,14 @@ def certify(
     value, *rest = executor.run(exact.plan, fed, deadline)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
     plan, rows = _affordable(wide, types, call, limits, deadline)
-    found: list[list[_Finding]] = [[] for _ in call.wrt]
+    found: list[list[Finding]] = [[] for _ in call.wrt]
     for along in _directions(at, directions):
         moved: dict[Any, Array] = {**fed, **{("direction", k): v for k, v in enumerate(along)}}
 
         def around(nodes: Sequence[int], distance: float, moved: Mapping[Any, Array] = moved) -> list[Array]:
             return _values_around(executor, plan, rows, moved, len(call.wrt), nodes, distance, deadline)
 
-        for k, finding in _findings(float(value.ravel()[0]), gradients, along, around, tolerance).items():
+        for k, finding in findings(float(value.ravel()[0]), gradients, along, around, tolerance).items():
             found[k].append(finding)
     peak = max(plan.peak_bytes, exact.plan.peak_bytes)
     return _certificate(wide, types, call, found, tolerance, peak)
@@ -198,74 +181,25 @@ def _values_around(
     for first in range(0, len(nodes), count):
         moves = np.zeros((count, _ROWS, width))
         for i, k in enumerate(nodes[first : first + count]):
-            moves[i, :, k] = *(distance * _MOVES), *_TREMBLES
+            moves[i, :, k] = *(distance * MOVES), *TREMBLES
         (values,) = executor.run(plan, {**feeds, "moves": moves.reshape(-1, width)}, deadline)
         rows.extend(values.reshape(count, _ROWS))
     return rows[: len(nodes)]
-
-
-# ---------------------------------------------------------------- the comparison
-
-
-def _findings(
-    value: float,
-    gradients: Sequence[Array],
-    along: Sequence[Array],
-    around: Callable[[Sequence[int], float], list[Array]],
-    tolerance: float,
-) -> dict[int, _Finding]:
-    """Of each node along one direction; `around` gives the values beside `value` of some nodes at a distance."""
-    found: dict[int, _Finding] = {}
-    nodes: Sequence[int] = range(len(along))
-    for distance in _DISTANCES:
-        for k, near in zip(nodes, around(nodes, distance), strict=True):
-            finding = _compare(value, near, gradients[k], along[k], distance, tolerance)
-            if k not in found or finding.reason != "roundoff":
-                found[k] = finding
-        nodes = [k for k in nodes if found[k].reason == "kink" or found[k].error > tolerance]
-    return found
-
-
-@np.errstate(all="ignore")
-def _compare(value: float, near: Array, gradient: Array, along: Array, distance: float, tolerance: float) -> _Finding:
-    """One gradient along one direction, of a function that is `value` here and `near` at the moves of a node."""
-    far, close = (near[0] - near[1]) / (2 * distance), (near[2] - near[3]) / distance
-    slope, expected = (4 * close - far) / 3, float(np.sum(gradient * along))
-    most = float(np.sum(np.abs(gradient * along)))
-    size = max(abs(slope), most)
-    rounding = _rounding(value, near, float(np.max(np.abs(along), initial=0)))
-    noise = rounding / distance
-    bend = (near[0] + near[1] - 2 * value) / distance, (near[2] + near[3] - 2 * value) / (distance / 2)
-    if not np.isfinite([slope, size, noise, *bend]).all():
-        return _Finding(np.inf, "not_finite")
-    if abs(2 * bend[1] - bend[0]) > tolerance * size + 8 * noise:
-        return _Finding(np.inf, "kink")
-    error = max(0.0, abs(slope - expected) - noise) / size if size else 0.0
-    silent = error == 0 and most <= rounding
-    return _Finding(error, None if silent or noise <= tolerance * size else "roundoff")
-
-
-def _rounding(value: float, near: Array, moved: float) -> float:
-    """How far apart two values of the same function at the same point may be, whose operand is of the size `moved`."""
-    size = float(np.max(np.abs([value, *near])))
-    trembling = abs(float(near[-1] + near[-2] - 2 * value))
-    seen = trembling if trembling <= _JUMP * max(size, moved) else 0.0
-    return max(_ROUNDING * float(np.finfo(FLOAT64).eps) * size, _TREMBLING * seen)
 
 
 def _certificate(
     program: Program,
     types: Mapping[int, TensorType],
     call: Gradients,
-    found: Sequence[Sequence[_Finding]],
+    found: Sequence[Sequence[Finding]],
     tolerance: float,
     peak: int,
 ) -> Certificate:
     _, values = program.build(types, (call.of, *call.wrt))
     errors, open_ = [], []
-    for node, findings in zip(call.wrt, found, strict=True):
-        worst = max(finding.error for finding in findings)
-        reason = next((finding.reason for finding in findings if finding.reason), None)
+    for node, seen in zip(call.wrt, found, strict=True):
+        worst = max(finding.error for finding in seen)
+        reason = next((finding.reason for finding in seen if finding.reason), None)
         silent = stops_between(program, values, (node,), (call.of,))
         if (reason == "kink" or worst > tolerance) and silent and reason != "not_finite":
             open_.append(_silenced(program, node, call.of, silent))
@@ -288,4 +222,5 @@ def _silenced(program: Program, node: int, of: int, silent: Sequence[int]) -> Un
     names = {program.statements[i].op.name for i in silent}
     reason = "stop_gradient" if names == {"stop_gradient"} else "integer_path"
     listed = ", ".join(f"node {i} ({program.statements[i].op.name})" for i in silent[:3])
-    return Uncertified(node, reason, f"its value also reaches node {of} through {listed}, which carries no derivative")
+    carry = "carries" if len(silent) == 1 else "carry"
+    return Uncertified(node, reason, f"its value also reaches node {of} through {listed}, which {carry} no derivative")
