@@ -66,6 +66,23 @@ class Call(ABC):
 
 
 @dataclass(frozen=True)
+class Derivative(Call):
+    """A call that differentiates its outputs by the nodes of `wrt`."""
+
+    wrt: tuple[int, ...]
+
+    @property
+    def differentiated(self) -> tuple[int, ...]:
+        """`wrt`, then the outputs."""
+        return (*self.wrt, *self.outputs)
+
+    @property
+    def wrt_nodes(self) -> tuple[int, ...]:
+        """`wrt`."""
+        return self.wrt
+
+
+@dataclass(frozen=True)
 class Scope:
     """A program in a builder, `grad` nodes written out: where its nodes went, and the bytes that a sweep may hold."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from engine.calls.call import Call, Label, Scope, Written, checked, distinct, last, parameters
+from engine.calls.call import Derivative, Label, Scope, Written, checked, distinct, last, parameters
 from engine.calls.values import Gradients
 from engine.ir import Value
 from engine.program import Program
@@ -14,10 +14,8 @@ from engine.transforms.jacobian import jacobian, jacobian_rows
 
 
 @dataclass(frozen=True)
-class Jacobian(Call):
+class Jacobian(Derivative):
     """∂output/∂x for each of `outputs` and each x of `wrt`: shape of the output, then shape of x; x's dtype."""
-
-    wrt: tuple[int, ...]
 
     @classmethod
     def of_program(
@@ -26,16 +24,6 @@ class Jacobian(Call):
         """By default of the last node, by all parameters. Raises BadReference and InvalidField."""
         asked = distinct("outputs", checked(program, "outputs", outputs or (last(program),)))
         return cls(asked, parameters(program, wrt))
-
-    @property
-    def differentiated(self) -> tuple[int, ...]:
-        """`wrt`, then the outputs."""
-        return (*self.wrt, *self.outputs)
-
-    @property
-    def wrt_nodes(self) -> tuple[int, ...]:
-        """`wrt`."""
-        return self.wrt
 
     def write(self, scope: Scope) -> Written:
         """The values, then a block for each output and each node of `wrt`; zeros where there is no path."""

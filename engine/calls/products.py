@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from engine.calls.call import Call, Given, Scope, Written, checked, distinct, fitting, labelled, last, parameters
+from engine.calls.call import (
+    Call,
+    Derivative,
+    Given,
+    Scope,
+    Written,
+    checked,
+    distinct,
+    fitting,
+    labelled,
+    last,
+    parameters,
+)
 from engine.calls.values import COTANGENTS, Gradients
 from engine.errors import BadReference, InvalidField, ShapeMismatch
 from engine.ir import Value
@@ -21,14 +33,13 @@ TANGENTS, VECTORS = "tangents", "vectors"
 
 
 @dataclass(frozen=True)
-class VJP(Call):
+class VJP(Derivative):
     """cotangents · Jacobian: gradients of Σ sum(output · cotangent) over all outputs, with respect to `wrt`.
 
     `cotangents` has a type for each output, in their order. Where `batched`, each has a leading axis K, and so have
     the gradients: K products in one execution.
     """
 
-    wrt: tuple[int, ...]
     cotangents: Given
     batched: bool = False
 
@@ -45,16 +56,6 @@ class VJP(Call):
         asked = distinct("outputs", checked(program, "outputs", outputs or (last(program),)))
         matched = _one_for_each("cotangents", "outputs", asked, cotangents)
         return cls(asked, parameters(program, wrt), matched, batched)
-
-    @property
-    def differentiated(self) -> tuple[int, ...]:
-        """`wrt`, then the outputs."""
-        return (*self.wrt, *self.outputs)
-
-    @property
-    def wrt_nodes(self) -> tuple[int, ...]:
-        """`wrt`."""
-        return self.wrt
 
     def fitted(self, values: Mapping[int, Value]) -> Self:
         """With cotangents of their nodes' types."""

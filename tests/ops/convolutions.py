@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.ops.run import Array
+from tests.ops.run import Array, grads
 
 RNG = np.random.default_rng(5)
 Index = tuple[int, ...]
@@ -80,3 +80,27 @@ class Setting:
             for met in inside:
                 seen, position, tap = zip(*met, strict=True)
                 yield (n, group * self.depth + c, *seen), (n, o, *position), (o, c, *tap)
+
+
+def by_loops(setting: Setting, wide: Array, narrow: Array, kernel: Array) -> tuple[Array, Array, Array]:
+    """The sum over all terms of two of the tensors, for each third one: the derivatives of the trilinear form."""
+    results = np.zeros_like(wide), np.zeros_like(narrow), np.zeros_like(kernel)
+    for x, y, k in setting.terms():
+        results[0][x] += narrow[y] * kernel[k]
+        results[1][y] += wide[x] * kernel[k]
+        results[2][k] += wide[x] * narrow[y]
+    return results
+
+
+def check(setting: Setting) -> None:
+    wide, narrow, kernel = setting.draw()
+    by_wide, by_narrow, by_kernel = by_loops(setting, wide, narrow, kernel)
+    rank = len(setting.axes)
+    value, gradients = grads(f"conv{rank}d", wide, kernel, cotangent=narrow, **setting.attrs)
+    for found, expected in zip([value, *gradients], [by_narrow, by_wide, by_kernel], strict=True):
+        np.testing.assert_allclose(found, expected, 1e-12, 1e-12)
+    if rank > 1:
+        attrs = {**setting.attrs, "output_padding": setting.rest}
+        value, gradients = grads(f"conv_transpose{rank}d", narrow, kernel, cotangent=wide, **attrs)
+        for found, expected in zip([value, *gradients], [by_wide, by_narrow, by_kernel], strict=True):
+            np.testing.assert_allclose(found, expected, 1e-12, 1e-12)

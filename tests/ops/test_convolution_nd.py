@@ -16,33 +16,8 @@ from engine.passes.pipeline import optimise
 from engine.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
-from tests.ops.convolutions import RNG, Axis, Index, Setting
+from tests.ops.convolutions import RNG, Axis, Index, Setting, check
 from tests.ops.run import EXECUTOR, Array, error, grads, run
-
-
-def by_loops(setting: Setting, wide: Array, narrow: Array, kernel: Array) -> tuple[Array, Array, Array]:
-    """The sum over all terms of two of the tensors, for each third one: the derivatives of the trilinear form."""
-    results = np.zeros_like(wide), np.zeros_like(narrow), np.zeros_like(kernel)
-    for x, y, k in setting.terms():
-        results[0][x] += narrow[y] * kernel[k]
-        results[1][y] += wide[x] * kernel[k]
-        results[2][k] += wide[x] * narrow[y]
-    return results
-
-
-def check(setting: Setting) -> None:
-    wide, narrow, kernel = setting.draw()
-    by_wide, by_narrow, by_kernel = by_loops(setting, wide, narrow, kernel)
-    rank = len(setting.axes)
-    value, gradients = grads(f"conv{rank}d", wide, kernel, cotangent=narrow, **setting.attrs)
-    for found, expected in zip([value, *gradients], [by_narrow, by_wide, by_kernel], strict=True):
-        np.testing.assert_allclose(found, expected, 1e-12, 1e-12)
-    if rank > 1:
-        attrs = {**setting.attrs, "output_padding": setting.rest}
-        value, gradients = grads(f"conv_transpose{rank}d", narrow, kernel, cotangent=wide, **attrs)
-        for found, expected in zip([value, *gradients], [by_wide, by_narrow, by_kernel], strict=True):
-            np.testing.assert_allclose(found, expected, 1e-12, 1e-12)
-
 
 AXES = [
     axis for axis in (Axis(*v) for v in product((1, 2, 5), (1, 2, 3), (1, 2, 3), (0, 1), (1, 2))) if axis.spare >= 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -13,37 +11,8 @@ import pytest
 from engine import TensorType
 from engine.ops import columns
 from engine.windows import Windows
+from tests.ops.convolutions import RNG, Axis, Setting, check
 from tests.ops.run import Array, error, grads, run
-
-RNG = np.random.default_rng(0)
-Index = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One spatial axis of a convolution."""
-
-    extent: int
-    size: int
-    stride: int
-    padding: int
-    dilation: int
-
-    @property
-    def spare(self) -> int:
-        return self.extent + 2 * self.padding - self.dilation * (self.size - 1) - 1
-
-    @property
-    def positions(self) -> int:
-        return self.spare // self.stride + 1
-
-    def meetings(self) -> Iterator[tuple[int, int, int]]:
-        """Each position with the element that each tap sees there."""
-        for i, a in product(range(self.positions), range(self.size)):
-            seen = i * self.stride + a * self.dilation - self.padding
-            if 0 <= seen < self.extent:
-                yield i, seen, a
-
 
 AXES = [
     axis
@@ -52,86 +21,18 @@ AXES = [
 ]
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A convolution with few images and channels."""
-
-    rows: Axis
-    columns: Axis
-    images: int = 2
-    depth: int = 1
-    features: int = 2
-    groups: int = 1
-
-    @property
-    def wide(self) -> Index:
-        return (self.images, self.depth * self.groups, self.rows.extent, self.columns.extent)
-
-    @property
-    def narrow(self) -> Index:
-        return (self.images, self.features * self.groups, self.rows.positions, self.columns.positions)
-
-    @property
-    def kernel(self) -> Index:
-        return (self.features * self.groups, self.depth, self.rows.size, self.columns.size)
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        both = (self.rows, self.columns)
-        named = {name: [getattr(axis, name) for axis in both] for name in ("stride", "padding", "dilation")}
-        return {**named, "groups": self.groups}
-
-    @property
-    def rest(self) -> list[int]:
-        return [axis.spare % axis.stride for axis in (self.rows, self.columns)]
-
-    def terms(self) -> Iterator[tuple[Index, Index, Index]]:
-        """Where in wide, narrow and kernel each product of the definition lies."""
-        inside = list(product(self.rows.meetings(), self.columns.meetings()))
-        for n, group, f, c in product(*map(range, (self.images, self.groups, self.features, self.depth))):
-            o = group * self.features + f
-            for (i, h, a), (j, w, b) in inside:
-                yield (n, group * self.depth + c, h, w), (n, o, i, j), (o, c, a, b)
-
-
-def draw(setting: Setting) -> tuple[Array, Array, Array]:
-    return RNG.normal(size=setting.wide), RNG.normal(size=setting.narrow), RNG.normal(size=setting.kernel)
-
-
-def by_loops(setting: Setting, wide: Array, narrow: Array, kernel: Array) -> tuple[Array, Array, Array]:
-    """The sum over all terms of two of the tensors, for each third one: the derivatives of the trilinear form."""
-    results = np.zeros_like(wide), np.zeros_like(narrow), np.zeros_like(kernel)
-    for x, y, k in setting.terms():
-        results[0][x] += narrow[y] * kernel[k]
-        results[1][y] += wide[x] * kernel[k]
-        results[2][k] += wide[x] * narrow[y]
-    return results
-
-
-def check(setting: Setting) -> None:
-    wide, narrow, kernel = draw(setting)
-    by_wide, by_narrow, by_kernel = by_loops(setting, wide, narrow, kernel)
-    value, gradients = grads("conv2d", wide, kernel, cotangent=narrow, **setting.attrs)
-    for found, expected in zip([value, *gradients], [by_narrow, by_wide, by_kernel], strict=True):
-        np.testing.assert_allclose(found, expected, 1e-12, 1e-12)
-    attrs = {**setting.attrs, "output_padding": setting.rest}
-    value, gradients = grads("conv_transpose2d", narrow, kernel, cotangent=wide, **attrs)
-    for found, expected in zip([value, *gradients], [by_wide, by_narrow, by_kernel], strict=True):
-        np.testing.assert_allclose(found, expected, 1e-12, 1e-12)
-
-
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("rows", AXES, ids=str)
 def test_every_way_to_place_windows(rows: Axis, groups: int) -> None:
     columns = AXES[(AXES.index(rows) * 7 + groups) % len(AXES)]
-    check(Setting(rows, columns, images=1 + groups % 2, groups=groups))
+    check(Setting((rows, columns), images=1 + groups % 2, groups=groups))
 
 
 @pytest.mark.parametrize("counts", list(product((0, 1, 3), (0, 1, 3), (0, 1, 3), (1, 3))), ids=str)
 def test_few_many_and_no_images_channels_and_features(counts: tuple[int, int, int, int]) -> None:
     images, depth, features, groups = counts
     for rows in (Axis(5, 2, 2, 1, 1), Axis(4, 4, 1, 0, 1), Axis(0, 2, 1, 1, 1)):
-        check(Setting(rows, Axis(3, 2, 1, 0, 1), images, depth, features, groups))
+        check(Setting((rows, Axis(3, 2, 1, 0, 1)), images, depth, features, groups))
 
 
 @pytest.mark.parametrize("chunk", [1, 700, 2000])
@@ -139,8 +40,8 @@ def test_the_chunks_that_columns_are_laid_out_in_make_no_difference(
     monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
     monkeypatch.setattr(columns, "CHUNK", chunk)
-    check(Setting(Axis(6, 2, 1, 1, 2), Axis(5, 3, 2, 1, 1), images=5, depth=3, features=2, groups=2))
-    check(Setting(Axis(6, 5, 1, 0, 1), Axis(5, 4, 1, 0, 1), images=5, depth=3, features=2, groups=2))
+    check(Setting((Axis(6, 2, 1, 1, 2), Axis(5, 3, 2, 1, 1)), images=5, depth=3, features=2, groups=2))
+    check(Setting((Axis(6, 5, 1, 0, 1), Axis(5, 4, 1, 0, 1)), images=5, depth=3, features=2, groups=2))
 
 
 def test_output_padding_up_to_the_dilation_adds_what_no_window_reaches() -> None:
