@@ -200,5 +200,5 @@ def _node(place: Place, request: Any) -> int | None:
     match place:
         case (str(field), int(i), "tensor", *_) if field in _LISTS:
             node = request[field][i].get("node")
-            return node if type(node) is int else None
+            return node if type(node) is int and -(2**63) <= node < 2**63 else None
     return _graph_node(place)

@@ -54,7 +54,7 @@ class Slice(View):
 
     def infer(self, x: TensorType, *, starts: Shape, stops: Shape, steps: Shape) -> Types:
         """The number of positions on each axis."""
-        return x.with_shape([len(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)])
+        return x.with_shape([_count(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)])
 
     def view(self, xp: Namespace, x: Array, *, starts: Shape, stops: Shape, steps: Shape) -> Array:
         """NumPy's basic indexing; the ellipsis keeps a 0-d tensor an array."""
@@ -84,7 +84,13 @@ def _entries(name: str, given: Sequence[int] | None, ndim: int) -> Sequence[int 
 def _span(bounds: slice, extent: int) -> range:
     """The positions; of the ranges that say the same, the one with the least stop and step."""
     span = range(*bounds.indices(extent))
-    return range(span[0], span[-1] + 1, span.step) if len(span) > 1 else range(span.start, span.start + len(span))
+    count = _count(span)
+    return range(span[0], span[-1] + 1, span.step) if count > 1 else range(span.start, span.start + count)
+
+
+def _count(span: range) -> int:
+    """The length, also of what is beyond `len`: an extent that is only planned with may be any number."""
+    return max(0, -(-(span.stop - span.start) // span.step))
 
 
 def cut(x: Value, axis: int, start: int, stop: int) -> Value:

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine import HVP, JVP, VJP, Batch, Call, Gradients, Hessian, Jacobian, Limits, TensorType, Values, analyse
+from engine import (
+    HVP,
+    JVP,
+    VJP,
+    Batch,
+    Call,
+    Gradients,
+    Hessian,
+    Jacobian,
+    Limits,
+    TensorType,
+    Values,
+    analyse,
+    registry,
+)
 from engine.compile import plan_call
 from engine.errors import EngineError
 from tests.calls.asking import Net
 from tests.contract.cases import EXECUTOR, LIMITS, assert_planned_peak_holds
 
 FLOAT64 = np.dtype("float64")
+
+
+#: ops of one operand, and no attributes that must be stated
+OF_ONE = [
+    name
+    for name, op in registry().ops.items()
+    if len(op.operands) == 1 and op.samples and not op.several and not any(a.required for a in op.attrs.values())
+]
 
 
 def layers(rows: int, inner: int, columns: int) -> tuple[Net, int, int]:
@@ -135,6 +158,17 @@ def test_extents_that_numpy_refuses_beside_a_zero() -> None:
         net.program, {x: TensorType((0, 2**40, 2**40), FLOAT64)}, Gradients.of_program(net.program, loss, [x]), LIMITS
     )
     assert not found.within
+
+
+@pytest.mark.parametrize("shape", [(2**31, 2**40), (2**62,), (2**20, 0, 2**62)], ids=str)
+@pytest.mark.parametrize("name", OF_ONE)
+def test_gradients_of_what_numpy_cannot_count_are_planned_or_refused(name: str, shape: tuple[int, ...]) -> None:
+    net = Net()
+    x = net.leaf(1.0)
+    y = net.add(name, x)
+    call = VJP.of_program(net.program, ((y, TensorType((), FLOAT64)),), [x])
+    with suppress(EngineError):
+        assert not analyse(net.program, {x: TensorType(shape, FLOAT64)}, call, LIMITS).within
 
 
 def test_a_jacobian_that_no_machine_holds_is_planned() -> None:

@@ -273,3 +273,10 @@ def test_names_are_shown_short_and_printable(client: Client, name: str) -> None:
         assert response.status_code == 422
         assert "n" * 64 not in response.text
         assert "\\u001b" not in response.text
+
+
+def test_a_node_beyond_64_bits_is_refused_beside_other_mistakes(client: Client) -> None:
+    body = request(W, feeds=[{"node": 10**40, "tensor": None}])
+    report = problem(client.post("/v1/gradients", json=body), 422, "invalid_field")
+    assert {error["code"] for error in report["errors"]} == {"invalid_field", "bad_tensor"}
+    assert not any("node" in error for error in report["errors"])
