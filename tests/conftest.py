@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 ANNOUNCEMENT = "gradserve listening on "
 
-# Shared machines stall for longer than any deadline that would catch a slow test.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("default")
+# Shared machines stall for longer than any deadline that would catch a slow test. The examples are the same in every
+# run, so that a change is judged by what it changes; `--hypothesis-profile=explore` draws new ones.
+_SLOW = [HealthCheck.too_slow]
+settings.register_profile("same", deadline=None, suppress_health_check=_SLOW, derandomize=True)
+settings.register_profile("explore", deadline=None, suppress_health_check=_SLOW)
+settings.load_profile("same")
 
 
 class Client:
