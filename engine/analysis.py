@@ -9,9 +9,10 @@ from engine.calls import Call
 from engine.calls.call import Types
 from engine.compile import plan_call
 from engine.errors import OverBudget
-from engine.ir import Graph, Node, Value
+from engine.ir import Node, Value
 from engine.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.op import NoGradient
+from engine.plan import cost
 from engine.program import Program
 from engine.storage import Storage
 from engine.tensor_type import TensorType
@@ -57,12 +58,13 @@ def analyse(program: Program, types: Types, call: Call, limits: Limits, deadline
     except OverBudget:
         within = False
         asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,))
-    spent = _spent(asked.graph)
+    storage = Storage(asked.graph)
+    spent = _spent(storage)
     return Analysis(
         nodes=tuple(_node_cost(node, value, spent) for node, value in values.items()),
         forward_flops=sum(flops for (_, backward), flops in spent.items() if not backward),
         backward_flops=sum(flops for (_, backward), flops in spent.items() if backward),
-        saved_bytes=_saved(asked.graph),
+        saved_bytes=_saved(storage),
         peak_bytes=plan.peak_bytes,
         stops_gradient=stops_between(program, values, call.wrt_nodes, call.differentiated),
         result_types=plan.result_types,
@@ -93,29 +95,22 @@ def _node_cost(node: int, value: Value, spent: dict[tuple[int, bool], int]) -> N
     return NodeCost(node, value.type, spent.get((node, False), 0) + spent.get((node, True), 0))
 
 
-def _spent(graph: Graph) -> dict[tuple[int, bool], int]:
+def _spent(storage: Storage) -> dict[tuple[int, bool], int]:
     """FLOPs by the client's node that they stem from, and by direction."""
     spent: dict[tuple[int, bool], int] = {}
-    for node in graph.nodes:
+    for node in storage.graph.nodes:
         key = (-1, False) if node.origin is None else (node.origin.node, node.origin.backward)
-        spent[key] = spent.get(key, 0) + _flops(graph, node)
+        spent[key] = spent.get(key, 0) + cost(storage, node)[0]
     return spent
 
 
-def _flops(graph: Graph, node: Node) -> int:
-    if node.is_leaf:
-        return 0
-    operands = [graph.nodes[i].types if graph.nodes[i].op.several else graph.nodes[i].type for i in node.operands]
-    return node.op.flops(node.types if node.op.several else node.type, *operands, **node.attrs)
-
-
-def _saved(graph: Graph) -> int:
+def _saved(storage: Storage) -> int:
     """Bytes of the blocks that the forward pass writes and the backward pass reads."""
-    storage = Storage(graph)
-    read = {storage.block[i] for node in graph.nodes if _is_backward(node) for i in node.operands}
+    nodes = storage.graph.nodes
+    read = {storage.block[i] for node in nodes if _is_backward(node) for i in node.operands}
     kept = {
         storage.block[i] + k: type.nbytes
-        for i, node in enumerate(graph.nodes)
+        for i, node in enumerate(nodes)
         if not (storage.is_view[i] or node.is_leaf or _is_backward(node))
         for k, type in enumerate(node.types)
     }

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.analysis import stops_between
 from engine.calls import Gradients
-from engine.compile import Compiler
+from engine.compile import plan_call
 from engine.differences import MOVES, TREMBLES, Finding, findings
 from engine.errors import OverBudget
 from engine.executors.base import Executor
@@ -77,8 +77,8 @@ def certify(
     fed: dict[Any, Array] = {node: a.astype(FLOAT64) if a.dtype.kind == "f" else a for node, a in feeds.items()}
     types = {node: TensorType.of(a) for node, a in fed.items()}
     asked = Gradients((call.of, *call.wrt), call.of, call.wrt)
-    exact = Compiler(limits).compile(wide, types, asked, deadline)
-    value, *rest = executor.run(exact.plan, fed, deadline)
+    _, exact = plan_call(wide, types, asked, limits, deadline)
+    value, *rest = executor.run(exact, fed, deadline)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
     plan, rows = _affordable(wide, types, call, limits, deadline)
     found: list[list[Finding]] = [[] for _ in call.wrt]
@@ -90,7 +90,7 @@ def certify(
 
         for k, finding in findings(float(value.ravel()[0]), gradients, along, around, tolerance).items():
             found[k].append(finding)
-    peak = max(plan.peak_bytes, exact.plan.peak_bytes)
+    peak = max(plan.peak_bytes, exact.peak_bytes)
     return _certificate(wide, types, call, found, tolerance, peak)
 
 

@@ -161,11 +161,25 @@ def write_call(
     room: int = ROOMS[0],
 ) -> Question:
     """Build the program, write `grad` nodes out, then what `call` adds. Raises EngineError."""
-    builder, values = program.build(call.example(program, types), call.roots, deadline, call.wrt_nodes, limits)
-    expanded = expand_grad(builder.graph([values[root] for root in call.roots]), limits, deadline)
-    writing = Builder(limits, deadline, list(expanded.nodes))
-    placed = {root: writing.value(i) for root, i in zip(call.roots, expanded.outputs, strict=True)}
-    results, disconnected = call.write(Scope(program, writing, placed, room))
+    scope = open_scope(program, call.example(program, types), call.roots, call.wrt_nodes, limits, deadline, room)
+    results, disconnected = call.write(scope)
     labels = tuple(label for label, _ in results)
-    about = placed[call.roots[-1]].dtype.name
-    return Question(writing.graph([value for _, value in results]), labels, disconnected, about)
+    about = scope.placed[call.roots[-1]].dtype.name
+    return Question(scope.builder.graph([value for _, value in results]), labels, disconnected, about)
+
+
+def open_scope(
+    program: Program,
+    types: Types,
+    roots: Sequence[int],
+    tapped: Sequence[int],
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    room: int = ROOMS[0],
+) -> Scope:
+    """The program built for these types, `grad` nodes written out: where a call writes. Raises EngineError."""
+    builder, values = program.build(types, roots, deadline, tapped, limits)
+    expanded = expand_grad(builder.graph([values[root] for root in roots]), limits, deadline)
+    writing = Builder(limits, deadline, list(expanded.nodes))
+    placed = {root: writing.value(i) for root, i in zip(roots, expanded.outputs, strict=True)}
+    return Scope(program, writing, placed, room)

@@ -10,13 +10,13 @@ import numpy as np
 
 from engine.attrs import key
 from engine.calls import Gradients
-from engine.calls.call import Scope, Types
+from engine.calls.call import Types
+from engine.compile import open_scope
 from engine.ir import Builder, Graph, Node, Value
 from engine.limits import NO_DEADLINE, Deadline, Limits
 from engine.passes.pipeline import optimise
 from engine.program import Program, Statement
 from engine.registry import registry
-from engine.transforms.expand_grad import expand_grad
 
 
 class Exported(NamedTuple):
@@ -39,13 +39,10 @@ def export_gradients(
     """
     needed = program.needed(call.roots)
     single = [i for i in needed if not program.statements[i].op.several]
-    builder, values = program.build(types, call.roots, deadline, single)
-    expanded = expand_grad(builder.graph([values[i] for i in needed]), limits, deadline)
-    writing = Builder(limits, deadline, list(expanded.nodes))
-    placed = {node: writing.value(i) for node, i in zip(needed, expanded.outputs, strict=True)}
-    results, disconnected = call.write(Scope(program, writing, placed, 0))
+    scope = open_scope(program, types, needed, single, limits, deadline)
+    results, disconnected = call.write(scope)
     gradients = [(label.nodes[0], value) for label, value in results if label.kind == "gradients"]
-    graph = optimise(_beyond(writing, placed, [value for _, value in gradients]), deadline)
+    graph = optimise(_beyond(scope.builder, scope.placed, [value for _, value in gradients]), deadline)
     statements, where = _appended(program, graph)
     found = tuple((node, i) for (node, _), i in zip(gradients, where, strict=True))
     return Exported(statements, found, disconnected)

@@ -65,8 +65,8 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) ->
     deadline.check()
     storage = _materialised(Storage(graph))
     graph = storage.graph
-    costs = [_cost(storage, node) for node in graph.nodes]
-    flops = sum(cost for cost, _ in costs)
+    costs = [cost(storage, node) for node in graph.nodes]
+    flops = sum(flops for flops, _ in costs)
     limits.admit_flops(flops)
     packing = pack(storage.blocks(), storage.kept())
     feeds = sum(node.type.nbytes for node in graph.nodes if node.is_leaf)
@@ -89,7 +89,7 @@ def _materialised(storage: Storage) -> Storage:
     return Storage(Graph(tuple(nodes), tuple(moved.get(i, i) for i in graph.outputs))) if moved else storage
 
 
-def _cost(storage: Storage, node: Node) -> tuple[int, int]:
+def cost(storage: Storage, node: Node) -> tuple[int, int]:
     """FLOPs and workspace bytes of one node."""
     if node.is_leaf:
         return 0, 0

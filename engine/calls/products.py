@@ -25,7 +25,7 @@ from engine.ir import Value
 from engine.program import Program
 from engine.tensor_type import TensorType
 from engine.transforms.jvp import jvp
-from engine.transforms.vjp import vjp
+from engine.transforms.vjp import or_zeros, vjp
 from engine.transforms.vmap import vmap_onto
 
 #: the roles that directions are fed under: ("tangents", leaf), ("vectors", node)
@@ -70,7 +70,7 @@ class VJP(Derivative):
         ]
         scope.begin(self.outputs[-1])
         found = vjp(scope.builder, list(zip(outputs, [one for one, _ in seeds], strict=True)), nodes)
-        whole = [x.full_like(0.0) if g is None else g for x, g in zip(nodes, found, strict=True)]
+        whole = or_zeros(nodes, found)
         if count is not None:
             whole = vmap_onto(scope.builder, whole, dict(seeds), count)
         lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
@@ -138,7 +138,7 @@ class JVP(Call):
         ]
         scope.begin(self.outputs[-1])
         found = jvp(scope.builder, outputs, moves)
-        whole = [y.full_like(0.0) if t is None else t for y, t in zip(outputs, found, strict=True)]
+        whole = or_zeros(outputs, found)
         return Written([*scope.values(self.outputs), *labelled("tangents", self.outputs, whole)])
 
 
@@ -180,7 +180,7 @@ class HVP(Gradients):
         gradients = [value for label, value in first.results if label.kind == "gradients"]
         scope.begin(self.of)
         found = jvp(scope.builder, gradients, moves)
-        whole = [x.full_like(0.0) if t is None else t for x, t in zip(nodes, found, strict=True)]
+        whole = or_zeros(nodes, found)
         return Written([*first.results, *labelled("hvp", self.wrt, whole)], first.disconnected)
 
 

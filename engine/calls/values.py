@@ -10,7 +10,7 @@ from engine.calls.call import Call, Scope, Written, checked, labelled, last, par
 from engine.ir import Value
 from engine.program import Program
 from engine.tensor_type import TensorType
-from engine.transforms.vjp import vjp
+from engine.transforms.vjp import or_zeros, vjp
 
 #: the role that cotangents are fed under: ("cotangents", node)
 COTANGENTS = "cotangents"
@@ -68,7 +68,7 @@ class Gradients(Call):
     def write(self, scope: Scope) -> Written:
         """The values, then the gradients. Raises NotDifferentiable, NonScalarOutput, and what a seed gets wrong."""
         found = self.pull(scope)
-        whole = [x.full_like(0.0) if g is None else g for x, g in zip(self.nodes(scope), found, strict=True)]
+        whole = or_zeros(self.nodes(scope), found)
         lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
         return Written([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
 

@@ -33,7 +33,12 @@ def vjp(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Va
 
 def vjp_or_zeros(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value]:
     """As `vjp`, with zeros for nodes without a path."""
-    return [x.full_like(0.0) if g is None else g for x, g in zip(wrt, vjp(builder, seeds, wrt), strict=True)]
+    return or_zeros(wrt, vjp(builder, seeds, wrt))
+
+
+def or_zeros(like: Sequence[Value], found: Sequence[Value | None]) -> list[Value]:
+    """What was found, with zeros like the node where there is no path."""
+    return [x.full_like(0.0) if g is None else g for x, g in zip(like, found, strict=True)]
 
 
 def _paths(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int]) -> list[int]:
