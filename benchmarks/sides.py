@@ -37,7 +37,7 @@ def gradserve(work: Workload, device: str) -> tuple[float, Call]:
     arrays = dict(enumerate([*work.parameters, *work.data]))
     types = {i: TensorType.of(a) for i, a in arrays.items()}
     start = time.perf_counter()
-    plan = Compiler(LIMITS).gradients(Program(ops.statements, LIMITS), types).plan
+    plan = Compiler(LIMITS).gradients(Program(registry(), ops.statements, LIMITS), types).plan
     planning = time.perf_counter() - start
     executor = open_executor(device)
     feeds: dict[Hashable, Any] = {i: executor.to_device(a) for i, a in arrays.items()}

@@ -11,22 +11,24 @@ or of the packages `schemas` and `service`.
 
 from __future__ import annotations
 
-from engine.analysis import Analysis, analyse
 from engine.calls import COTANGENTS, HVP, JVP, VJP, Batch, Call, Gradients, Hessian, Jacobian, Label, Values
-from engine.check import Certificate, certify
-from engine.compile import Compiled, Compiler
-from engine.diagnose import Watch
-from engine.errors import DeadlineExceeded, EngineError, OverBudget
 from engine.executors import open_executor
-from engine.export import Exported, export_gradients
-from engine.identity import graph_id
-from engine.ir import Builder, Graph, Node, Value
-from engine.limits import NO_DEADLINE, NO_END, Deadline, Limits
-from engine.op import Op
-from engine.plan import Plan
-from engine.program import Program, Statement
-from engine.registry import Registry, describe, registry
-from engine.tensor_type import DTYPES, TensorType
+from engine.graph.errors import DeadlineExceeded, EngineError, OverBudget
+from engine.graph.identity import graph_id
+from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from engine.graph.op import Op
+from engine.graph.program import Program, Statement
+from engine.graph.registry import Registry
+from engine.graph.tensor_type import DTYPES, TensorType
+from engine.ops import registry
+from engine.planning.compiler import Compiled, Compiler
+from engine.planning.plan import Plan
+from engine.tools.analysis import Analysis, analyse
+from engine.tools.catalogue import describe
+from engine.tools.check import Certificate, certify
+from engine.tools.diagnose import NonfiniteWatch
+from engine.tools.export import Exported, export_gradients
 
 __all__ = [
     "COTANGENTS",
@@ -54,6 +56,7 @@ __all__ = [
     "Label",
     "Limits",
     "Node",
+    "NonfiniteWatch",
     "Op",
     "OverBudget",
     "Plan",
@@ -63,7 +66,6 @@ __all__ = [
     "TensorType",
     "Value",
     "Values",
-    "Watch",
     "analyse",
     "certify",
     "describe",

@@ -39,7 +39,7 @@ from scripts.mutants_find import KINDS, Mutant, find_mutants
 
 ROOT = Path(__file__).parents[1]
 EXPLAINED = ROOT / "docs" / "mutants.md"
-PACKAGES = ("engine.transforms.", "engine.ops.")
+PACKAGES = ("engine.transforms.", "engine.ops.", "engine.oplib.")
 TESTS = ("tests/golden", "tests/ops", "tests/contract", "tests/engine", "tests/spec/test_opset.py")
 OPTIONS = ("-oaddopts=--import-mode=importlib", "--assert=plain", "-s", "-pno:cacheprovider", "-pno:terminal")
 #: these hold the declarations of ops, and may call no function of theirs
@@ -293,7 +293,7 @@ def report(tally: Tally, explained: str) -> tuple[list[str], bool]:
 def options() -> argparse.ArgumentParser:
     """What the command line takes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    only = "mutants whose line has one of these: “ops/sums”, “sign ”"
+    only = "mutants whose line has one of these: “ops/sum”, “sign ”"
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help=only)
     parser.add_argument("--tests", nargs="+", default=TESTS, metavar="PATH", help="what to run; all that call the ops")
     parser.add_argument("--seconds", type=int, default=30, help="processor time of tests that one mutant may take")

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from engine.attrs import Attr
+from engine.graph.attributes import Attr
 from scripts.mutants_find import Mutant
 
 

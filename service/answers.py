@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from engine import Certificate, Exported, Label
-from engine.diagnose import Nonfinite
+from engine.tools.diagnose import Nonfinite
 from schemas import Tensor
 from schemas.graph import NAME_CHARACTERS
 from service.asks import Differentiate, Plan

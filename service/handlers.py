@@ -15,15 +15,15 @@ from engine import (
     Deadline,
     Exported,
     Label,
+    NonfiniteWatch,
     OverBudget,
-    Watch,
     analyse,
     certify,
     export_gradients,
     graph_id,
 )
-from engine.diagnose import Nonfinite
-from engine.executors.base import Executor
+from engine.executors.interpreter import Executor
+from engine.tools.diagnose import Nonfinite
 from service.asks import Check, Compute, Differentiate, Plan
 from service.tensors import Array, encoded_bytes
 
@@ -74,7 +74,7 @@ class Handlers:
         """Values and derivatives. Raises EngineError."""
         compiled = self.compiler.compile(ask.program, ask.types, ask.call, deadline)
         self._admit_answer(compiled, ask.encoding)
-        watch = Watch(ask.program, ask.tensors) if ask.diagnose else None
+        watch = NonfiniteWatch(ask.program, ask.tensors) if ask.diagnose else None
         started = time.perf_counter()
         arrays = self.executor.run(compiled.plan, ask.tensors, deadline, watch)
         elapsed = 1000 * (time.perf_counter() - started)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine import NO_END, EngineError, Gradients, Limits, Op, Program, Registry, Statement, TensorType
+from engine import NO_END, EngineError, Gradients, Limits, Op, Program, Registry, Statement, TensorType, registry
 from schemas import CheckRequest, DifferentiateRequest, Feed, Graph, Node, NodeType, PlanRequest, Tensor
 from service.asks import Ask, Check, Compute, Differentiate, Plan
 from service.calls import COMPUTING, Asked, planned
@@ -163,7 +163,7 @@ class Translator:
         statements = [self._statement(i, node, constants.pop(i, None)) for i, node in enumerate(graph["nodes"])]
         for i in constants:
             raise _unexpected(f"constants.{i}", f"the graph has {len(statements)} nodes")
-        return Program(statements, self._limits)
+        return Program(registry(), statements, self._limits)
 
     def _statement(self, i: int, node: Node, constant: Array | None) -> Statement:
         label = node.get("name")

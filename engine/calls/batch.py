@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from engine.calls.call import Call, Scope, Types, Written, checked, distinct
+from engine.calls.call import Call, FeedTypes, Results, Scope, checked, distinct
 from engine.calls.values import Gradients, Values
-from engine.errors import EngineError, InvalidField, MissingFeed, ShapeMismatch
-from engine.program import Program
-from engine.tensor_type import TensorType
+from engine.graph.errors import EngineError, InvalidField, MissingFeed, ShapeMismatch
+from engine.graph.program import Program
+from engine.graph.tensor_type import TensorType
 from engine.transforms.vmap import vmap_onto
 
 
@@ -28,7 +28,7 @@ class Batch(Call):
     def of_program(
         cls,
         program: Program,
-        types: Types,
+        types: FeedTypes,
         mapped: Sequence[int],
         of: int | None = None,
         wrt: Sequence[int] | None = None,
@@ -57,11 +57,11 @@ class Batch(Call):
         """As of each."""
         return self.each.wrt_nodes
 
-    def example(self, program: Program, types: Types) -> Types:
+    def example(self, program: Program, types: FeedTypes) -> FeedTypes:
         """The mapped types without their leading axis."""
         return {**types, **{node: type.with_shape(type.shape[1:]) for node, type in self.mapped}}
 
-    def write(self, scope: Scope) -> Written:
+    def write(self, scope: Scope) -> Results:
         """The results of `each`, along the leading axis."""
         single = self.each.write(scope)
         many = {
@@ -70,7 +70,7 @@ class Batch(Call):
         }
         results = vmap_onto(scope.builder, [value for _, value in single.results], many, self.size)
         labels = [label for label, _ in single.results]
-        return Written(list(zip(labels, results, strict=True)), single.disconnected)
+        return Results(list(zip(labels, results, strict=True)), single.disconnected)
 
     def _leaves(self, scope: Scope) -> list[tuple[int, int, TensorType]]:
         """Where the mapped leaves are in the builder."""
@@ -78,7 +78,7 @@ class Batch(Call):
         return [(feeds[node], node, type) for node, type in self.mapped]
 
 
-def _mapped(program: Program, types: Types, mapped: Sequence[int]) -> tuple[tuple[int, TensorType], ...]:
+def _mapped(program: Program, types: FeedTypes, mapped: Sequence[int]) -> tuple[tuple[int, TensorType], ...]:
     if not mapped:
         raise InvalidField(
             "mapped is empty: name the leaves whose feeds have a leading axis", expected="a leaf", got="none"
@@ -93,7 +93,7 @@ def _mapped(program: Program, types: Types, mapped: Sequence[int]) -> tuple[tupl
     return tuple((node, types[node]) for node in nodes)
 
 
-def _extent(node: int, program: Program, types: Types, size: int | None) -> int:
+def _extent(node: int, program: Program, types: FeedTypes, size: int | None) -> int:
     """The leading extent of a mapped feed, the same as the ones before."""
     if node not in program.leaves:
         raise InvalidField("mapped names this node, but only leaves can be mapped", expected="a leaf")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
-from engine.errors import BadReference, EngineError, InvalidField, NonScalarOutput, NotDifferentiable
-from engine.ir import Builder, Origin, Value
-from engine.program import Program
-from engine.tensor_type import TensorType, require_type, show_shape
+from engine.graph.errors import BadReference, EngineError, InvalidField, NonScalarOutput, NotDifferentiable
+from engine.graph.ir import Builder, Origin, Value
+from engine.graph.program import Program
+from engine.graph.tensor_type import TensorType, require_type, show_shape
 
-Types = Mapping[int, TensorType]
+FeedTypes = Mapping[int, TensorType]
 #: tensors that a call takes for nodes beside the feeds of leaves
-Given = tuple[tuple[int, TensorType], ...]
+GivenTypes = tuple[tuple[int, TensorType], ...]
 
 
 class Label(NamedTuple):
@@ -24,7 +24,7 @@ class Label(NamedTuple):
     nodes: tuple[int, ...]
 
 
-class Written(NamedTuple):
+class Results(NamedTuple):
     """Results in the order of the answer, and the nodes of `wrt` that have no path to what was differentiated."""
 
     results: list[tuple[Label, Value]]
@@ -34,6 +34,9 @@ class Written(NamedTuple):
 @dataclass(frozen=True)
 class Call(ABC):
     """The values of `outputs`, and what a subclass adds."""
+
+    #: whether it maps a product over unit vectors, which may be done in pieces
+    is_swept: ClassVar[bool] = False
 
     outputs: tuple[int, ...]
 
@@ -52,7 +55,7 @@ class Call(ABC):
         """Of these, the ones that derivatives are taken by."""
         return ()
 
-    def example(self, program: Program, types: Types) -> Types:
+    def example(self, program: Program, types: FeedTypes) -> FeedTypes:
         """The types of the feeds that the graph is written for; here, the types that are fed."""
         return types
 
@@ -61,7 +64,7 @@ class Call(ABC):
         return self
 
     @abstractmethod
-    def write(self, scope: Scope) -> Written:
+    def write(self, scope: Scope) -> Results:
         """Append the results. Raises EngineError."""
 
 
@@ -88,16 +91,16 @@ class Scope:
 
     program: Program
     builder: Builder
-    placed: Mapping[int, Value]
-    room: int
+    nodes: Mapping[int, Value]
+    piece_bytes: int
 
     def values(self, outputs: Sequence[int]) -> list[tuple[Label, Value]]:
         """The results that `outputs` are."""
-        return [(Label("values", (i,)), self.placed[i]) for i in outputs]
+        return [(Label("values", (i,)), self.nodes[i]) for i in outputs]
 
     def float_node(self, role: str, node: int) -> Value:
         """The value of a node that is differentiated. Raises NotDifferentiable."""
-        value = self.placed[node]
+        value = self.nodes[node]
         if value.type.is_float:
             return value
         name = value.dtype.name
@@ -184,7 +187,7 @@ def distinct(field: str, nodes: tuple[int, ...]) -> tuple[int, ...]:
     return nodes
 
 
-def fitting(given: Given, values: Mapping[int, Value]) -> Given:
+def fitting(given: GivenTypes, values: Mapping[int, Value]) -> GivenTypes:
     """`given`, each of the type of its node."""
     return tuple((node, values[node].type) for node, _ in given)
 

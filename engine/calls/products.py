@@ -9,9 +9,9 @@ from typing import Self
 from engine.calls.call import (
     Call,
     Derivative,
-    Given,
+    GivenTypes,
+    Results,
     Scope,
-    Written,
     checked,
     distinct,
     fitting,
@@ -20,10 +20,10 @@ from engine.calls.call import (
     parameters,
 )
 from engine.calls.values import COTANGENTS, Gradients
-from engine.errors import BadReference, InvalidField, ShapeMismatch
-from engine.ir import Value
-from engine.program import Program
-from engine.tensor_type import TensorType
+from engine.graph.errors import BadReference, InvalidField, ShapeMismatch
+from engine.graph.ir import Value
+from engine.graph.program import Program
+from engine.graph.tensor_type import TensorType
 from engine.transforms.jvp import jvp
 from engine.transforms.vjp import or_zeros, vjp
 from engine.transforms.vmap import vmap_onto
@@ -40,14 +40,14 @@ class VJP(Derivative):
     the gradients: K products in one execution.
     """
 
-    cotangents: Given
+    cotangents: GivenTypes
     batched: bool = False
 
     @classmethod
     def of_program(
         cls,
         program: Program,
-        cotangents: Given,
+        cotangents: GivenTypes,
         wrt: Sequence[int] | None = None,
         outputs: Sequence[int] | None = None,
         batched: bool = False,
@@ -61,7 +61,7 @@ class VJP(Derivative):
         """With cotangents of their nodes' types."""
         return replace(self, cotangents=fitting(self.cotangents, values))
 
-    def write(self, scope: Scope) -> Written:
+    def write(self, scope: Scope) -> Results:
         """The values, then the gradients."""
         outputs, nodes = scope.float_nodes("outputs", self.outputs), scope.float_nodes("wrt", self.wrt)
         count = self._count(scope) if self.batched else None
@@ -74,7 +74,7 @@ class VJP(Derivative):
         if count is not None:
             whole = vmap_onto(scope.builder, whole, dict(seeds), count)
         lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
-        return Written([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
+        return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
 
     def _seed(self, scope: Scope, y: Value, node: int, type: TensorType, count: int | None) -> tuple[Value, Value]:
         """The cotangent of one product, and what is fed: the same, or where batched all of them."""
@@ -101,10 +101,10 @@ class JVP(Call):
     Leaves that are not named stay as they are.
     """
 
-    tangents: Given
+    tangents: GivenTypes
 
     @classmethod
-    def of_program(cls, program: Program, tangents: Given, outputs: Sequence[int] | None = None) -> Self:
+    def of_program(cls, program: Program, tangents: GivenTypes, outputs: Sequence[int] | None = None) -> Self:
         """By default of the last node. Raises BadReference, and InvalidField for a tangent of what is no leaf."""
         asked = checked(program, "outputs", outputs or (last(program),))
         for node in distinct("tangents", checked(program, "tangents", [node for node, _ in tangents])):
@@ -129,7 +129,7 @@ class JVP(Call):
         """With tangents of their nodes' types."""
         return replace(self, tangents=fitting(self.tangents, values))
 
-    def write(self, scope: Scope) -> Written:
+    def write(self, scope: Scope) -> Results:
         """The values, then the tangents; zeros where an output does not move."""
         outputs, leaves = scope.float_nodes("outputs", self.outputs), scope.float_nodes("tangents", self.wrt_nodes)
         moves = [
@@ -139,7 +139,7 @@ class JVP(Call):
         scope.begin(self.outputs[-1])
         found = jvp(scope.builder, outputs, moves)
         whole = or_zeros(outputs, found)
-        return Written([*scope.values(self.outputs), *labelled("tangents", self.outputs, whole)])
+        return Results([*scope.values(self.outputs), *labelled("tangents", self.outputs, whole)])
 
 
 @dataclass(frozen=True)
@@ -150,13 +150,13 @@ class HVP(Gradients):
     of the one's gradient by the other, each node counting as itself.
     """
 
-    vectors: Given = ()
+    vectors: GivenTypes = ()
 
     @classmethod
     def along(
         cls,
         program: Program,
-        vectors: Given,
+        vectors: GivenTypes,
         of: int | None = None,
         wrt: Sequence[int] | None = None,
         outputs: Sequence[int] | None = None,
@@ -169,7 +169,7 @@ class HVP(Gradients):
         """With vectors of their nodes' types."""
         return replace(self, vectors=fitting(self.vectors, values))
 
-    def write(self, scope: Scope) -> Written:
+    def write(self, scope: Scope) -> Results:
         """The values, the gradients, then the products."""
         first = super().write(scope)
         nodes = self.nodes(scope)
@@ -181,10 +181,10 @@ class HVP(Gradients):
         scope.begin(self.of)
         found = jvp(scope.builder, gradients, moves)
         whole = or_zeros(nodes, found)
-        return Written([*first.results, *labelled("hvp", self.wrt, whole)], first.disconnected)
+        return Results([*first.results, *labelled("hvp", self.wrt, whole)], first.disconnected)
 
 
-def _one_for_each(field: str, of: str, nodes: tuple[int, ...], given: Given) -> Given:
+def _one_for_each(field: str, of: str, nodes: tuple[int, ...], given: GivenTypes) -> GivenTypes:
     """`given` in the order of `nodes`. Raises BadReference and InvalidField unless there is one for each of them."""
     types = dict(given)
     distinct(field, tuple(node for node, _ in given))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from engine.calls.call import Call, Scope, Written, checked, labelled, last, parameters
-from engine.ir import Value
-from engine.program import Program
-from engine.tensor_type import TensorType
+from engine.calls.call import Call, Results, Scope, checked, labelled, last, parameters
+from engine.graph.ir import Value
+from engine.graph.program import Program
+from engine.graph.tensor_type import TensorType
 from engine.transforms.vjp import or_zeros, vjp
 
 #: the role that cotangents are fed under: ("cotangents", node)
@@ -25,9 +25,9 @@ class Values(Call):
         """By default of the last node. Raises BadReference."""
         return cls(checked(program, "outputs", outputs or (last(program),)))
 
-    def write(self, scope: Scope) -> Written:
+    def write(self, scope: Scope) -> Results:
         """The values."""
-        return Written(scope.values(self.outputs))
+        return Results(scope.values(self.outputs))
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Gradients(Call):
         """`wrt`."""
         return self.wrt
 
-    def write(self, scope: Scope) -> Written:
+    def write(self, scope: Scope) -> Results:
         """The values, then the gradients. Raises NotDifferentiable, NonScalarOutput, and what a seed gets wrong."""
         found = self.pull(scope)
         whole = or_zeros(self.nodes(scope), found)
         lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
-        return Written([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
+        return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
 
     def nodes(self, scope: Scope) -> list[Value]:
         """The nodes of `wrt`."""
@@ -85,5 +85,5 @@ class Gradients(Call):
     def _seed(self, scope: Scope) -> Value:
         if self.cotangent is None:
             return scope.one(self.of)
-        wanted = scope.placed[self.of].type
+        wanted = scope.nodes[self.of].type
         return scope.given(COTANGENTS, "its cotangent", self.of, self.cotangent, wanted)

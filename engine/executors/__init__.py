@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.executors import cupy, numpy
-from engine.executors.base import Executor
+from engine.executors import cupy_backend, numpy_backend
+from engine.executors.interpreter import Executor
 
 
 def open_executor(device: str = "auto") -> Executor:
@@ -11,8 +11,8 @@ def open_executor(device: str = "auto") -> Executor:
 
     Raises RuntimeError when cuda is asked for and cannot be had.
     """
-    if device == "cuda" or (device == "auto" and cupy.is_available()):
-        return cupy.CuPyExecutor()
+    if device == "cuda" or (device == "auto" and cupy_backend.is_available()):
+        return cupy_backend.CuPyExecutor()
     if device in ("cpu", "auto"):
-        return numpy.NumPyExecutor()
+        return numpy_backend.NumPyExecutor()
     raise ValueError(f"device must be auto, cpu or cuda, but is {device}")

@@ -1,5 +1,31 @@
 """The opset: one class an op, in families. Adding an op is adding a class (or a file) here and nothing else.
 
-What may live here: definitions of ops, and helpers that several ops of a family share. What may not: lists of ops,
-or anything that knows of graphs as a whole.
+What may live here: definitions of ops, found by walking this package. What may not: lists of ops, helpers that
+several families share (`engine.oplib` has them), or anything that knows of graphs as a whole.
 """
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from functools import lru_cache
+
+from engine.graph.op import Op
+from engine.graph.registry import Registry
+
+
+@lru_cache(maxsize=1)
+def registry() -> Registry:
+    """All ops of this installation, discovered once."""
+    return Registry(_discover())
+
+
+def _discover() -> Iterator[Op]:
+    for module_info in pkgutil.walk_packages(__path__, f"{__name__}."):
+        module = importlib.import_module(module_info.name)
+        for _, cls in inspect.getmembers(module, inspect.isclass):
+            # A class without a name of its own is a base.
+            if issubclass(cls, Op) and cls.__module__ == module.__name__ and "name" in vars(cls):
+                yield cls()

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from engine.attrs import Attr
-from engine.elementwise import FloatUnary, Unary
-from engine.op import Array, Composite, Namespace, NoGradient, Types
-from engine.ops.scalar import WithConstants
-from engine.sample import Ints, Real, Sample
-from engine.tensor_type import NUMBERS, DType, TensorType, to_float
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Composite, Namespace, NoGradient, ResultTypes
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import NUMBERS, DType, TensorType, to_float
+from engine.oplib.elementwise import FloatUnary, Unary, WithConstants
 
 _IN_VJP = NoGradient("written out in vjp")
 _SMOOTH = (Sample(Real(2, 3, low=-3, high=3)), Sample(Real()), Sample(Real(0, 2)), Sample(Ints(3, low=-2, high=3)))
@@ -65,7 +62,7 @@ class LeakyRelu(WithConstants):
         """g on the one side, g · alpha on the other."""
         return ((x > 0).where(g, g * alpha),)
 
-    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """The mask."""
         return int(types[0].size)
 
@@ -94,7 +91,7 @@ class Elu(FloatUnary):
         """g on the one side; on the other the curve's slope, which is not let overflow where it is not used."""
         return ((x > 0).where(g, g * (x.clamp(max=0.0).exp() * alpha)),)
 
-    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """The mask."""
         return int(types[0].size)
 
@@ -105,7 +102,7 @@ class Activation(Composite):
     operands = ("x",)
     samples: ClassVar[tuple[Sample, ...]] = _SMOOTH
 
-    def infer(self, *types: TensorType, **attrs: Any) -> Types:
+    def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
         """x's own dtype where it is float; integers as NumPy's exp."""
         return types[0].with_dtype(to_float(types[0].dtype))
 

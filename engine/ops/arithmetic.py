@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.elementwise import Binary, unbroadcast
-from engine.op import Array, Namespace, NoGradient
-from engine.sample import Real, Sample
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, NoGradient
+from engine.graph.sample import Real, Sample
+from engine.oplib.elementwise import Binary, unbroadcast
 
 
 class Add(Binary):

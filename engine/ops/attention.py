@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from engine.attrs import Attr
-from engine.errors import ShapeMismatch
-from engine.op import Types, wrong_dtype
-from engine.ops.formula import Formula
-from engine.ops.operands import require_extent, wrong_shape
-from engine.ops.ranges import counting
-from engine.sample import Real, Sample
-from engine.tensor_type import DTYPES, FLOATS, Shape, TensorType, broadcast, promote, show_shape
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.attributes import Attr
+from engine.graph.errors import ShapeMismatch
+from engine.graph.ir import Value
+from engine.graph.op import ResultTypes, wrong_dtype
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import DTYPES, FLOATS, Shape, TensorType, broadcast, promote, show_shape
+from engine.oplib.formula import Formula
+from engine.oplib.operands import require_extent, wrong_shape
 
 
 class Attention(Formula):
@@ -49,7 +46,9 @@ class Attention(Formula):
         d = types[0].shape[-1] if types[0].ndim else 0
         return {**attrs, "scale": 1 / math.sqrt(max(d, 1)) if attrs["scale"] is None else attrs["scale"]}
 
-    def infer(self, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None = None, **attrs: Any) -> Types:
+    def infer(
+        self, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None = None, **attrs: Any
+    ) -> ResultTypes:
         """[..., queries, width]. Raises ShapeMismatch, DtypeMismatch."""
         for i, (name, type) in enumerate((("q", q), ("k", k), ("v", v))):
             check_matrices(type, i, name)
@@ -78,7 +77,7 @@ def hide(scores: Value, keep: Value) -> Value:
 
 def not_later(scores: Value) -> Value:
     """[queries, keys]: whether the key's position is at most the query's."""
-    queries, keys = (counting(scores.builder, n) for n in scores.shape[-2:])
+    queries, keys = (scores.builder.arange(n) for n in scores.shape[-2:])
     return queries.reshape(shape=(*queries.shape, 1)) >= keys
 
 

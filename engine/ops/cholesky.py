@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from engine.op import Array, Namespace, Types
-from engine.ops.matrices import Square, answer_each, computed
-from engine.sample import Real, Sample
-from engine.tensor_type import TensorType
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import TensorType
+from engine.oplib.matrices import SquareMatrix, answer_each, computed
 
 
-class Cholesky(Square):
+class Cholesky(SquareMatrix):
     """y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last two axes.
 
     x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction.
@@ -50,6 +47,6 @@ class Cholesky(Square):
         outer = y.triangular_solve(half.transpose(), transpose=True)
         return ((outer + outer.transpose()) * 0.5,)
 
-    def flops(self, out: Types, *types: TensorType) -> int:
+    def flops(self, out: ResultTypes, *types: TensorType) -> int:
         """n³ / 3 for each matrix."""
         return types[0].size * types[0].shape[-1] // 3

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from engine.elementwise import Binary
-from engine.ops.logic import Truth
-from engine.sample import Ints, Real, Sample
+from engine.graph.sample import Ints, Real, Sample
+from engine.oplib.elementwise import Binary, Predicate
 
 
-class Comparison(Truth, Binary):
+class Comparison(Predicate, Binary):
     """Base of the six."""
 
     samples = (Sample(Real(2, 3), Real(3)), Sample(Real(), Real()), Sample(Ints(2, 1, high=3), Ints(3, high=3)))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from engine.attrs import Attr
-from engine.errors import BadAttribute, ShapeMismatch
-from engine.op import Composite, Types
-from engine.ops.shapes import require_axes, with_extent
-from engine.ops.slicing import cut
-from engine.sample import Real, Sample
-from engine.tensor_type import TensorType
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute, ShapeMismatch
+from engine.graph.ir import Value
+from engine.graph.op import Composite, ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import TensorType
+from engine.oplib.operands import require_axes, with_extent
+from engine.oplib.slices import cut
 
 
 class Part(Composite):
@@ -25,7 +23,7 @@ class Part(Composite):
     index: ClassVar[str]
     total: ClassVar[str]
 
-    def infer(self, x: TensorType, **attrs: int) -> Types:
+    def infer(self, x: TensorType, **attrs: int) -> ResultTypes:
         """The leading extent, divided. Raises BadAttribute, ShapeMismatch."""
         index, total = attrs[self.index], attrs[self.total]
         if index >= total:

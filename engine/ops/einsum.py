@@ -8,17 +8,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from engine.attrs import Attr
-from engine.errors import BadAttribute, ShapeMismatch, printable
-from engine.op import Composite, Types
-from engine.ops.permuting import permute, shaped
-from engine.sample import Ints, Real, Sample
-from engine.tensor_type import DType, TensorType, promote, show_shape
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute, ShapeMismatch, printable
+from engine.graph.ir import Value
+from engine.graph.op import Composite, ResultTypes
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import DType, TensorType, promote, show_shape
+from engine.oplib.permutation import permute, shaped
 
 MOST_OPERANDS = 32
 LETTERS = frozenset(string.ascii_letters)
@@ -64,7 +62,7 @@ class Einsum(Composite):
         """Without spaces."""
         return {"equation": attrs["equation"].replace(" ", "")}
 
-    def infer(self, *types: TensorType, equation: str) -> Types:
+    def infer(self, *types: TensorType, equation: str) -> ResultTypes:
         """The extents of the output's letters. Raises BadAttribute, ShapeMismatch."""
         terms, output = parse(equation, len(types))
         extents = _extents(terms, types)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from engine.attrs import Attr
-from engine.elementwise import Binary, Unary
-from engine.op import Composite
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Composite
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import TensorType
+from engine.oplib.elementwise import Binary, Unary
 from engine.ops.scalar import AddScalar
-from engine.sample import Ints, Real, Sample
-from engine.tensor_type import TensorType
-
-if TYPE_CHECKING:
-    from engine.ir import Value
 
 _POSITIVE = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0.5, high=2)), Sample(Real(0, 2)))
 

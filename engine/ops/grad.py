@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from engine.errors import NotDifferentiable
-from engine.op import Array, Namespace, Op, Types
-from engine.sample import Real, Sample
-from engine.tensor_type import TensorType, require_type
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.errors import NotDifferentiable
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import TensorType, require_type
 
 
 class Grad(Op):
@@ -26,7 +24,7 @@ class Grad(Op):
     gradient = "the gradient is written out as nodes first, and those are differentiated"
     samples = (Sample(Real(2), Real(2)), Sample(Real(2, 3), Real(2), Real(2, 3)))
 
-    def infer(self, y: TensorType, x: TensorType, cotangent: TensorType | None = None) -> Types:
+    def infer(self, y: TensorType, x: TensorType, cotangent: TensorType | None = None) -> ResultTypes:
         """x's type. Raises NotDifferentiable unless y and x are float."""
         for i, (name, type) in enumerate((("y", y), ("x", x))):
             if not type.is_float:

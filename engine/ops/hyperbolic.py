@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.elementwise import Unary
-from engine.sample import Real, Sample
+from engine.graph.sample import Real, Sample
+from engine.oplib.elementwise import Unary
 
 
 class Sinh(Unary):

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.attrs import Attr
-from engine.errors import BadAttribute
-from engine.op import Array, Namespace, NoGradient, Op, Types, View
-from engine.sample import Sample
-from engine.tensor_type import DTYPES, FLOAT64, DType, TensorType
-
-if TYPE_CHECKING:
-    from engine.ir import Value
-
-_NO_OPERANDS = NoGradient("there are no operands")
-
-
-class Source(Op):
-    """Base of ops without operands: nothing to differentiate, nothing to batch."""
-
-    operands: ClassVar[tuple[str, ...]] = ()
-    gradient: ClassVar[str] = "none: there are no operands"
-    vjp = _NO_OPERANDS
-
-    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """Never reached: no operand can be mapped."""
-        raise AssertionError(f"{self.name} has no operands")
-
-    def flops(self, out: Types, *types: Any, **attrs: Any) -> int:
-        """None: memory is only filled."""
-        return 0
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, ResultTypes, View
+from engine.graph.sample import Sample
+from engine.graph.tensor_type import DTYPES, FLOAT64, DType, TensorType
+from engine.oplib.source import Source, check_representable
 
 
 class Leaf(Source):
@@ -45,7 +26,7 @@ class Leaf(Source):
     }
     samples: ClassVar[tuple[Sample, ...]] = ()
 
-    def infer(self, *types: TensorType, **attrs: Any) -> Types:
+    def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
         """Never reached: the type comes with the feed."""
         raise AssertionError("leaves are typed by their feeds")
 
@@ -92,7 +73,7 @@ class Constant(Source):
             raise BadAttribute(f"attribute value must be {wanted}, but is {got}", expected=wanted, got=got)
         return {"value": value.astype(value.dtype.newbyteorder("="), copy=False)}
 
-    def infer(self, *types: TensorType, value: Array) -> Types:
+    def infer(self, *types: TensorType, value: Array) -> ResultTypes:
         """The type of the value."""
         return TensorType.of(value)
 
@@ -124,28 +105,13 @@ class Full(Source):
         check_representable(attrs["fill"], attrs["dtype"])
         return attrs
 
-    def infer(self, *types: TensorType, shape: Sequence[int], fill: float, dtype: DType) -> Types:
+    def infer(self, *types: TensorType, shape: Sequence[int], fill: float, dtype: DType) -> ResultTypes:
         """As stated."""
         return TensorType(tuple(shape), dtype)
 
     def forward(self, xp: Namespace, *arrays: Array, out: Array, fill: float, **attrs: Any) -> None:
         """Fill."""
         out[...] = fill  # cupy's fill loses the sign of -0.0
-
-
-def check_representable(fill: float, dtype: DType) -> None:
-    """Raise BadAttribute unless the attribute `fill` is a number of `dtype`; floats round, whatever their size."""
-    if dtype.kind == "f":
-        return
-    low, high = whole_limits(dtype)
-    if not (fill.is_integer() and low <= int(fill) <= high):
-        wanted = f"a whole number that {dtype.name} holds"
-        raise BadAttribute(f"attribute fill must be {wanted}, but is {fill:g}", expected=wanted, got=f"{fill:g}")
-
-
-def whole_limits(dtype: DType) -> tuple[int, int]:
-    """The least and the greatest number of an integer dtype or bool."""
-    return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
 
 
 class GetOutput(View):
@@ -158,7 +124,7 @@ class GetOutput(View):
     samples: ClassVar[tuple[Sample, ...]] = ()
     reshapes = True
 
-    def infer(self, *types: tuple[TensorType, ...], index: int) -> Types:
+    def infer(self, *types: tuple[TensorType, ...], index: int) -> ResultTypes:
         """The type of that result. Raises BadAttribute when there is none of this index."""
         (x,) = types
         if index >= len(x):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from engine.attrs import Attr
-from engine.errors import ShapeMismatch
-from engine.op import Composite, Types
-from engine.registry import registry
-from engine.sample import Real, Sample
-from engine.tensor_type import Shape, TensorType, promote, show_shape
+from engine.graph.attributes import Attr
+from engine.graph.errors import ShapeMismatch
+from engine.graph.ir import Value
+from engine.graph.op import Composite, ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import Shape, TensorType, promote, show_shape
+from engine.ops.activations import Elu, Gelu, Relu, Selu, Silu
+from engine.ops.hyperbolic import Tanh
+from engine.ops.sigmoid import Sigmoid
+from engine.ops.trigonometry import Sin
 
-if TYPE_CHECKING:
-    from engine.ir import Value
-
-ACTIVATIONS = ("none", "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "selu", "sin")
+_OPS = {op.name: op for op in (Relu(), Tanh(), Sigmoid(), Gelu(), Silu(), Elu(), Selu(), Sin())}
+ACTIVATIONS = ("none", *_OPS)
 
 
 class Dense(Composite):
@@ -24,7 +26,7 @@ class Dense(Composite):
     #: the axis of w that meets x
     inner: ClassVar[int]
 
-    def infer(self, x: TensorType, w: TensorType, b: TensorType | None = None, *, activation: str) -> Types:
+    def infer(self, x: TensorType, w: TensorType, b: TensorType | None = None, *, activation: str) -> ResultTypes:
         """x's shape with the layer's width on the last axis. Raises ShapeMismatch."""
         _check_matrix(w)
         _check_inner(x.shape, w.shape, self.inner)
@@ -83,11 +85,11 @@ class MlpLayer(Dense):
 
 
 def _activate(y: Value, activation: str) -> Value:
-    return y if activation == "none" else y.builder.emit(registry().ops[activation], (y,), {})
+    return y if activation == "none" else y.builder.emit(_OPS[activation], (y,), {})
 
 
-def _activated(y: TensorType, activation: str) -> Types:
-    op = registry().ops[activation]
+def _activated(y: TensorType, activation: str) -> ResultTypes:
+    op = _OPS[activation]
     return op.infer(y, **op.canonical({name: attr.default for name, attr in op.attrs.items()}, y))
 
 

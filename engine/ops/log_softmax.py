@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from engine.op import Array, Namespace
-from engine.ops.rows import axis_first, piece_size
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace
+from engine.graph.tensor_type import TensorType
+from engine.oplib.accumulate import accumulator
+from engine.oplib.rows import axis_first, piece_size
 from engine.ops.softmax import Softmax
-from engine.ops.sums import accumulator
-from engine.tensor_type import TensorType
-
-if TYPE_CHECKING:
-    from engine.ir import Value
 
 
 class LogSoftmax(Softmax):

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from engine.elementwise import Binary, Elementwise, Unary
-from engine.op import NoGradient
-from engine.sample import Bools, Ints, Real, Sample
+from engine.graph.sample import Bools, Ints, Real, Sample
+from engine.oplib.elementwise import Binary, Predicate, Unary
 
 
-class Truth(Elementwise):
-    """Base: a bool result, by NumPy's ufunc."""
-
-    gradient = "none: the result is bool"
-    partials = vjp = NoGradient("the result is bool")
-
-
-class Connective(Truth, Binary):
+class Connective(Predicate, Binary):
     """Base: of two operands."""
 
     commutative = True
@@ -41,7 +33,7 @@ class LogicalOr(Connective):
     ufunc = "logical_or"
 
 
-class LogicalNot(Truth, Unary):
+class LogicalNot(Predicate, Unary):
     """y = not x, elementwise. Numbers are true where they are not 0; NaN is true."""
 
     name = "logical_not"
@@ -51,7 +43,7 @@ class LogicalNot(Truth, Unary):
     samples = (Sample(Bools(2, 3)), Sample(Ints(3, high=2)), Sample(Real()))
 
 
-class IsFinite(Truth, Unary):
+class IsFinite(Predicate, Unary):
     """y = whether x is neither infinite nor NaN."""
 
     name = "is_finite"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from engine.attrs import Attr
-from engine.op import Types, wrong_dtype
-from engine.ops.formula import Formula
-from engine.ops.operands import require_shape, wrong_shape
-from engine.sample import Ints, Real, Sample
-from engine.tensor_type import DTYPES, FLOATS, INTEGERS, Shape, TensorType, promote
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import ResultTypes, wrong_dtype
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import DTYPES, FLOATS, INTEGERS, Shape, TensorType, promote
+from engine.oplib.formula import Formula
+from engine.oplib.operands import require_shape, wrong_shape
 
 REDUCTION = Attr(
     "string", "mean", "what is made of the single losses; none: they are the result", ("mean", "sum", "none")
@@ -60,7 +58,7 @@ class CrossEntropy(Loss):
         Sample(Real(3), Real(3, low=0, high=1), reduction="none"),
     )
 
-    def infer(self, logits: TensorType, targets: TensorType, *, reduction: str) -> Types:
+    def infer(self, logits: TensorType, targets: TensorType, *, reduction: str) -> ResultTypes:
         """A scalar; with reduction none, one loss for each row. Raises ShapeMismatch, DtypeMismatch."""
         if not logits.is_float:
             raise wrong_dtype("logits", 0, FLOATS, logits)
@@ -84,18 +82,18 @@ class CrossEntropy(Loss):
         return -logp.gather(index, axis=logp.ndim - 1).reshape(shape=targets.shape)
 
 
-class Elementwise(Loss):
+class ElementwiseLoss(Loss):
     """Base: x and y of equal shapes, one loss for each element."""
 
     operands: ClassVar[tuple[str, ...]] = ("x", "y")
 
-    def infer(self, x: TensorType, y: TensorType, *, reduction: str) -> Types:
+    def infer(self, x: TensorType, y: TensorType, *, reduction: str) -> ResultTypes:
         """A scalar; with reduction none, x's shape. Raises ShapeMismatch."""
         require_shape(y, x.shape, 1, "y", "that of x")
         return reduced(x.shape, reduction, x, y)
 
 
-class MSELoss(Elementwise):
+class MSELoss(ElementwiseLoss):
     """loss = (x − y)², elementwise on equal shapes; then the mean."""
 
     name = "mse_loss"
@@ -111,7 +109,7 @@ class MSELoss(Elementwise):
         return (x - y).square()
 
 
-class BCEWithLogits(Elementwise):
+class BCEWithLogits(ElementwiseLoss):
     """loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the mean.
 
     x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from engine import batching
-from engine.elementwise import unbroadcast
-from engine.errors import ShapeMismatch
-from engine.op import Array, Namespace, Op, Types
-from engine.ops.permuting import shaped
-from engine.ops.sums import FLOAT16, accumulator
-from engine.sample import Ints, Real, Sample
-from engine.tensor_type import DType, Shape, TensorType, broadcast, promote, show_shape
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import FLOAT16, DType, TensorType
+from engine.oplib import batching
+from engine.oplib.accumulate import accumulator
+from engine.oplib.elementwise import unbroadcast
+from engine.oplib.permutation import shaped
+from engine.oplib.product import product_shape, product_type
 
 
 class MatMul(Op):
@@ -44,12 +42,9 @@ class MatMul(Op):
         Sample(Ints(2, 3, high=5), Ints(3, 2, high=5)),
     )
 
-    def infer(self, a: TensorType, b: TensorType) -> Types:
+    def infer(self, a: TensorType, b: TensorType) -> ResultTypes:
         """NumPy's shape and dtype. Raises ShapeMismatch."""
-        _check_rank(0, "a", a)
-        _check_rank(1, "b", b)
-        _check_inner(a.shape, b.shape)
-        return TensorType(_product_shape(a.shape, b.shape), promote(a.dtype, b.dtype))
+        return product_type(a, b)
 
     def decompose(self, a: Value, b: Value) -> Value | None:
         """1-d operands as matrices, and many matrices times one as one tall matrix times it."""
@@ -58,7 +53,7 @@ class MatMul(Op):
         rows = shaped(a, (math.prod(a.shape[:-1]), a.shape[-1])) if flat else a
         if rows is a and columns is b:
             return None
-        return shaped(rows.matmul(columns), _product_shape(a.shape, b.shape))
+        return shaped(rows.matmul(columns), product_shape(a.shape, b.shape))
 
     def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
         """BLAS, where it knows the dtype."""
@@ -78,7 +73,7 @@ class MatMul(Op):
         a, b = batching.align(mapped, operands)
         return a @ b
 
-    def flops(self, out: Types, *types: TensorType, **attrs: Any) -> int:
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """2 m n k for each pair of matrices: a product and a sum."""
         return 2 * super().flops(out) * types[0].shape[-1]
 
@@ -96,42 +91,3 @@ def _is_readable(x: Array | TensorType, dtype: DType) -> bool:
     """
     steps = x.strides[-2:]
     return bool(x.dtype == dtype and dtype.itemsize in steps and min(steps) > 0)
-
-
-def _check_rank(i: int, name: str, x: TensorType) -> None:
-    if not x.ndim:
-        wanted = "at least 1 axis"
-        raise ShapeMismatch(
-            f"operand {i} ({name}) must have {wanted}, but is 0-d", operand=i, expected=wanted, got="0 axes"
-        )
-
-
-def _check_inner(a: Shape, b: Shape) -> None:
-    axis = -2 if len(b) > 1 else -1
-    if a[-1] != b[axis]:
-        wanted, got = f"extent {a[-1]} at axis {axis}", show_shape(b)
-        raise ShapeMismatch(
-            f"operand 1 (b) must have {wanted}, as operand 0 (a) of shape {show_shape(a)} ends in {a[-1]}, "
-            f"but has shape {got}",
-            operand=1,
-            expected=wanted,
-            got=got,
-        )
-
-
-def _product_shape(a: Shape, b: Shape) -> Shape:
-    columns = b[-1:] if len(b) > 1 else ()
-    return (*_batches(a, b), *a[-2:-1], *columns)
-
-
-def _batches(a: Shape, b: Shape) -> Shape:
-    try:
-        return broadcast(a[:-2], b[:-2])
-    except ShapeMismatch:
-        raise ShapeMismatch(
-            f"operand 1 (b) must have batch axes that broadcast with operand 0 (a) of shape {show_shape(a)}, "
-            f"but has shape {show_shape(b)}",
-            operand=1,
-            expected=f"batch axes that broadcast with {show_shape(a[:-2])}",
-            got=show_shape(b[:-2]),
-        ) from None

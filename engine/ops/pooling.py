@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.attrs import Attr
-from engine.errors import BadAttribute
-from engine.op import Array, Namespace, NoGradient, Op, Types
-from engine.ops.operands import wrong_shape
-from engine.ops.ranges import counting
-from engine.ops.spatial import check_fits, check_spatial
-from engine.ops.sums import accumulator
-from engine.sample import Real, Sample
-from engine.tensor_type import FLOAT64, INT64, NUMBERS, DType, Shape, TensorType, show_shape
-from engine.windows import Windows
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, NoGradient, Op, ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import FLOAT64, INT64, NUMBERS, DType, Shape, TensorType, show_shape
+from engine.oplib.accumulate import accumulator
+from engine.oplib.operands import wrong_shape
+from engine.oplib.spatial import check_fits, check_spatial
+from engine.oplib.windows import Windows
 
 KERNEL_SIZE = Attr("ints", doc="extents of the windows along each spatial axis", minimum=1)
 STRIDE = Attr("ints", None, "distance of the windows along each spatial axis; absent: the kernel size", minimum=1)
@@ -57,7 +54,7 @@ class Pooling(Op):
         """The result's dtype for planes of `dtype`; by default the same."""
         return dtype
 
-    def infer(self, x: TensorType, **attrs: Any) -> Types:
+    def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
         """[..., *positions]. Raises ShapeMismatch where no window fits."""
         if x.ndim < 2 or 0 in x.shape[-2:]:
             raise wrong_shape(0, "x", "two spatial axes at its end, of extents of at least 1", x)
@@ -69,7 +66,7 @@ class Pooling(Op):
         """Itself: leading axes are free."""
         return x.builder.emit(self, (x,), attrs)
 
-    def flops(self, out: Types, *types: TensorType, **attrs: Any) -> int:
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """One for each tap."""
         return super().flops(out) * placed(**attrs).taps
 
@@ -97,11 +94,11 @@ class MaxPool2D(Pooling):
         """To the elements that were chosen, all planes being one row: adding along one axis is fastest."""
         area, planes = math.prod(x.shape[-2:]), math.prod(x.shape[:-2])
         chosen = x.max_pool2d_indices(**attrs).reshape(shape=(planes, math.prod(g.shape[-2:])))
-        index = chosen + counting(g.builder, planes * area, area).reshape(shape=(planes, 1))
+        index = chosen + g.builder.arange(planes * area, area).reshape(shape=(planes, 1))
         row = x.full_like(0.0, (planes * area,))
         return (row.scatter_add(*(v.reshape(shape=(g.type.size,)) for v in (index, g))).reshape(shape=x.shape),)
 
-    def workspace(self, out: Types, x: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """The maxima over rows."""
         assert isinstance(out, TensorType)
         return rows_of(x, out).nbytes
@@ -138,7 +135,7 @@ class MaxPool2DIndices(Pooling):
         down, right = (stride * xp.arange(n) for stride, n in zip(windows.stride, out.shape[-2:], strict=True))
         xp.add(taps[passed], down[:, None] * width + right, out=out)
 
-    def workspace(self, out: Types, x: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """The maxima, and beside them those over rows, or later: masks, counts, and the taps found."""
         assert isinstance(out, TensorType)
         largest, counts = out.with_dtype(x.dtype), np.min_scalar_type(placed(**attrs).taps).itemsize * out.size
@@ -183,7 +180,7 @@ class AvgPool2D(Pooling):
         )
         return (dx.reshape(shape=x.shape),)
 
-    def workspace(self, out: Types, x: TensorType, **attrs: Any) -> int:
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """The sums over rows; for float16 all sums."""
         assert isinstance(out, TensorType)
         sums = out.with_dtype(accumulator(out))

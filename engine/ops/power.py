@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.attrs import Attr
-from engine.elementwise import Binary, FloatUnary, Unary
-from engine.errors import BadAttribute, OperandCount
-from engine.op import Array, Namespace, NoGradient, Types
-from engine.ops.scalar import WithConstants
-from engine.sample import Ints, Real, Sample
-from engine.tensor_type import TensorType
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute, OperandCount
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import TensorType
+from engine.oplib.elementwise import Binary, FloatUnary, Unary, WithConstants
 
 _POSITIVE = Real(2, 3, low=0.5, high=2)
 
@@ -103,7 +100,7 @@ class Pow(Binary):
         else:
             _integer_power(xp, a, b, out)
 
-    def workspace(self, out: Types, *types: Any, **attrs: Any) -> int:
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
         a, b = types
         if b.dtype.kind != "i" or a.is_float:

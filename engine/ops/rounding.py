@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.elementwise import Unary
-from engine.op import Array, Namespace, NoGradient
-from engine.sample import Ints, Real, Sample
-from engine.tensor_type import DType
+from engine.graph.op import Array, Namespace, NoGradient
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import DType
+from engine.oplib.elementwise import Unary
 
 
 class Rounding(Unary):

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-
-from engine.attrs import Attr
-from engine.elementwise import Unary
-from engine.op import Array, Namespace, NoGradient
-from engine.sample import Ints, Real, Sample
-from engine.tensor_type import DType, in_opset
-
-if TYPE_CHECKING:
-    from engine.ir import Value
-
-
-class WithConstants(Unary):
-    """Base: y = f(x) with constants among the attributes."""
-
-    cost = 1
-
-    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """x's own dtype where it is float, else float64."""
-        return in_opset(np.result_type(dtypes[0], 0.0))
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, NoGradient
+from engine.graph.sample import Ints, Real, Sample
+from engine.oplib.elementwise import WithConstants
 
 
 class WithScalar(WithConstants):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from engine.attrs import Attr
-from engine.elementwise import Binary, Elementwise, unbroadcast
-from engine.op import Array, Namespace, NoGradient
-from engine.ops.scalar import WithConstants
-from engine.sample import Bools, Ints, Real, Sample
-from engine.tensor_type import DType, promote
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, NoGradient
+from engine.graph.sample import Bools, Ints, Real, Sample
+from engine.graph.tensor_type import DType, promote
+from engine.oplib.elementwise import Binary, Elementwise, WithConstants, unbroadcast
 
 _IN_VJP = NoGradient("written out in vjp")
 
@@ -54,7 +51,7 @@ class Where(Elementwise):
         return int(types[0].size) if types[0].dtype.kind != "b" else 0
 
 
-class Extremum(Binary):
+class PairwiseExtremum(Binary):
     """Base: one of two operands, by NumPy's ufunc. NaN wins, and the gradient passes to both operands there."""
 
     #: the comparison that tells that an operand is not the result
@@ -67,7 +64,7 @@ class Extremum(Binary):
         return [unbroadcast(getattr(x, self.loses)(other).where(0.0, shared), x) for x, other in ((a, b), (b, a))]
 
 
-class Maximum(Extremum):
+class Maximum(PairwiseExtremum):
     """y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN."""
 
     name = "maximum"
@@ -77,7 +74,7 @@ class Maximum(Extremum):
     gradient = "da = g where a > b, g / 2 where a = b, else 0; db likewise"
 
 
-class Minimum(Extremum):
+class Minimum(PairwiseExtremum):
     """y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN."""
 
     name = "minimum"

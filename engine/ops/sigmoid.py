@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from engine.elementwise import FloatUnary
-from engine.op import Array, Namespace
+from engine.graph.op import Array, Namespace
+from engine.oplib.elementwise import FloatUnary
 
 
 class Sigmoid(FloatUnary):

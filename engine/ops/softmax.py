@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from engine.attrs import Attr
-from engine.op import Array, Namespace, Op, Types
-from engine.ops.rows import axis_first, piece_size
-from engine.ops.sums import accumulator
-from engine.sample import Ints, Real, Sample
-from engine.tensor_type import FLOAT64, TensorType, normalise_axis
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import FLOAT64, TensorType, normalise_axis
+from engine.oplib.accumulate import accumulator
+from engine.oplib.rows import axis_first, piece_size
 
 
 class Softmax(Op):
@@ -39,7 +37,7 @@ class Softmax(Op):
         """The axis counted from the front. Raises BadAttribute."""
         return {"axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
-    def infer(self, x: TensorType, *, axis: int) -> Types:
+    def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
         """x's shape."""
         return x if x.is_float else x.with_dtype(FLOAT64)
 
@@ -53,7 +51,7 @@ class Softmax(Op):
             xp.divide(y, xp.sum(y, axis=0, dtype=accumulator(y)), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
-        """Written with y, which is there already, rather than with x."""
+        """Results with y, which is there already, rather than with x."""
         weighted = g * y
         return (weighted - y * weighted.sum(axes=(axis,), keepdims=True),)
 
@@ -61,7 +59,7 @@ class Softmax(Op):
         """The axis N comes in front, so `axis` is the next one."""
         return x.softmax(axis=axis + 1)
 
-    def flops(self, out: Types, *types: TensorType, **attrs: Any) -> int:
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Maximum, difference, exponential (counted as ten), sum and quotient of each element."""
         return 14 * types[0].size
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from engine.elementwise import Binary, Unary
-from engine.sample import Real, Sample
-
-if TYPE_CHECKING:
-    from engine.ir import Value
+from engine.graph.ir import Value
+from engine.graph.sample import Real, Sample
+from engine.oplib.elementwise import Binary, Unary
 
 _INSIDE = (Sample(Real(2, 3, low=-0.8, high=0.8)), Sample(Real(low=0, high=0.8)))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from engine.attrs import key
-from engine.ir import Graph, Node
+from engine.graph.attributes import key
+from engine.graph.ir import Graph, Node
 
 
 def cse(graph: Graph) -> Graph:
@@ -19,7 +19,7 @@ def cse(graph: Graph) -> Graph:
         if number == len(nodes):
             nodes.append(node.on(operands))
         renamed.append(number)
-    return Graph(tuple(nodes), tuple(renamed[i] for i in graph.outputs))
+    return graph.rewritten(nodes, (renamed[i] for i in graph.outputs))
 
 
 def _value_number(node: Node, operands: tuple[int, ...], position: int) -> Hashable:

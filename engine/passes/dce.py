@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.ir import Graph
+from engine.graph.ir import Graph
 
 
 def dce(graph: Graph) -> Graph:
@@ -14,4 +14,4 @@ def dce(graph: Graph) -> Graph:
     kept = sorted(live)
     renamed = {old: new for new, old in enumerate(kept)}
     nodes = (graph.nodes[i].on(tuple(renamed[j] for j in graph.nodes[i].operands)) for i in kept)
-    return Graph(tuple(nodes), tuple(renamed[i] for i in graph.outputs))
+    return graph.rewritten(nodes, (renamed[i] for i in graph.outputs))

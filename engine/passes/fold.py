@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import EngineError
-from engine.ir import Graph, Node
-from engine.op import View
-from engine.registry import registry
+from engine.graph.errors import EngineError
+from engine.graph.ir import Graph, Node
+from engine.graph.op import View
+from engine.graph.registry import Registry
 
 Array = np.ndarray[Any, Any]
 
@@ -32,14 +32,14 @@ def fold(graph: Graph) -> Graph:
     to be refused when the graph runs, and what gives NaN or infinity to be found there.
     """
     known: dict[int, Array] = {}
-    nodes, room = [], MOST_BYTES_IN_ALL
+    nodes, left = [], MOST_BYTES_IN_ALL
     for i, node in enumerate(graph.nodes):
-        value = _evaluate(node, graph, known) if node.type.nbytes <= room else None
+        value = _evaluate(node, graph, known) if node.type.nbytes <= left else None
         if value is not None:
             known[i] = value
-            room -= value.nbytes
-        nodes.append(node if value is None or node.op.name in _SOURCES else _constant(value, node))
-    return Graph(tuple(nodes), graph.outputs)
+            left -= value.nbytes
+        nodes.append(node if value is None or node.op.name in _SOURCES else _constant(value, node, graph.registry))
+    return graph.rewritten(nodes, graph.outputs)
 
 
 def _evaluate(node: Node, graph: Graph, known: dict[int, Array]) -> Array | None:
@@ -78,10 +78,10 @@ def _run(node: Node, operands: Sequence[Array]) -> Array:
     return out
 
 
-def _constant(value: Array, node: Node) -> Node:
+def _constant(value: Array, node: Node, registry: Registry) -> Node:
     dense = np.ascontiguousarray(value).reshape(value.shape)
     if dense.size and dense.tobytes() == dense.tobytes()[: dense.itemsize] * dense.size:
         attrs: dict[str, Any] = {"shape": dense.shape, "fill": float(dense.flat[0]), "dtype": dense.dtype}
         if dense.dtype.kind == "f" or abs(int(dense.flat[0])) <= 2**53:
-            return Node(registry().ops["full"], (), attrs, node.types, node.origin)
-    return Node(registry().ops["constant"], (), {"value": dense}, node.types, node.origin)
+            return Node(registry.ops["full"], (), attrs, node.types, node.origin)
+    return Node(registry.ops["constant"], (), {"value": dense}, node.types, node.origin)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.ir import Node, Value
-from engine.tensor_type import Shape
+from engine.graph.ir import Node, Value
+from engine.graph.tensor_type import Shape
 
 #: `rule(node, operands)`: what a node on these operands comes down to, or None
 Rule = Callable[[Node, Sequence[Value]], Value | None]
@@ -35,7 +35,7 @@ def reshaped(x: Value, shape: Shape) -> Value:
     return x if x.shape == shape else x.reshape(shape=shape)
 
 
-def spread(x: Value, shape: Shape) -> Value:
+def broadcasted(x: Value, shape: Shape) -> Value:
     """x repeated to this shape, by one broadcast_to or none."""
     x = source(x, "broadcast_to") or x
     return x if x.shape == shape else x.broadcast_to(shape=shape)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from engine.ir import Node, Value
-from engine.passes.matching import reshaped, source, spread
-from engine.passes.numbers import holds
-from engine.reduction import reduced_shape
-from engine.tensor_type import broadcast
+from engine.graph.ir import Node, Value
+from engine.graph.tensor_type import broadcast
+from engine.oplib.reduction import reduced_shape
+from engine.passes.arithmetic import holds
+from engine.passes.matching import broadcasted, reshaped, source
 
 
 def reshape_of_reshape(node: Node, operands: Sequence[Value]) -> Value | None:
@@ -21,7 +21,7 @@ def reshape_of_reshape(node: Node, operands: Sequence[Value]) -> Value | None:
 def broadcast_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     """One broadcast_to of two, or none where it changes nothing."""
     (x,) = operands
-    return spread(x, node.type.shape) if source(x, "broadcast_to") else x
+    return broadcasted(x, node.type.shape) if source(x, "broadcast_to") else x
 
 
 def transpose_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
@@ -43,7 +43,7 @@ def _moved_in_place(x: Value, axes: Sequence[int]) -> Value | None:
     return reshaped(x, tuple(x.shape[a] for a in axes)) if moved == sorted(moved) else None
 
 
-def unspread(node: Node, operands: Sequence[Value]) -> Value | None:
+def broadcast_in_place(node: Node, operands: Sequence[Value]) -> Value | None:
     """f(broadcast_to(a), b) = f(a, b) where b has the result's shape: elementwise ops broadcast by themselves."""
     kept = list(operands)
     for i, x in enumerate(operands):
@@ -83,4 +83,4 @@ def sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     scaled = inner if times == 1 else inner.mul_scalar(scalar=float(times))
     if not node.attrs["keepdims"]:
         scaled = reshaped(scaled, tuple(extent for i, extent in enumerate(inner.shape) if i + lead not in axes))
-    return spread(scaled, node.type.shape)
+    return broadcasted(scaled, node.type.shape)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.ir import Graph
-from engine.limits import NO_DEADLINE, Deadline
+from engine.graph.ir import Graph
+from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.passes.cse import cse
 from engine.passes.dce import dce
 from engine.passes.fold import fold

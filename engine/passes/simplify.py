@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from engine.elementwise import Elementwise
-from engine.ir import Builder, Graph, Node, Value
-from engine.limits import NO_END, Limits
-from engine.passes import movement, numbers
+from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.limits import NO_END, Limits
+from engine.oplib.elementwise import Elementwise
+from engine.passes import arithmetic, movement
 from engine.passes.matching import Rule
 
 # The graph has been admitted; what it comes down to is no larger.
@@ -21,7 +21,7 @@ _ADMITTED = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 def simplify(graph: Graph) -> Graph:
     """`graph` with the rules applied once, in order, each on operands that are simplified already."""
-    builder = Builder(_ADMITTED)
+    builder = Builder(graph.registry, _ADMITTED)
     values: list[Value] = []
     readers = Counter(i for node in graph.nodes for i in node.operands)
     readers.update(graph.outputs)
@@ -46,7 +46,7 @@ def _rewritten(node: Node, operands: Sequence[Value], shared: set[int]) -> Value
         if found is not None and found.type == node.type:
             return found
     if len(operands) > 1 and isinstance(node.op, Elementwise):
-        return movement.unspread(node, operands)
+        return movement.broadcast_in_place(node, operands)
     return None
 
 
@@ -63,20 +63,20 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "reshape": (movement.reshape_of_reshape,),
     "broadcast_to": (movement.broadcast_of_broadcast,),
     "transpose": (movement.transpose_in_place, movement.transpose_of_transpose),
-    "neg": (numbers.twice("neg"), numbers.negated_scalar),
-    "add": (numbers.without(0.0, either=True), numbers.sum_with_negated),
-    "sub": (numbers.without(0.0, either=False),),
-    "mul": (numbers.without(1.0, either=True), numbers.by_a_number),
-    "div": (numbers.without(1.0, either=False),),
-    "add_scalar": (numbers.without_scalar(0.0),),
-    "sub_scalar": (numbers.without_scalar(0.0),),
-    "mul_scalar": (numbers.without_scalar(1.0), numbers.scalar_of_negated, numbers.scalars_together),
-    "div_scalar": (numbers.without_scalar(1.0),),
+    "neg": (arithmetic.twice("neg"), arithmetic.negated_scalar),
+    "add": (arithmetic.without(0.0, either=True), arithmetic.sum_with_negated),
+    "sub": (arithmetic.without(0.0, either=False),),
+    "mul": (arithmetic.without(1.0, either=True), arithmetic.by_a_number),
+    "div": (arithmetic.without(1.0, either=False),),
+    "add_scalar": (arithmetic.without_scalar(0.0),),
+    "sub_scalar": (arithmetic.without_scalar(0.0),),
+    "mul_scalar": (arithmetic.without_scalar(1.0), arithmetic.scalar_of_negated, arithmetic.scalars_together),
+    "div_scalar": (arithmetic.without_scalar(1.0),),
     "sum": (movement.sum_of_broadcast,),
 }
 
 #: rules on the operand at `position`, which save nothing where another node reads it, too
 ALONE: dict[str, tuple[tuple[int, Rule], ...]] = {
-    "mul": ((0, numbers.sign_out(0)), (1, numbers.sign_out(1))),
+    "mul": ((0, arithmetic.sign_out(0)), (1, arithmetic.sign_out(1))),
     "reshape": ((0, movement.kept_sum),),
 }

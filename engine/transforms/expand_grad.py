@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.ir import Builder, Graph, Value
-from engine.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.ir import Builder, Graph, Value
+from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.transforms.vjp import vjp_or_zeros
 
 
@@ -15,7 +15,7 @@ def expand_grad(graph: Graph, limits: Limits | None = None, deadline: Deadline =
     """
     if not any(node.op.name == "grad" for node in graph.nodes):
         return graph
-    builder = Builder(limits or Limits(), deadline)
+    builder = Builder(graph.registry, limits or Limits(), deadline)
     values: list[Value] = []
     for node in graph.nodes:
         operands = [values[i] for i in node.operands]

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.errors import OverBudget
-from engine.ir import Builder, Value
-from engine.registry import registry
-from engine.tensor_type import TensorType
+from engine.graph.errors import OverBudget
+from engine.graph.ir import Builder, Value
+from engine.graph.tensor_type import TensorType
 from engine.transforms.jvp import jvp
 from engine.transforms.vjp import vjp
 from engine.transforms.vmap import dependents, vmap_onto
@@ -20,47 +19,47 @@ from engine.transforms.vmap import dependents, vmap_onto
 _COUNTABLE = 1 << 53
 
 
-def jacobian(builder: Builder, y: Value, wrt: Sequence[Value], room: int) -> list[Value | None]:
+def jacobian(builder: Builder, y: Value, wrt: Sequence[Value], piece_bytes: int) -> list[Value | None]:
     """Append ∂y/∂x, of shape (*y.shape, *x.shape) and x's dtype, for each x of `wrt`; None where there is no path.
 
-    By rows where y has no more elements than all x together, else by columns. `room` is in bytes: what one piece of a
-    sweep may hold. Raises OverBudget when the blocks alone are more than one execution may take.
+    By rows where y has no more elements than all x together, else by columns. One piece of a sweep may hold
+    `piece_bytes`. Raises OverBudget when the blocks alone are more than one execution may take.
     """
     if y.type.size <= sum(x.type.size for x in wrt):
-        return jacobian_rows(builder, y, wrt, room)
-    return [_columns(builder, y, x, room) for x in wrt]
+        return jacobian_rows(builder, y, wrt, piece_bytes)
+    return [_columns(builder, y, x, piece_bytes) for x in wrt]
 
 
-def jacobian_rows(builder: Builder, y: Value, wrt: Sequence[Value], room: int) -> list[Value | None]:
+def jacobian_rows(builder: Builder, y: Value, wrt: Sequence[Value], piece_bytes: int) -> list[Value | None]:
     """As `jacobian`, by rows: reverse mode."""
     seed = builder.leaf(y.type, ("row", len(builder.nodes)))
     pulled = vjp(builder, [(y, seed)], wrt)
     found = [g for g in pulled if g is not None]
-    swept = iter(_sweep(builder, found, seed, room) if found else ())
+    swept = iter(_sweep(builder, found, seed, piece_bytes) if found else ())
     return [
         None if g is None else next(swept).reshape(shape=(*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)
     ]
 
 
-def _columns(builder: Builder, y: Value, x: Value, room: int) -> Value | None:
+def _columns(builder: Builder, y: Value, x: Value, piece_bytes: int) -> Value | None:
     """By columns: forward mode."""
     seed = builder.leaf(x.type, ("column", len(builder.nodes)))
     (pushed,) = jvp(builder, [y], [(x, seed)])
     if pushed is None:
         return None
-    (swept,) = _sweep(builder, [pushed], seed, room)
+    (swept,) = _sweep(builder, [pushed], seed, piece_bytes)
     cast = swept if swept.dtype == x.dtype else swept.cast(dtype=x.dtype)
     columns = cast.reshape(shape=(x.type.size, y.type.size))
     return columns.transpose().reshape(shape=(*y.shape, *x.shape))
 
 
-def _sweep(builder: Builder, products: Sequence[Value], seed: Value, room: int) -> list[Value]:
+def _sweep(builder: Builder, products: Sequence[Value], seed: Value, piece_bytes: int) -> list[Value]:
     """`products` for every unit vector in place of `seed`, along a new leading axis."""
     count = seed.type.size
     builder.limits.admit_bytes(count * sum(p.type.nbytes for p in products))
     if not count:
         return [p.full_like(0.0, (0, *p.shape)) for p in products]
-    step = max(1, room // _held(builder, products, seed))
+    step = max(1, piece_bytes // _held(builder, products, seed))
     pieces = [_piece(builder, products, seed, start, min(start + step, count)) for start in range(0, count, step)]
     return [parts[0] if len(parts) == 1 else parts[0].cat(*parts[1:], axis=0) for parts in zip(*pieces, strict=True)]
 
@@ -87,5 +86,5 @@ def _unit_vectors(builder: Builder, type: TensorType, start: int, stop: int) -> 
     """Unit vectors `start` to `stop` of the space of `type`, along a leading axis."""
     if stop > _COUNTABLE:
         raise OverBudget(f"a Jacobian may have at most 2^53 rows or columns, but this one has {type.size}")
-    numbers = builder.emit(registry().ops["arange"], (), {"start": float(start), "stop": float(stop)})
+    numbers = builder.arange(stop, start=start)
     return numbers.one_hot(classes=type.size, dtype=type.dtype).reshape(shape=(stop - start, *type.shape))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.ir import Builder, Value
+from engine.graph.ir import Builder, Value
 from engine.transforms.vjp import vjp
 
 

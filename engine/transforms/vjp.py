@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.ir import Builder, Node, Origin, Value
-from engine.op import NoGradient
+from engine.graph.ir import Builder, Node, Origin, Value
+from engine.graph.op import NoGradient
 
 Cotangents = dict[tuple[int, int], Value]
 

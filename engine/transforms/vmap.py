@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 
-from engine.ir import Builder, Graph, Node, Value
-from engine.limits import NO_DEADLINE, Deadline, Limits
-from engine.tensor_type import TensorType
+from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.tensor_type import TensorType
 
 Mapped = tuple[Value, bool]
 
@@ -22,7 +22,7 @@ def vmap(
 
     Nodes that do not depend on a mapped leaf are computed once. `grad` nodes must have been expanded.
     """
-    builder = Builder(limits or Limits(), deadline)
+    builder = Builder(graph.registry, limits or Limits(), deadline)
     values: list[Mapped] = []
     for node in graph.nodes:
         builder.origin = node.origin

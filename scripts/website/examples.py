@@ -11,8 +11,8 @@ from zlib import crc32
 
 import numpy as np
 
-from engine.op import Op
-from engine.sample import Operand, Sample
+from engine.graph.op import Op
+from engine.graph.sample import Operand, Sample
 from service.layout import laid_out
 from service.worker import Job, Worker
 

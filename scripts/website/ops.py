@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from engine import describe, registry
-from engine.op import Op
+from engine.graph.op import Op
 from scripts.build_docs import facts, table
 from scripts.website.examples import Exchange, example
 from service.layout import laid_out

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Gradients, Limits, Value, certify, registry
-from engine.check import Certificate
+from engine.tools.check import Certificate
 from tests.calls.asking import Net
 from tests.calls.networks import NETWORKS
 from tests.calls.test_laws import each_op, weighted

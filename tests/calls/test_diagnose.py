@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Batch, Call, Gradients, Values, Watch
-from engine.compile import plan_call
-from engine.diagnose import Nonfinite
+from engine import Batch, Call, Gradients, NonfiniteWatch, Values
+from engine.planning.compiler import plan_call
+from engine.tools.diagnose import Nonfinite
 from tests.calls.asking import Net
 from tests.contract.cases import EXECUTOR, LIMITS
 
@@ -20,7 +20,7 @@ def watched(net: Net, call: Call | None = None, **beside: Any) -> Nonfinite | No
     program = net.program
     _, plan = plan_call(program, net.types, call or Values.of_program(program), LIMITS)
     feeds: Any = {**net.feeds, **{(role, node): a for role, (node, a) in beside.items()}}
-    watch = Watch(program, feeds)
+    watch = NonfiniteWatch(program, feeds)
     EXECUTOR.run(plan, feeds, watch=watch)
     return watch.found
 

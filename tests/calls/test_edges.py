@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from engine import HVP, JVP, VJP, Batch, Gradients, Hessian, Jacobian, Values
-from engine.compile import plan_call
-from engine.errors import EngineError
-from engine.limits import Deadline
+from engine.graph.errors import EngineError
+from engine.graph.limits import Deadline
+from engine.planning.compiler import plan_call
 from tests.calls.asking import Net, kind
 from tests.contract.cases import LIMITS
 
@@ -275,7 +275,7 @@ def test_planning_a_sweep_looks_at_the_deadline() -> None:
             super().check()
 
     with pytest.raises(EngineError) as caught:
-        plan_call(net.program, types, call, LIMITS, Passing(1.0), rooms=(1,))
+        plan_call(net.program, types, call, LIMITS, Passing(1.0), pieces=(1,))
     assert caught.value.code == "deadline_exceeded"
     assert len(checked) == 21
 
@@ -284,7 +284,7 @@ def test_a_jacobian_over_budget_is_refused_before_it_is_written() -> None:
     net, x = deep(5)
     types = {x: net.types[x].with_shape((100_000,))}
     with pytest.raises(EngineError, match="this needs 80000000000 bytes") as caught:
-        plan_call(net.program, types, Jacobian.of_program(net.program, [x]), LIMITS, rooms=(1,))
+        plan_call(net.program, types, Jacobian.of_program(net.program, [x]), LIMITS, pieces=(1,))
     assert caught.value.code == "over_budget"
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine import Gradients, Limits, Statement, registry
-from engine.attrs import bind
-from engine.export import export_gradients
+from engine.graph.attributes import bind
+from engine.tools.export import export_gradients
 from tests.calls.asking import Array, Net, kind
 from tests.calls.test_laws import each_op, weighted
 

@@ -23,8 +23,8 @@ from engine import (
     analyse,
     registry,
 )
-from engine.compile import plan_call
-from engine.errors import EngineError
+from engine.graph.errors import EngineError
+from engine.planning.compiler import plan_call
 from tests.calls.asking import Net
 from tests.contract.cases import EXECUTOR, LIMITS, assert_planned_peak_holds
 

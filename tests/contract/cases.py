@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from engine import Builder, Graph, Limits, Program, Statement, TensorType, Value, open_executor, registry
-from engine.op import NoGradient, Op
+from engine.graph.op import NoGradient, Op
+from engine.graph.sample import Sample
 from engine.passes.pipeline import optimise
-from engine.plan import Plan, make_plan
-from engine.sample import Sample
+from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
 
 Array = np.ndarray[Any, Any]
@@ -52,7 +52,7 @@ class Case:
         if self.op.several:
             arity = len(self.result_types())
             statements += [Statement(ops["get_output"], (count,), {"index": k}) for k in range(arity)]
-        return Program(statements)
+        return Program(registry(), statements)
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Case:
     def result_types(self) -> tuple[TensorType, ...]:
         """What `infer` says of a single or several results."""
         types = [TensorType.of(a) for a in self.arrays()]
-        checked = Program([Statement(registry().ops["input"])] * len(types) + [self._statement()]).attrs[-1]
+        checked = Program(registry(), [Statement(registry().ops["input"])] * len(types) + [self._statement()]).attrs[-1]
         inferred = self.op.infer(*types, **self.op.canonical(checked, *types))
         return inferred if isinstance(inferred, tuple) else (inferred,)
 
@@ -77,7 +77,7 @@ class Case:
         builder, values = program.build(dict(enumerate(map(TensorType.of, arrays))), (*range(first), *outputs))
         typed = builder.graph([values[i] for i in (*range(first), *outputs)])
         graph = expand_grad(typed)
-        writing = Builder(LIMITS, nodes=list(graph.nodes))
+        writing = Builder(registry(), LIMITS, nodes=list(graph.nodes))
         placed = [writing.value(i) for i in graph.outputs]
         return Written(writing, placed[:first], placed[first:])
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from engine import registry
-from engine.attrs import Attr
-from engine.op import Op
+from engine.graph.attributes import Attr
+from engine.graph.op import Op
 from tests.ops.run import run
 
 OPS = list(registry().ops.values())

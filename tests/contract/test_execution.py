@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Builder, EngineError, Graph, Limits, TensorType
-from engine.elementwise import Elementwise
+from engine import Builder, EngineError, Graph, Limits, TensorType, registry
 from engine.executors import Executor
-from engine.op import Op, View
+from engine.graph.op import Op, View
+from engine.oplib.elementwise import Elementwise
 from engine.passes.pipeline import optimise
-from engine.plan import Plan, make_plan
+from engine.planning.plan import Plan, make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
 from tests.contract.cases import (
@@ -74,7 +74,7 @@ def turn(arrays: Sequence[Array]) -> list[Array]:
 
 def on_turned(written: Written, turned: Sequence[Array]) -> Graph:
     """The same graph on operands with their axes in reverse order, which it reads as transposed views."""
-    builder = Builder()
+    builder = Builder(registry())
     leaves = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(turned)]
     values = [x.transpose(axes=tuple(reversed(range(x.ndim)))) if x.ndim else x for x in leaves]
     feeds: dict[int, int] = {}

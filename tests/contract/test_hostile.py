@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
-from engine.attrs import Attr
-from engine.op import Op
+from engine.graph.attributes import Attr
+from engine.graph.op import Op
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 # Far above any machine: what a rule makes of a huge extent is seen before the budget refuses it.
@@ -133,7 +133,7 @@ def attempt(op: Op, given_types: list[TensorType], stated: dict[str, Any], index
         nodes.append(Statement(OPS["get_output"], (count,), {"index": index}))
     feeds = dict(enumerate(given_types))
     try:
-        program = Program(nodes)
+        program = Program(registry(), nodes)
         if op.name in ("input", "parameter"):
             feeds[count] = TensorType((2, 3), np.dtype("float64"))
         result = WIDE.forward(program, feeds).plan.result_types[0]

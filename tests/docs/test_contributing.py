@@ -15,9 +15,9 @@ CUBE = '''"""The op that the tests of CONTRIBUTING drop in."""
 
 from __future__ import annotations
 
-from engine.attrs import Attr
-from engine.elementwise import Elementwise
-from engine.sample import Real, Sample
+from engine.graph.attributes import Attr
+from engine.oplib.elementwise import Elementwise
+from engine.graph.sample import Real, Sample
 
 
 class Cube(Elementwise):

@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from engine import Builder, Program, Statement, TensorType, Value, registry
-from engine.attrs import bind
+from engine.graph.attributes import bind
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -30,7 +30,7 @@ class Sketch:
     nodes: list[Statement] = field(default_factory=list)
     feeds: dict[int, Array] = field(default_factory=dict)
     results: list[int] = field(default_factory=list)
-    _builder: Builder = field(default_factory=Builder)
+    _builder: Builder = field(default_factory=lambda: Builder(registry()))
     _values: list[Value] = field(default_factory=list)
 
     def leaf(self, array: Array) -> int:
@@ -60,7 +60,7 @@ class Sketch:
 
     def program(self) -> Program:
         """What was drawn."""
-        return Program(self.nodes)
+        return Program(registry(), self.nodes)
 
     @property
     def types(self) -> dict[int, TensorType]:

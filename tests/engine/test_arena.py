@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Builder, Graph, Limits, TensorType, Value
-from engine.arena import ALIGNMENT, MOST_PACKED, Block, Packing, aligned, pack
+from engine import Builder, Graph, Limits, TensorType, Value, registry
 from engine.executors import Executor
 from engine.passes.pipeline import optimise
-from engine.plan import Plan, make_plan
-from engine.storage import Storage
+from engine.planning.arena import ALIGNMENT, MOST_PACKED, Block, Packing, aligned, pack
+from engine.planning.plan import Plan, make_plan
+from engine.planning.storage import Storage
 from engine.transforms.vjp import vjp_or_zeros
 from tests.contract.cases import EXECUTOR, LARGE, assert_planned_peak_holds
 from tests.engine.strategies import Array, Sketch, sketches
@@ -201,7 +201,7 @@ def lies_as_told(array: Any, type: Any) -> bool:
 
 
 def leaf(*shape: int, at: int = 0, builder: Builder | None = None, dtype: str = "float32") -> Value:
-    return (builder or Builder()).leaf(TensorType(shape, np.dtype(dtype)), at)
+    return (builder or Builder(registry())).leaf(TensorType(shape, np.dtype(dtype)), at)
 
 
 def test_a_result_keeps_its_own_memory_only() -> None:
@@ -297,7 +297,7 @@ WORKLOADS: dict[str, tuple[Callable[..., Value], list[tuple[int, ...]]]] = {
 def trained(name: str) -> tuple[Graph, dict[Any, Array]]:
     """The value and the gradients by all leaves, and what to feed."""
     loss, shapes = WORKLOADS[name]
-    builder = Builder()
+    builder = Builder(registry())
     leaves = [leaf(*shape, at=i, builder=builder) for i, shape in enumerate(shapes)]
     y = loss(*leaves)
     graph = builder.graph([y, *vjp_or_zeros(builder, [(y, y.full_like(1.0))], leaves)])

@@ -22,7 +22,7 @@ from engine import (
     open_executor,
     registry,
 )
-from engine.ir import Origin
+from engine.graph.ir import Origin
 from engine.transforms.vjp import vjp
 
 X = np.linspace(0.1, 0.9, 4)
@@ -39,7 +39,7 @@ def chain(length: int) -> list[Statement]:
 
 def refused(limits: Limits, statements: list[Statement]) -> EngineError:
     with pytest.raises(OverBudget) as caught:
-        Compiler(limits).gradients(Program(statements, limits), TYPES)
+        Compiler(limits).gradients(Program(registry(), statements, limits), TYPES)
     return caught.value
 
 
@@ -79,10 +79,10 @@ def test_a_zero_extent_does_not_hide_a_huge_one() -> None:
 
 def test_a_plan_is_found_again_and_the_oldest_is_forgotten() -> None:
     compiler = Compiler(Limits(), capacity=2)
-    programs = [Program(chain(n)) for n in (1, 2, 3)]
+    programs = [Program(registry(), chain(n)) for n in (1, 2, 3)]
     assert not compiler.gradients(programs[0], TYPES).cached
     assert compiler.gradients(programs[0], TYPES).cached
-    assert compiler.gradients(Program(chain(1)), TYPES).cached
+    assert compiler.gradients(Program(registry(), chain(1)), TYPES).cached
     assert not compiler.gradients(programs[0], TYPES, outputs=[1]).cached
     assert compiler.gradients(programs[0], TYPES).cached
     compiler.gradients(programs[1], TYPES)
@@ -93,16 +93,16 @@ def test_a_plan_is_found_again_and_the_oldest_is_forgotten() -> None:
 def test_plans_are_forgotten_by_weight_too() -> None:
     statements = [node("parameter"), node("constant", value=np.ones(4)), node("add", 0, 1), node("sum", 2)]
     compiler = Compiler(Limits(), bytes=100)
-    compiler.gradients(Program(statements), TYPES)
-    assert not compiler.gradients(Program(statements), TYPES).cached
+    compiler.gradients(Program(registry(), statements), TYPES)
+    assert not compiler.gradients(Program(registry(), statements), TYPES).cached
     roomy = Compiler(Limits(), bytes=1 << 20)
-    roomy.gradients(Program(statements), TYPES)
-    assert roomy.gradients(Program(statements), TYPES).cached
+    roomy.gradients(Program(registry(), statements), TYPES)
+    assert roomy.gradients(Program(registry(), statements), TYPES).cached
 
 
 def test_other_types_are_another_plan() -> None:
     compiler = Compiler(Limits())
-    program = Program(chain(1))
+    program = Program(registry(), chain(1))
     compiler.gradients(program, TYPES)
     assert not compiler.gradients(program, {0: TensorType((4,), np.dtype("float32"))}).cached
     assert not compiler.gradients(program, {0: TensorType((5,), np.dtype("float64"))}).cached
@@ -122,13 +122,13 @@ class Clock:
 def test_the_deadline_is_looked_at_while_planning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", Clock())
     with pytest.raises(DeadlineExceeded) as caught:
-        Compiler(Limits()).gradients(Program(chain(5000)), TYPES, deadline=Deadline(3))
+        Compiler(Limits()).gradients(Program(registry(), chain(5000)), TYPES, deadline=Deadline(3))
     assert str(caught.value) == "the request was not finished within its 3 s"
     assert caught.value.node is None
 
 
 def test_the_deadline_is_looked_at_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = Compiler(Limits()).gradients(Program(chain(50)), TYPES).plan
+    plan = Compiler(Limits()).gradients(Program(registry(), chain(50)), TYPES).plan
     monkeypatch.setattr(time, "monotonic", Clock())
     with pytest.raises(DeadlineExceeded):
         open_executor("cpu").run(plan, {0: X}, Deadline(20))
@@ -136,7 +136,7 @@ def test_the_deadline_is_looked_at_between_steps(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_gpu_that_is_not_there_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.executors.cupy.is_available", lambda: False)
+    monkeypatch.setattr("engine.executors.cupy_backend.is_available", lambda: False)
     assert open_executor("auto").device == "cpu"
     with pytest.raises(RuntimeError, match="no GPU can be used"):
         open_executor("cuda")
@@ -145,7 +145,7 @@ def test_a_gpu_that_is_not_there_cannot_be_opened(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_a_rule_writes_comes_from_the_way_back_through_its_node() -> None:
-    builder = Builder()
+    builder = Builder(registry())
     x = builder.leaf(TYPES[0], 0)
     builder.origin = Origin(7, "Sin")
     y = x.sin()

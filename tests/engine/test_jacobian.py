@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Builder, EngineError, Limits, TensorType, Value, open_executor
+from engine import Builder, EngineError, Limits, TensorType, Value, open_executor, registry
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from engine.transforms.jacobian import jacobian, jacobian_rows
 from engine.transforms.vmap import vmap_onto
 
@@ -29,16 +29,16 @@ def leaves(builder: Builder, *arrays: Array) -> list[Value]:
     return [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
 
 
-@pytest.mark.parametrize("room", [0, 300, 1000, 2**30])
+@pytest.mark.parametrize("piece_bytes", [0, 300, 1000, 2**30])
 @pytest.mark.parametrize("width", [1, 2, 3, 5], ids=lambda width: f"{2 * width} results of 6 numbers")
-def test_a_jacobian_is_the_closed_form(width: int, room: int) -> None:
+def test_a_jacobian_is_the_closed_form(width: int, piece_bytes: int) -> None:
     """Of Σₖ sin(xᵢₖ) bₖⱼ by x, δᵢₐ cos(xₐₖ) bₖⱼ; and by b, δⱼₑ sin(xᵢₖ)."""
     x, b = RNG.normal(size=(2, 3)), RNG.normal(size=(3, width))
-    builder = Builder()
+    builder = Builder(registry())
     xs, bs, other = leaves(builder, x, b, x)
     y = xs.sin() @ bs
-    by_x, nothing = jacobian(builder, y, [xs, other], room)
-    by_b, nothing_either = jacobian_rows(builder, y, [bs, other], room)
+    by_x, nothing = jacobian(builder, y, [xs, other], piece_bytes)
+    by_b, nothing_either = jacobian_rows(builder, y, [bs, other], piece_bytes)
     assert nothing is None
     assert nothing_either is None
     assert by_x is not None
@@ -48,23 +48,25 @@ def test_a_jacobian_is_the_closed_form(width: int, room: int) -> None:
     np.testing.assert_allclose(found[1], np.einsum("je,ik->ijke", np.eye(width), np.sin(x)), 1e-12, 1e-14)
 
 
-@pytest.mark.parametrize(("room", "pieces"), [(0, [1, 1, 1]), (95, [1, 1, 1]), (96, [2, 1]), (143, [2, 1]), (144, [3])])
-def test_a_piece_holds_what_there_is_room_for(room: int, pieces: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("piece_bytes", "pieces"), [(0, [1, 1, 1]), (95, [1, 1, 1]), (96, [2, 1]), (143, [2, 1]), (144, [3])]
+)
+def test_a_piece_holds_what_there_is_room_for(piece_bytes: int, pieces: list[int]) -> None:
     """Three numbers, scaled: a unit vector and its product take 24 bytes each."""
-    builder = Builder()
+    builder = Builder(registry())
     (x,) = leaves(builder, np.ones(3))
-    (found,) = jacobian(builder, x * 2.5, [x], room)
+    (found,) = jacobian(builder, x * 2.5, [x], piece_bytes)
     assert [node.type.shape for node in builder.nodes if node.op.name == "one_hot"] == [(n, 3) for n in pieces]
     assert found is not None
     np.testing.assert_array_equal(run(builder, [found], np.ones(3))[0], 2.5 * np.eye(3))
 
 
-@pytest.mark.parametrize(("room", "pieces"), [(143, [1, 1, 1]), (144, [2, 1]), (215, [2, 1]), (216, [3])])
-def test_what_was_read_for_the_last_time_makes_room(room: int, pieces: list[int]) -> None:
+@pytest.mark.parametrize(("piece_bytes", "pieces"), [(143, [1, 1, 1]), (144, [2, 1]), (215, [2, 1]), (216, [3])])
+def test_what_was_read_for_the_last_time_makes_room(piece_bytes: int, pieces: list[int]) -> None:
     """Three numbers through three functions: a unit vector, what is read and what is written, 24 bytes each."""
-    builder = Builder()
+    builder = Builder(registry())
     (x,) = leaves(builder, np.ones(3))
-    jacobian(builder, x.sin().sin().sin(), [x], room)
+    jacobian(builder, x.sin().sin().sin(), [x], piece_bytes)
     assert [node.type.shape for node in builder.nodes if node.op.name == "one_hot"] == [(n, 3) for n in pieces]
 
 
@@ -72,7 +74,7 @@ def test_what_was_read_for_the_last_time_makes_room(room: int, pieces: list[int]
 def test_a_block_has_the_dtype_of_what_it_is_by(rows: int) -> None:
     """Swept by rows, and, where there are more results than numbers, by columns."""
     x, scale = np.ones(2, "float32"), RNG.normal(size=(rows, 2))
-    builder = Builder()
+    builder = Builder(registry())
     xs, scales = leaves(builder, x, scale)
     (found,) = jacobian(builder, xs * scales, [xs], 2**20)
     assert found is not None
@@ -84,7 +86,7 @@ def test_a_block_has_the_dtype_of_what_it_is_by(rows: int) -> None:
 def test_as_many_results_as_numbers_are_swept_by_rows() -> None:
     """One sweep is for all operands then; by columns, each has its own."""
     for more, sweeps in ((0, 1), (1, 2)):
-        builder = Builder()
+        builder = Builder(registry())
         x, b, others = leaves(builder, np.ones(1), np.ones(2), np.ones(more))
         found = jacobian(builder, x.cat(b, others, axis=0).sin(), [x, b], 2**20)
         assert [None if f is None else f.shape for f in found] == [(3 + more, 1), (3 + more, 2)]
@@ -93,7 +95,7 @@ def test_as_many_results_as_numbers_are_swept_by_rows() -> None:
 
 def test_a_jacobian_beyond_the_limit_is_refused_before_it_is_written() -> None:
     for limit, fits in ((800, True), (799, False)):
-        builder = Builder(Limits(bytes=limit))
+        builder = Builder(registry(), Limits(bytes=limit))
         (x,) = leaves(builder, np.ones(10))
         with nullcontext() if fits else pytest.raises(EngineError, match="800"):
             jacobian(builder, x, [x], 1)
@@ -102,7 +104,7 @@ def test_a_jacobian_beyond_the_limit_is_refused_before_it_is_written() -> None:
 
 def test_more_rows_than_floats_can_count_are_refused() -> None:
     for size, fits in ((2**53, True), (2**53 + 1, False)):
-        builder = Builder(Limits(bytes=2**200, flops=2**200))
+        builder = Builder(registry(), Limits(bytes=2**200, flops=2**200))
         x = builder.leaf(TensorType((size,), np.dtype("float64")), 0)
         with nullcontext() if fits else pytest.raises(EngineError, match=f"at most 2\\^53 .* {size}"):
             jacobian(builder, x, [x], 2**200)
@@ -110,7 +112,7 @@ def test_more_rows_than_floats_can_count_are_refused() -> None:
 
 @pytest.mark.parametrize(("shape", "width"), [((0, 3), 2), ((2, 3), 0)], ids=str)
 def test_a_jacobian_without_entries(shape: tuple[int, ...], width: int) -> None:
-    builder = Builder()
+    builder = Builder(registry())
     x, b = leaves(builder, np.ones(shape), np.ones((3, width)))
     for found in (*jacobian(builder, x @ b, [x], 100), *jacobian(builder, (x @ b).sum(), [x], 100)):
         assert found is not None
@@ -119,7 +121,7 @@ def test_a_jacobian_without_entries(shape: tuple[int, ...], width: int) -> None:
 
 
 def test_what_leads_to_a_result_on_many_ways_is_visited_once() -> None:
-    builder = Builder()
+    builder = Builder(registry())
     (x,) = leaves(builder, np.ones(2))
     y = x
     for _ in range(50):
@@ -130,7 +132,7 @@ def test_what_leads_to_a_result_on_many_ways_is_visited_once() -> None:
 
 
 def test_what_does_not_depend_on_a_mapped_value_is_used_as_it_is() -> None:
-    builder = Builder()
+    builder = Builder(registry())
     x, b = leaves(builder, np.ones(3), np.ones(3))
     apart = b.exp()
     many = builder.leaf(TensorType((4, 3), x.dtype), 2)

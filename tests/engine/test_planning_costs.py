@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import Compiler, Limits, Program, Statement, TensorType, open_executor, registry
 from engine.passes.fold import MOST_BYTES_IN_ALL
-from engine.plan import Plan
+from engine.planning.plan import Plan
 
 FLOAT64 = np.dtype("float64")
 CPU = open_executor("cpu")
@@ -22,7 +22,7 @@ def line(op: str, *operands: int, **attrs: Any) -> Statement:
 
 def planned(nodes: list[Statement], shape: tuple[int, ...] = ()) -> Plan:
     """The plan of the last node; the first is fed."""
-    return Compiler(Limits()).forward(Program(nodes), {0: TensorType(shape, FLOAT64)}).plan
+    return Compiler(Limits()).forward(Program(registry(), nodes), {0: TensorType(shape, FLOAT64)}).plan
 
 
 def steps_of(job: Callable[[], object]) -> int:

@@ -18,7 +18,7 @@ def node(op: str, *operands: int, name: str | None = None, **attrs: Any) -> Stat
 
 
 def gradients(statements: list[Statement], types: dict[int, TensorType], **request: Any) -> None:
-    Compiler(Limits()).gradients(Program(statements), types, **request)
+    Compiler(Limits()).gradients(Program(registry(), statements), types, **request)
 
 
 X = node("parameter")
@@ -289,7 +289,7 @@ def test_an_unknown_op_is_told_the_nearest() -> None:
 
 def test_names_do_not_count_in_the_digest_but_types_and_bits_do() -> None:
     def digest(*statements: Statement) -> bytes:
-        return Program(statements).digest
+        return Program(registry(), statements).digest
 
     assert digest(node("input", name="a")) == digest(node("input"))
     assert digest(node("input")) != digest(node("parameter"))
@@ -301,7 +301,11 @@ def test_names_do_not_count_in_the_digest_but_types_and_bits_do() -> None:
 def test_what_a_kernel_finds_names_the_op_that_the_client_wrote() -> None:
     statements = [X, node("input"), node("embedding", 0, 1), node("sum", 2)]
     table, outside = np.ones((4, 2)), np.array([1, 4])
-    plan = Compiler(Limits()).gradients(Program(statements), {0: TensorType.of(table), 1: TensorType.of(outside)}).plan
+    plan = (
+        Compiler(Limits())
+        .gradients(Program(registry(), statements), {0: TensorType.of(table), 1: TensorType.of(outside)})
+        .plan
+    )
     with pytest.raises(EngineError) as caught:
         open_executor("cpu").run(plan, {0: table, 1: outside})
     assert (caught.value.code, caught.value.node) == ("index_out_of_range", 2)

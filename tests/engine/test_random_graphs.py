@@ -17,7 +17,7 @@ from engine import COTANGENTS, Builder, Compiler, Graph, Limits, Program, Statem
 from engine.passes.cse import cse
 from engine.passes.dce import dce
 from engine.passes.pipeline import PASSES, optimise
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
@@ -44,7 +44,7 @@ def graph_of_gradients(sketch: Sketch, of: int, wrt: Sequence[int]) -> Graph:
     """The value of `of` and its gradients, written out, and not optimised."""
     builder, values = sketch.program().build(sketch_types(sketch, (of, *wrt)), (of, *wrt), wrt=wrt)
     expanded = expand_grad(builder.graph([values[i] for i in (of, *wrt)]))
-    writing = Builder(nodes=list(expanded.nodes))
+    writing = Builder(registry(), nodes=list(expanded.nodes))
     y, *xs = (writing.value(i) for i in expanded.outputs)
     return writing.graph([y, *vjp_or_zeros(writing, [(y, writing.constant(seed_for(sketch, of)))], xs)])
 
@@ -58,7 +58,7 @@ def gradients(
     statements: Sequence[Statement], feeds: Mapping[int, Array], of: int, wrt: Sequence[int], seed: Array
 ) -> list[Array]:
     """The value and the gradients, as a client gets them: feeds that are not needed are left out."""
-    program = Program(statements)
+    program = Program(registry(), statements)
     needed = set(program.needed((of, *wrt)))
     fed: dict[Any, Array] = {node: a for node, a in feeds.items() if node in needed}
     types = {node: TensorType.of(a) for node, a in fed.items()}
@@ -68,7 +68,7 @@ def gradients(
 
 
 def value_of(statements: Sequence[Statement], feeds: Mapping[int, Array], of: int, seed: Array) -> float:
-    program = Program(statements)
+    program = Program(registry(), statements)
     needed = set(program.needed((of,)))
     fed = {node: a for node, a in feeds.items() if node in needed}
     compiled = Compiler(Limits()).forward(program, {n: TensorType.of(a) for n, a in fed.items()}, [of])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from engine import describe, registry
-from engine.attrs import REQUIRED, Attr, bind, key
-from engine.errors import BadAttribute
-from engine.op import Op
-from engine.registry import Registry
+from engine.graph.attributes import REQUIRED, Attr, bind, key
+from engine.graph.errors import BadAttribute
+from engine.graph.op import Op
+from engine.graph.registry import Registry
 
 
 def twin(op: Op, **changes: Any) -> Op:

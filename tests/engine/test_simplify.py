@@ -18,7 +18,7 @@ def line(op: str, *operands: int, **attrs: Any) -> Statement:
 
 def run(fed: Array, *nodes: Statement) -> Array:
     """The last node, the first being fed."""
-    compiled = Compiler(Limits()).forward(Program([line("parameter"), *nodes]), {0: TensorType.of(fed)})
+    compiled = Compiler(Limits()).forward(Program(registry(), [line("parameter"), *nodes]), {0: TensorType.of(fed)})
     return open_executor("cpu").run(compiled.plan, {0: fed})[0]
 
 

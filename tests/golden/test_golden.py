@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from engine import Builder, Graph
+from engine import Builder, Graph, registry
+from engine.graph.text import parse_graph, print_graph
 from engine.passes.cse import cse
 from engine.passes.dce import dce
 from engine.passes.fold import fold
 from engine.passes.pipeline import optimise
 from engine.passes.simplify import simplify
-from engine.text import parse_graph, print_graph
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.jvp import jvp
 from engine.transforms.vjp import vjp_or_zeros
@@ -30,7 +30,7 @@ CASES = sorted(HERE.glob("*/*.txt"))
 
 def gradients(graph: Graph) -> Graph:
     """The first output's gradients by all parameters, after dead code is gone."""
-    builder = Builder(nodes=list(graph.nodes))
+    builder = Builder(registry(), nodes=list(graph.nodes))
     y = builder.value(graph.outputs[0])
     by = [builder.value(i) for i, node in enumerate(graph.nodes) if node.op.name == "parameter"]
     return dce(builder.graph(vjp_or_zeros(builder, [(y, y.full_like(1.0))], by)))
@@ -38,7 +38,7 @@ def gradients(graph: Graph) -> Graph:
 
 def tangent(graph: Graph) -> Graph:
     """The outputs' tangents along ones for all parameters, after dead code is gone."""
-    builder = Builder(nodes=list(graph.nodes))
+    builder = Builder(registry(), nodes=list(graph.nodes))
     nodes = [builder.value(i) for i, node in enumerate(graph.nodes) if node.op.name == "parameter"]
     found = jvp(builder, [builder.value(i) for i in graph.outputs], [(x, x.full_like(1.0)) for x in nodes])
     return dce(builder.graph([t for t in found if t is not None]))
@@ -65,7 +65,7 @@ APPLY: dict[str, Callable[[Graph], Graph]] = {
 @pytest.mark.parametrize("path", CASES, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_golden(path: Path) -> None:
     before, _, after = path.read_text().partition("---\n")
-    graph = parse_graph(before)
+    graph = parse_graph(before, registry())
     assert print_graph(graph) == before
     found = print_graph(APPLY[path.stem.partition("-")[0]](graph))
     if os.environ.get("GRADSERVE_UPDATE_GOLDEN"):
@@ -89,4 +89,4 @@ def test_there_is_a_case_for_everything() -> None:
 )
 def test_unreadable_text_says_where(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        parse_graph(text)
+        parse_graph(text, registry())

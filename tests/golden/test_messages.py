@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
-from engine.op import Op
-from engine.sample import Operand
+from engine.graph.op import Op
+from engine.graph.sample import Operand
 
 PINNED = Path(__file__).parent / "messages.txt"
 FROZEN = tomllib.loads((Path(__file__).parents[1] / "spec/opset1.toml").read_text())
@@ -77,7 +77,7 @@ def answer(op: Op, types: list[TensorType], attrs: dict[str, Any]) -> str | None
     if op.several:
         statements.append(Statement(ops["get_output"], (target,), {"index": 0}))
     try:
-        Compiler(Limits()).forward(Program(statements), dict(enumerate(types)))
+        Compiler(Limits()).forward(Program(registry(), statements), dict(enumerate(types)))
     except EngineError as error:
         return f"{error.code} | {error.detail}"
     return None

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engine import Builder, Limits, TensorType, Value, open_executor
+from engine import Builder, Limits, TensorType, Value, open_executor, registry
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 
 Array = np.ndarray[Any, Any]
@@ -20,7 +20,7 @@ def derivatives(op: str, *arrays: Any, by: int | tuple[int, ...] = (0, 0), **att
     Operands that are differentiated by must have the shape of the result.
     """
     feeds = {i: np.asarray(a) for i, a in enumerate(arrays)}
-    builder = Builder()
+    builder = Builder(registry())
     operands = [builder.leaf(TensorType.of(a), i) for i, a in feeds.items()]
     outputs: list[Value] = [getattr(operands[0], op)(*operands[1:], **attrs)]
     for i in (by,) if isinstance(by, int) else by:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from engine import Builder, Limits, TensorType, Value
+from engine import Builder, Limits, TensorType, Value, registry
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from tests.ops.run import EXECUTOR, Array
 
@@ -37,7 +37,7 @@ def close(found: Any, wanted: Any) -> None:
 
 def evaluate(write: Callable[..., Sequence[Value]], *arrays: Any) -> list[Array]:
     """The values that `write` makes of its operands."""
-    builder, feeds = Builder(), {i: np.asarray(a) for i, a in enumerate(arrays)}
+    builder, feeds = Builder(registry()), {i: np.asarray(a) for i, a in enumerate(arrays)}
     outputs = write(*(builder.leaf(TensorType.of(a), i) for i, a in feeds.items()))
     plan = make_plan(optimise(builder.graph(list(outputs))), Limits())
     return EXECUTOR.run(plan, {i: feeds[i] for i in plan.feeds})

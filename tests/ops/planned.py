@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from engine import Compiler, Limits, Program, Statement, TensorType, registry
-from engine.plan import Plan
+from engine.planning.plan import Plan
 
 
 def plan_of(op: str, *shapes: Sequence[int], wrt: Sequence[int] | None = None, **attrs: Any) -> Plan:
     """The plan of an op on float64 inputs of these shapes, or of its sum's gradient by `wrt`; nothing is run."""
     leaves = [Statement(registry().ops["input"]) for _ in shapes]
     used = Statement(registry().get(op), tuple(range(len(shapes))), attrs)
-    program = Program([*leaves, used, Statement(registry().ops["sum"], (len(shapes),))])
+    program = Program(registry(), [*leaves, used, Statement(registry().ops["sum"], (len(shapes),))])
     types = {i: TensorType(tuple(shape), np.dtype("float64")) for i, shape in enumerate(shapes)}
     compiler = Compiler(Limits())
     if wrt is not None:

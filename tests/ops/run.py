@@ -20,7 +20,7 @@ def _program(op: str, arrays: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[P
     known = registry()
     feeds = {i: np.asarray(a) for i, a in enumerate(arrays)}
     leaves = [Statement(known.ops["input"]) for _ in arrays]
-    program = Program([*leaves, Statement(known.get(op), tuple(feeds), attrs)])
+    program = Program(registry(), [*leaves, Statement(known.get(op), tuple(feeds), attrs)])
     return program, feeds
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from engine import TensorType
-from engine.ops import columns
-from engine.ops.correlation import correlate, correlate_workspace, matrix
-from engine.ops.spreading import spread, spread_workspace
-from engine.windows import Windows
+from engine.oplib import tiling
+from engine.oplib.col2im import add_windows, add_windows_workspace
+from engine.oplib.im2col import correlate, correlate_workspace, matrix
+from engine.oplib.windows import Windows
 from tests.contract.cases import SLACK
 from tests.ops.convolutions import Axis, Setting
 from tests.ops.run import Array
@@ -24,10 +24,10 @@ def placed(setting: Setting) -> Windows:
     return Windows(*(tuple(setting.each(name)) for name in ("size", "stride", "padding", "dilation")))
 
 
-def laid_out(axes: tuple[Axis, ...], dtype: str = "float64", **counts: int) -> columns.Layout:
+def laid_out(axes: tuple[Axis, ...], dtype: str = "float64", **counts: int) -> tiling.Layout:
     setting = Setting(axes, **counts)
     wide, narrow, _ = (TensorType(shape, np.dtype(dtype)) for shape in setting.shapes)
-    return columns.layout(wide, narrow, narrow, placed(setting), setting.groups)
+    return tiling.layout(wide, narrow, narrow, placed(setting), setting.groups)
 
 
 def test_rows_and_groups_are_laid_out_four_mebibytes_at_a_time() -> None:
@@ -37,7 +37,7 @@ def test_rows_and_groups_are_laid_out_four_mebibytes_at_a_time() -> None:
     assert (large.groups_at_once, large.images_at_once) == (1, 1)
     assert large.rows_at_once == chunk // (8 * 9 * 8) // 128 == 56
     assert [s.stop - s.start for _, s in large.row_chunks()] == [56 * 128, 56 * 128, 16 * 128]
-    assert list(columns.slices(3, 1)) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert list(tiling.slices(3, 1)) == [slice(0, 1), slice(1, 2), slice(2, 3)]
     line = laid_out((Axis(1), Axis(100_000, 3)), images=1, depth=2)
     assert line.rows == (1, 1)
     assert line.rows_at_once == chunk // (2 * 3 * 8)
@@ -94,11 +94,11 @@ def test_no_more_is_laid_out_than_is_planned(setting: Setting) -> None:
     wide, narrow, kernel = setting.draw()
     types = [TensorType.of(a) for a in (wide, narrow, kernel)]
     windows, groups = placed(setting), setting.groups
-    sizes = columns.layout(wide, narrow, narrow, windows, groups)
+    sizes = tiling.layout(wide, narrow, narrow, windows, groups)
     found = peak(lambda: correlate(np, wide, kernel, narrow, windows, groups))
     assert found <= correlate_workspace(sizes, types[1], types[0], types[2]) + SLACK
-    found = peak(lambda: spread(np, narrow, kernel, wide, windows, groups))
-    assert found <= spread_workspace(sizes, *types[1:]) + SLACK
+    found = peak(lambda: add_windows(np, narrow, kernel, wide, windows, groups))
+    assert found <= add_windows_workspace(sizes, *types[1:]) + SLACK
 
 
 def peak(work: Callable[[], None]) -> int:

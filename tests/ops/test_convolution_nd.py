@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, registry
-from engine.ops import columns
-from engine.ops.convolving import placing, placing_transposed
+from engine.oplib import tiling
+from engine.oplib.convolution import placing, placing_transposed
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
 from tests.ops.convolutions import RNG, Axis, Index, Setting, check
@@ -58,8 +58,8 @@ SHAPES = [
 def test_what_is_laid_out_at_a_time_makes_no_difference(
     monkeypatch: pytest.MonkeyPatch, axes: tuple[Axis, ...], chunk: int, least: int
 ) -> None:
-    monkeypatch.setattr(columns, "CHUNK", chunk)
-    monkeypatch.setattr(columns, "LEAST", least)
+    monkeypatch.setattr(tiling, "CHUNK", chunk)
+    monkeypatch.setattr(tiling, "LEAST", least)
     check(Setting(axes, images=3, depth=2, features=2, groups=3))
     check(Setting(axes, images=3, depth=1, features=2, groups=1))
 
@@ -89,7 +89,7 @@ def test_examples_go_into_images_or_features_or_groups(
     name: str, mapped: set[int], groups: int, shape: Index, together: int
 ) -> None:
     """Three, with two images and four features each: into the groups only where nothing else is left."""
-    builder = Builder()
+    builder = Builder(registry())
     shapes = (2, 4, 3, 3), (4, 4 // groups, 1, 1)
     x, kernel = (builder.leaf(TensorType(s, np.dtype("float64")), i) for i, s in enumerate(shapes))
     graph = builder.graph([getattr(x, name)(kernel, groups=groups)])
@@ -102,7 +102,7 @@ def test_operands_may_lie_in_memory_in_any_way(rank: int) -> None:
     """Transposed, reversed by a flip, and repeated along an axis, as graphs hand them on."""
     shape, size = (2, 4, 5, 4, 3)[: rank + 2], (4, 4, 2, 2, 1)[: rank + 2]
     x, kernel = RNG.normal(size=shape), RNG.normal(size=size)
-    builder = Builder()
+    builder = Builder(registry())
     plain = [builder.leaf(TensorType.of(a), i) for i, a in enumerate((x, kernel))]
     order = (*range(1, rank + 2), 0)
     back = (rank + 1, *range(rank + 1))
@@ -138,7 +138,7 @@ def test_bias_is_added_to_each_feature(rank: int) -> None:
 
 def quadratic(name: str, arrays: Sequence[Array], along: Sequence[Array], **attrs: Any) -> list[Array]:
     """Of the loss Σ y²: its second derivative along a direction, and the loss at three points on the line."""
-    builder = Builder()
+    builder = Builder(registry())
     xs = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
     y = getattr(xs[0], name)(*xs[1:], **attrs)
     loss = y.square().sum()

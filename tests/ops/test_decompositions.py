@@ -9,7 +9,7 @@ import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
 from tests.ops.matrices import close, definite, evaluate, mirrored, real, regular, slogdet, slope
@@ -198,7 +198,7 @@ def test_batches_of_systems_whose_axes_are_all_alike(
     op: str, mapped: set[int], a: tuple[int, ...], b: tuple[int, ...]
 ) -> None:
     """No shape tells a mapped axis from the others."""
-    builder = Builder()
+    builder = Builder(registry())
     types = [TensorType(shape, np.dtype(float)) for shape in (a, b)]
     x, y = (builder.leaf(type, i) for i, type in enumerate(types))
     graph = vmap(builder.graph([x.builder.emit(registry().get(op), (x, y), {})]), mapped, 3)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
-from engine.errors import ShapeMismatch
-from engine.ops.matrices import answer_each
+from engine.graph.errors import ShapeMismatch
+from engine.oplib.matrices import answer_each
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from tests.contract.cases import assert_planned_peak_holds
 from tests.ops.matrices import ATOL, RNG, RTOL, close, definite, evaluate, mirrored, real, regular, slogdet, slope
 from tests.ops.planned import plan_of
@@ -194,7 +194,7 @@ def test_a_large_batch_needs_no_more_memory_than_planned(op: str, dtype: str) ->
     x = (definite(20, 80, 80) * 9).astype(dtype)
     x[1] = -np.eye(80) if op == "cholesky" else 0
     feeds = {0: x, 1: np.ones((80, 60), dtype)}
-    builder = Builder()
+    builder = Builder(registry())
     a, b = (builder.leaf(TensorType.of(feed), i) for i, feed in feeds.items())
     odd = a.flip(axes=(-1, -2))
     y = builder.emit(registry().get(op), (odd, b) if OPS.get(op) else (odd,), {})

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Builder, TensorType
-from engine.errors import IndexOutOfRange
-from engine.op import Array
+from engine import Builder, TensorType, registry
+from engine.graph.errors import IndexOutOfRange
+from engine.graph.op import Array
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from tests.ops.run import EXECUTOR, error, grads, run
 
 RNG = np.random.default_rng(11)
-LIMITS = Builder().limits
+LIMITS = Builder(registry()).limits
 INTEGERS = ["int8", "uint8", "int32", "int64"]
 
 
@@ -72,7 +72,7 @@ def test_whole_slices_are_what_their_entries_are(shape: tuple[int, ...], axis: i
 
 def run_on_broadcast_index(op: str, x: Array, column: Array, width: int, *others: Array) -> Array:
     """The op with an index that is broadcast in the graph, along x's last axis."""
-    builder = Builder()
+    builder = Builder(registry())
     arrays = [x, column, *others]
     first, index, *rest = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
     rows = index.broadcast_to(shape=(column.shape[0], width))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine import Builder, Limits, TensorType, Value, open_executor
+from engine import Builder, Limits, TensorType, Value, open_executor, registry
+from engine.graph.tensor_type import INTEGERS
 from engine.ops.linear import ACTIVATIONS
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
-from engine.tensor_type import INTEGERS
+from engine.planning.plan import make_plan
 from tests.ops.planned import plan_of
 from tests.ops.run import Array, error, grads, run
 
@@ -116,7 +116,7 @@ def laid_out(x: Value) -> list[Value]:
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64"])
 def test_memory_layouts_make_no_difference(k: int, dtype: str) -> None:
     a, b = (RNG.integers(-3, 3, (3, 3)).astype(dtype) for _ in range(2))
-    builder = Builder()
+    builder = Builder(registry())
     x, y = builder.leaf(TensorType.of(a), 0), builder.leaf(TensorType.of(b), 1)
     odd, even = laid_out(x)[k], y.transpose()
     graph = builder.graph([odd.identity(), odd @ even, even @ odd])

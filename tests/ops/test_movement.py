@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from engine import COTANGENTS, Limits, Program, Statement, TensorType, registry
-from engine.compile import Compiler
-from engine.errors import EngineError
-from engine.op import Array
+from engine.graph.errors import EngineError
+from engine.graph.op import Array
+from engine.planning.compiler import Compiler
 from tests.ops.run import EXECUTOR, error, grads, run
 
 RNG = np.random.default_rng(7)
@@ -142,7 +142,9 @@ def test_joined_dtypes_are_promoted_within_the_opset() -> None:
 
 def test_one_operand_used_twice_gets_both_parts() -> None:
     ops = registry().ops
-    program = Program([Statement(ops["input"]), Statement(ops["cat"], (0, 0)), Statement(ops["square"], (1,))])
+    program = Program(
+        registry(), [Statement(ops["input"]), Statement(ops["cat"], (0, 0)), Statement(ops["square"], (1,))]
+    )
     x = numbers(3)
     compiled = Compiler(Limits()).gradients(
         program, {0: TensorType.of(x)}, wrt=[0], cotangent=TensorType((6,), x.dtype)
@@ -163,7 +165,7 @@ def parts_of(op: str, x: Array, reads: list[int], **attrs: Any) -> tuple[list[Ar
     statements.append(Statement(ops["stack"], tuple(range(total - len(reads), total))))
     statements.append(Statement(ops["sum"], (total,)))
     outputs = [*range(2, 2 + len(reads))]
-    compiled = Compiler(Limits()).gradients(Program(statements), {0: TensorType.of(x)}, outputs=outputs)
+    compiled = Compiler(Limits()).gradients(Program(registry(), statements), {0: TensorType.of(x)}, outputs=outputs)
     *values, gradient = EXECUTOR.run(compiled.plan, {0: x})
     return values, gradient
 
@@ -193,14 +195,14 @@ def test_no_op_asks_for_more_parts_than_there_may_be_nodes() -> None:
     wanted = "node 1 (chunk): can make at most 100000 parts, but these would be 9223372036854775807 parts"
     ops, x = registry().ops, numbers(0)
     chunk = Statement(ops["chunk"], (0,), {"chunks": 2**63 - 1})
-    program = Program([Statement(ops["input"]), chunk, Statement(ops["get_output"], (1,), {"index": 0})])
+    program = Program(registry(), [Statement(ops["input"]), chunk, Statement(ops["get_output"], (1,), {"index": 0})])
     with pytest.raises(EngineError) as caught:
         Compiler(Limits()).forward(program, {0: TensorType.of(x)})
     assert (caught.value.code, caught.value.detail) == ("over_budget", wanted)
 
 
 def test_there_may_be_as_many_parts_as_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.ops.parting.MOST_PARTS", 3)
+    monkeypatch.setattr("engine.ops.split.MOST_PARTS", 3)
     same(parts_of("chunk", numbers(6), [2], chunks=3)[0][0], numbers(6)[4:])
     with pytest.raises(EngineError, match="can make at most 3 parts, but these would be 6 parts"):
         parts_of("chunk", numbers(6), [2], chunks=6)

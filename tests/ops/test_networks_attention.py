@@ -116,7 +116,7 @@ def test_a_bool_mask_can_be_batched(mapped: set[int]) -> None:
     many = [np.stack([np.roll(x, s, axis=-1) for s in range(3)]) if i in mapped else x for i, x in enumerate(operands)]
     if 3 in mapped:
         many[3][..., 0] = True
-    builder = Builder(LIMITS)
+    builder = Builder(registry(), LIMITS)
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(operands)]
     y = builder.emit(registry().ops["attention"], leaves, {"causal": True})
     (found,) = run_graph(vmap(builder.graph([y]), mapped, 3), dict(enumerate(many)))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engine import TensorType
-from engine.ops import columns
-from engine.windows import Windows
+from engine.oplib import tiling
+from engine.oplib.windows import Windows
 from tests.ops.convolutions import RNG, Axis, Setting, check
 from tests.ops.run import Array, error, grads, run
 
@@ -39,7 +39,7 @@ def test_few_many_and_no_images_channels_and_features(counts: tuple[int, int, in
 def test_the_chunks_that_columns_are_laid_out_in_make_no_difference(
     monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(columns, "CHUNK", chunk)
+    monkeypatch.setattr(tiling, "CHUNK", chunk)
     check(Setting((Axis(6, 2, 1, 1, 2), Axis(5, 3, 2, 1, 1)), images=5, depth=3, features=2, groups=2))
     check(Setting((Axis(6, 5, 1, 0, 1), Axis(5, 4, 1, 0, 1)), images=5, depth=3, features=2, groups=2))
 
@@ -242,13 +242,13 @@ def typed(*shape: int) -> TensorType:
 
 def test_columns_are_laid_out_four_mebibytes_at_a_time() -> None:
     """Some images where windows are many, some channels where they are large; never none, never more than all."""
-    images = columns.layout(typed(64, 2, 66, 66), typed(64, 3, 64, 64), typed(), Windows((3, 3), *UNIT), 1)
+    images = tiling.layout(typed(64, 2, 66, 66), typed(64, 3, 64, 64), typed(), Windows((3, 3), *UNIT), 1)
     assert not images.large_windows
     assert images.images_at_once == (4 << 20) // (2 * 9 * 64 * 64 * 8) == 7
-    channels = columns.layout(typed(32, 64, 10, 10), typed(32, 6, 2, 2), typed(), Windows((9, 9), *UNIT), 2)
+    channels = tiling.layout(typed(32, 64, 10, 10), typed(32, 6, 2, 2), typed(), Windows((9, 9), *UNIT), 2)
     assert channels.large_windows
     assert channels.channels_at_once == (4 << 20) // ((32 * 4 + 3) * 2 * 81 * 8) == 24
-    huge = columns.layout(typed(9, 3, 999, 999), typed(9, 3, 997, 997), typed(), Windows((3, 3), *UNIT), 1)
+    huge = tiling.layout(typed(9, 3, 999, 999), typed(9, 3, 997, 997), typed(), Windows((3, 3), *UNIT), 1)
     assert (huge.images_at_once, huge.channels_at_once) == (1, 1)
-    few = columns.layout(typed(2, 3, 4, 4), typed(2, 1, 2, 2), typed(), Windows((3, 3), *UNIT), 1)
+    few = tiling.layout(typed(2, 3, 4, 4), typed(2, 1, 2, 2), typed(), Windows((3, 3), *UNIT), 1)
     assert (few.images_at_once, few.channels_at_once) == (2, 3)

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from engine import DTYPES, Builder, Compiler, Program, Statement, TensorType, registry
-from engine.errors import BadAttribute, IndexOutOfRange
+from engine.graph.errors import BadAttribute, IndexOutOfRange
 from engine.passes.pipeline import optimise
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
 from tests.ops.run import EXECUTOR, Array, error, grads, run
 
 RNG = np.random.default_rng(12)
 INTEGERS = ["int8", "uint8", "int32", "int64"]
-LIMITS = Builder().limits
+LIMITS = Builder(registry()).limits
 
 
 def outputs(op: str, x: Array, cotangent: Array | None = None, **attrs: Any) -> list[Array]:
     """The results of an op that has two, and, where asked for, the gradient of sum(first · cotangent)."""
-    builder = Builder()
+    builder = Builder(registry())
     leaf = builder.leaf(TensorType.of(x), 0)
     y = getattr(leaf, op)(**attrs)
     found = [y.output(0), y.output(1)]
@@ -80,7 +80,7 @@ def test_segments_of_many_examples(dtype: str, mapped: set[int]) -> None:
 
 def run_mapped(arrays: list[Array], mapped: set[int], size: int) -> Array:
     """segment_sum into four segments, batched over some operands."""
-    builder = Builder()
+    builder = Builder(registry())
     single = [a[0] if i in mapped else a for i, a in enumerate(arrays)]
     x, ids = (builder.leaf(TensorType.of(a), i) for i, a in enumerate(single))
     graph = vmap(builder.graph([x.segment_sum(ids, segments=4)]), mapped, size)
@@ -297,7 +297,7 @@ WRONG_K = [
 
 
 def forward(nodes: list[Statement], x: Array) -> None:
-    Compiler(LIMITS).forward(Program(nodes), {0: TensorType.of(x)})
+    Compiler(LIMITS).forward(Program(registry(), nodes), {0: TensorType.of(x)})
 
 
 @pytest.mark.parametrize(("x", "attrs", "sentence"), WRONG_K)

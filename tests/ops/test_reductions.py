@@ -23,7 +23,7 @@ def hessian(op: str, x: Any, **attrs: Any) -> Array:
     """The second derivatives of sum(op(x)) at a vector, by the op `grad`."""
     ops, at = registry().ops, np.asarray(x, dtype=float)
     node = Statement
-    program = Program([node(ops["input"]), node(ops[op], (0,), attrs), node(ops["grad"], (1, 0))])
+    program = Program(registry(), [node(ops["input"]), node(ops[op], (0,), attrs), node(ops["grad"], (1, 0))])
     compiler, types = Compiler(Limits()), {0: TensorType.of(at)}
     compiled = compiler.gradients(program, types, wrt=[0], cotangent=TensorType.of(at))
     executor = open_executor("cpu")
@@ -171,7 +171,7 @@ def test_ties_share_equally_inside_second_order() -> None:
     ops = registry().ops
     node = Statement
     cube = [node(ops["input"]), node(ops["max"], (0,)), node(ops["mul"], (1, 1)), node(ops["mul"], (2, 1))]
-    program = Program([*cube, node(ops["grad"], (3, 0))])
+    program = Program(registry(), [*cube, node(ops["grad"], (3, 0))])
     x, seed = np.array([2.0, 1.0, 2.0]), np.array([1.0, 0.0, 0.0])
     compiled = Compiler(Limits()).gradients(program, {0: TensorType.of(x)}, cotangent=TensorType.of(seed), wrt=[0])
     first, second = open_executor("cpu").run(compiled.plan, {0: x, (COTANGENTS, 4): seed})
@@ -214,7 +214,7 @@ def test_there_is_no_position_in_nothing(op: str) -> None:
 def test_positions_have_no_gradient() -> None:
     x = np.array([1.0, 2.0])
     ops = registry().ops
-    program = Program([Statement(ops["input"]), Statement(ops["argmax"], (0,), {"axis": 0})])
+    program = Program(registry(), [Statement(ops["input"]), Statement(ops["argmax"], (0,), {"axis": 0})])
     with pytest.raises(EngineError, match="int64 has no derivatives") as refused:
         Compiler(Limits()).gradients(program, {0: TensorType.of(x)}, wrt=[0])
     assert refused.value.code == "not_differentiable"

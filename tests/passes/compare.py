@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine import Graph, Limits
-from engine.attrs import key
+from engine.graph.attributes import key
 from engine.passes.dce import dce
 from engine.passes.pipeline import PASSES, Pass, run_passes, switched
-from engine.plan import make_plan
+from engine.planning.plan import make_plan
 from tests.contract.cases import EXECUTOR
 from tests.passes.questions import Array, Question
 

@@ -11,8 +11,8 @@ from hypothesis import Phase, given, settings
 
 from benchmarks.sides import Recorder
 from benchmarks.workloads import elementwise_chain, perceptron, scalar_ops
-from engine import Builder, Program
-from engine.text import parse_graph
+from engine import Builder, Program, registry
+from engine.graph.text import parse_graph
 from engine.transforms.expand_grad import expand_grad
 from tests.contract.cases import all_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import directions, gradient_along, weights_for
@@ -73,8 +73,8 @@ def drawn(count: int) -> list[Sketch]:
 def golden() -> Iterator[Question]:
     """The graphs that the goldens start from, with the gradients of all results by all leaves."""
     for path in sorted(set(GOLDEN.glob("*/*.txt")) - {REFUSED}):
-        graph = expand_grad(parse_graph(path.read_text(encoding="utf-8").partition("---\n")[0]))
-        builder = Builder(nodes=list(graph.nodes))
+        graph = expand_grad(parse_graph(path.read_text(encoding="utf-8").partition("---\n")[0], registry()))
+        builder = Builder(registry(), nodes=list(graph.nodes))
         leaves = {feed: builder.value(i) for feed, i in graph.feeds.items()}
         rng = np.random.default_rng(3)
         feeds: dict[Any, Array] = {
@@ -92,7 +92,7 @@ def workloads() -> Iterator[Question]:
         work.loss(ops, *leaves)
         feeds = {i: float64(a) for i, a in zip(leaves, (*work.parameters, *work.data), strict=True)}
         of, wrt = len(ops.statements) - 1, leaves[: len(work.parameters)]
-        yield ask(work.name, Program(ops.statements), feeds, of=of, wrt=wrt)
+        yield ask(work.name, Program(registry(), ops.statements), feeds, of=of, wrt=wrt)
 
 
 FAMILIES: dict[str, Callable[[], Iterator[Question]]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import Builder, Graph, Program, TensorType, Value
+from engine import Builder, Graph, Program, TensorType, Value, registry
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.vjp import vjp_or_zeros
 
@@ -41,7 +41,7 @@ def ask(
     fed: dict[Any, Array] = {node: array for node, array in feeds.items() if node in needed}
     builder, values = program.build({i: TensorType.of(a) for i, a in fed.items()}, roots, wrt=wrt)
     expanded = expand_grad(builder.graph([values[i] for i in roots]))
-    writing = Builder(nodes=list(expanded.nodes))
+    writing = Builder(registry(), nodes=list(expanded.nodes))
     placed = {i: writing.value(j) for i, j in zip(roots, expanded.outputs, strict=True)}
     results = [placed[i] for i in outputs]
     if of is not None:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from engine import Graph, Value
-from engine.ir import Node
+from engine.graph.ir import Node
+from engine.graph.text import parse_graph
+from engine.ops import registry
 from engine.passes import simplify
-from engine.text import parse_graph
 from scripts.passes_table import PAGE, cells, written
 from tests.passes.compare import SWITCHED, Compared, compare, difference
 from tests.passes.corpus import FAMILIES
@@ -92,7 +93,8 @@ PRODUCT = parse_graph(
     '%0 = parameter {"feed": 0} : float64[2]\n'
     '%1 = full {"shape": [2], "fill": 1.0, "dtype": "float64"} : float64[2]\n'
     "%2 = mul(%0, %1) : float64[2]\n"
-    "return %2"
+    "return %2",
+    registry(),
 )
 
 

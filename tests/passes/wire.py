@@ -33,7 +33,7 @@ LENGTHY = "test_a_chain_of_20000_nodes"
 
 def asked(name: str, call: str, body: Mapping[str, Any]) -> Question:
     """The question of a body, with the defaults of its call."""
-    program = Program([statement(node) for node in body["graph"]["nodes"]])
+    program = Program(registry(), [statement(node) for node in body["graph"]["nodes"]])
     feeds = {feed["node"]: array(feed["tensor"]) for feed in body.get("feeds", ())}
     last = len(program.statements) - 1
     if call == "forward":

@@ -196,7 +196,7 @@ class TestPlan:
         def forbidden(*_: object) -> None:
             raise AssertionError("executed")
 
-        monkeypatch.setattr("engine.executors.numpy.NumPyExecutor.run", forbidden)
+        monkeypatch.setattr("engine.executors.numpy_backend.NumPyExecutor.run", forbidden)
         for call in ("plan", "differentiate"):
             ask(client, call)
 

@@ -70,7 +70,7 @@ def test_an_answer_over_its_limit_is_refused_before_it_is_computed(
         raise AssertionError("executed")
 
     client = make_client(max_response_bytes=2000)
-    monkeypatch.setattr("engine.executors.numpy.NumPyExecutor.run", forbidden)
+    monkeypatch.setattr("engine.executors.numpy_backend.NumPyExecutor.run", forbidden)
     problem(client.post("/v1/forward", json=request(node("full", shape=[100]))), 413, "over_budget")
 
 

@@ -1,0 +1,106 @@
+"""The loop that runs a plan, for any array module that looks like NumPy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.graph.errors import EngineError
+from engine.graph.limits import NO_DEADLINE, Deadline
+from engine.graph.op import Array, Namespace, View
+from engine.graph.tensor_type import TensorType
+from engine.planning.plan import Plan, Step
+
+Buffer = Any  # what an executor allocates
+
+
+#: looks on: (array module, step, operands, result)
+Observer = Callable[[Namespace, Step, Sequence[Array], Array], None]
+
+
+class Executor(ABC):
+    """Runs plans on one device."""
+
+    device: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def xp(self) -> Namespace:
+        """The array module."""
+
+    @abstractmethod
+    def to_device(self, array: np.ndarray[Any, Any]) -> Array:
+        """`array` where kernels can read it, C-contiguous."""
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> Buffer:
+        """Memory of this many bytes, which begins at a multiple of `ALIGNMENT`."""
+
+    @abstractmethod
+    def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
+        """The dense array of this type that lies at `offset` in a buffer."""
+
+    @abstractmethod
+    def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        """Results as NumPy arrays, once they are complete."""
+
+    def run(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, np.ndarray[Any, Any]],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[np.ndarray[Any, Any]]:
+        """The plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
+
+        Raises DeadlineExceeded between steps, and what kernels find in their data (IndexOutOfRange).
+        """
+        there = {feed: self.to_device(feeds[feed]) for feed in plan.feeds}
+        return self.to_host(self.execute(plan, there, deadline, watch))
+
+    def execute(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[Array]:
+        """As `run`, on arrays that are on the device, to arrays that stay there; on a GPU, perhaps not done yet.
+
+        `watch` is called with every step, its operands and what it wrote.
+        """
+        slots: list[Array] = [None] * plan.slots
+        buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
+        for feed, slot in plan.feeds.items():
+            slots[slot] = feeds[feed]
+        with np.errstate(all="ignore"):
+            for step in plan.steps:
+                deadline.check()
+                self._run_step(step, slots, buffers, watch)
+        deadline.check()
+        return [slots[i] for i in plan.results]
+
+    def _run_step(self, step: Step, slots: list[Array], buffers: Sequence[Buffer], watch: Observer | None) -> None:
+        operands = [slots[i] for i in step.operands]
+        try:
+            slots[step.result] = self._compute(step, operands, buffers)
+        except EngineError as error:
+            raise error if step.origin is None else error.at(step.origin.node, step.origin.op) from None
+        if watch is not None:
+            watch(self.xp, step, operands, slots[step.result])
+        for i in step.dead:
+            slots[i] = None
+
+    def _compute(self, step: Step, operands: Sequence[Array], buffers: Sequence[Buffer]) -> Array:
+        op, places = step.op, step.places
+        if not places and isinstance(op, View):
+            return op.view(self.xp, operands[0], **step.attrs)
+        if op.several:
+            out = tuple(self.place(t, buffers[k], at) for t, (k, at) in zip(step.types, places, strict=True))
+        else:
+            out = self.place(step.types[0], buffers[places[0][0]], places[0][1])
+        op.forward(self.xp, *operands, out=out, **step.attrs)
+        return out

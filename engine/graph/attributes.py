@@ -1,0 +1,146 @@
+"""Attributes of ops: their declarations, and the check of what a client sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+
+from engine.graph.errors import BadAttribute, OverBudget, printable
+from engine.graph.tensor_type import DTYPES
+
+REQUIRED: Final = object()
+
+
+@dataclass(frozen=True)
+class Attr:
+    """One attribute of an op.
+
+    `kind` is one of KINDS and, for one attribute name, the same in every op. A `default` of None means that
+    absence has a meaning of its own, which `doc` states; REQUIRED means that there is none. `minimum` bounds an
+    int and every entry of ints; `longest` the number of entries: a few for each axis, unless they stand for elements.
+    """
+
+    kind: str
+    default: Any = REQUIRED
+    doc: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    longest: int = 128
+
+    @property
+    def required(self) -> bool:
+        """Whether a node must state it."""
+        return self.default is REQUIRED
+
+    def check(self, name: str, value: Any) -> Any:
+        """`value` in the form that rules receive. Raises BadAttribute."""
+        holds, wanted, convert = KINDS[self.kind]
+        if not holds(value):
+            raise _bad(name, wanted, value)
+        if self.kind == "ints" and len(value) > self.longest:
+            raise OverBudget(
+                f"attribute {name} has {len(value)} entries, and may have at most {self.longest}",
+                expected=f"at most {self.longest} entries",
+                got=f"{len(value)} entries",
+            )
+        if self.choices and value not in self.choices:
+            raise _bad(name, "one of " + ", ".join(self.choices), value)
+        if self.minimum is not None and np.min(value, initial=self.minimum) < self.minimum:
+            entries = "whole numbers" if self.kind == "ints" else "a whole number"
+            raise _bad(name, f"{entries} of at least {self.minimum}", value)
+        return convert(value)
+
+
+def _bad(name: str, wanted: str, value: Any) -> BadAttribute:
+    got = _shown(value)
+    return BadAttribute(f"attribute {name} must be {wanted}, but is {got}", expected=wanted, got=got)
+
+
+def _shown(value: Any) -> str:
+    """`value` as a message shows it, at a cost that does not grow with it."""
+    if isinstance(value, str):
+        return printable(f"“{value[:64]}”")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    try:
+        return printable(str(value[:64] if isinstance(value, (list, tuple)) else value))
+    except ValueError:  # Python writes out no number of more than 4,300 digits
+        return "a number of thousands of digits"
+
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value in _INT64
+
+
+def _is_float(value: Any) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and (isinstance(value, float) or abs(value) <= 2**1023) and math.isfinite(value)
+
+
+def _is_ints(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(map(_is_int, value))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str, Callable[[Any], Any]]]] = {
+    "int": (_is_int, "a whole number of 64 bits", int),
+    "float": (_is_float, "a finite number", float),
+    "bool": (lambda v: isinstance(v, bool), "true or false", bool),
+    "string": (lambda v: isinstance(v, str), "a string", str),
+    "ints": (_is_ints, "a list of whole numbers of 64 bits", tuple),
+    "dtype": (lambda v: isinstance(v, str) and v in DTYPES, "one of " + ", ".join(DTYPES), np.dtype),
+    "tensor": (lambda v: isinstance(v, np.ndarray), "a tensor", _same),
+}
+
+
+def bind(declared: Mapping[str, Attr], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of one node, checked and completed by defaults. Raises BadAttribute."""
+    for name in given:
+        if name not in declared:
+            raise _unknown(name, declared)
+    bound = {}
+    for name, attr in declared.items():
+        if name in given:
+            bound[name] = attr.check(name, given[name])
+        elif attr.required:
+            raise BadAttribute(f"attribute {name} is required", expected=name, got="nothing")
+        else:
+            bound[name] = attr.default
+    return bound
+
+
+def _unknown(name: str, declared: Mapping[str, Attr]) -> BadAttribute:
+    known = ", ".join(declared) or "none"
+    near = get_close_matches(name, declared, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    shown = printable(name)
+    return BadAttribute(
+        f"there is no attribute {shown} here (known: {known}){hint}", expected=f"one of: {known}", got=shown
+    )
+
+
+def key(value: Any) -> Any:
+    """A hashable stand-in for an attribute value that tells types and bits apart.
+
+    Python holds 1 == True == 1.0 and 0.0 == -0.0; two nodes that differ only so must not be merged. Tensors go by a
+    hash of their bytes: a copy of them would be as large as the request.
+    """
+    if isinstance(value, np.ndarray):
+        return ("tensor", value.dtype.str, value.shape, blake2b(np.ascontiguousarray(value).data).digest())
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, tuple):
+        return tuple(key(v) for v in value)
+    return (type(value).__name__, value)

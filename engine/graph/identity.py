@@ -1,0 +1,57 @@
+"""What makes two graphs the same graph: a canonical text, and its hash.
+
+The text is JSON without spaces, its keys sorted: `{"nodes":[…],"opset":1}`. A node has `op` (the canonical name) and,
+where they are not empty, `operands` and `attrs`. Attributes at their default are left out, and so are names. A float
+is a string of its 16 hexadecimal digits (IEEE 754 double, big-endian), so that no two languages write it differently;
+a tensor is `{"dtype","sha256","shape"}`, the hash being that of its little-endian bytes, row-major.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from hashlib import sha256
+from typing import Any, Final
+
+import numpy as np
+
+from engine.graph.attributes import key
+from engine.graph.program import Program
+
+OPSET: Final = 1
+
+
+def graph_id(program: Program) -> str:
+    """SHA-256 of the canonical text, as 64 hexadecimal digits."""
+    return sha256(canonical(program).encode()).hexdigest()
+
+
+def canonical(program: Program) -> str:
+    """The canonical text of a program."""
+    nodes = [_node(program, i) for i in range(len(program.statements))]
+    return json.dumps({"nodes": nodes, "opset": OPSET}, sort_keys=True, separators=(",", ":"))
+
+
+def _node(program: Program, i: int) -> dict[str, Any]:
+    statement, bound = program.statements[i], program.attrs[i]
+    attrs = {
+        name: _value(value) for name, value in bound.items() if key(value) != key(statement.op.attrs[name].default)
+    }
+    node: dict[str, Any] = {"op": statement.op.name}
+    if statement.operands:
+        node["operands"] = statement.operands
+    if attrs:
+        node["attrs"] = attrs
+    return node
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float):
+        return struct.pack(">d", value).hex()
+    if isinstance(value, np.dtype):
+        return value.name
+    if isinstance(value, np.ndarray):
+        little_endian = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+        digest = sha256(little_endian.data).hexdigest()
+        return {"dtype": value.dtype.name, "sha256": digest, "shape": list(value.shape)}
+    return value

@@ -1,0 +1,242 @@
+"""The intermediate representation: typed nodes in a list, each referring to earlier ones only.
+
+A `Graph` is finished and immutable. A `Builder` is a graph being written: ops are emitted by calling methods of a
+`Value`, so that a rule reads as mathematics: `g * (1 - y.square())`. Nothing is merged or simplified while writing:
+two nodes that say the same are two nodes (passes merge them later, when nothing refers to them by name any more).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.op import Op
+from engine.graph.registry import Registry
+from engine.graph.tensor_type import INT64, DType, Shape, TensorType
+
+LEAVES = ("input", "parameter")
+
+
+class Origin(NamedTuple):
+    """The client's node that something stems from, for messages: its number, and its op as the client knows it.
+
+    `backward` marks what differentiation wrote on the way back through that node.
+    """
+
+    node: int
+    op: str
+    backward: bool = False
+
+
+class Node(NamedTuple):
+    """One operation on earlier nodes, and where it comes from."""
+
+    op: Op
+    operands: tuple[int, ...]
+    attrs: Mapping[str, Any]
+    types: tuple[TensorType, ...]
+    origin: Origin | None = None
+
+    def on(self, operands: tuple[int, ...]) -> Node:
+        """The same node on other operands."""
+        return Node(self.op, operands, self.attrs, self.types, self.origin)
+
+    @property
+    def type(self) -> TensorType:
+        """The type of the (first) result."""
+        return self.types[0]
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether its value is fed: `attrs["feed"]` says from where."""
+        return self.op.name in LEAVES
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes in topological order, which of them are asked for, and the opset that they are written in."""
+
+    nodes: tuple[Node, ...]
+    outputs: tuple[int, ...]
+    registry: Registry = field(repr=False)
+
+    @property
+    def feeds(self) -> dict[Hashable, int]:
+        """Where each fed value enters."""
+        return {node.attrs["feed"]: i for i, node in enumerate(self.nodes) if node.is_leaf}
+
+    def rewritten(self, nodes: Iterable[Node], outputs: Iterable[int]) -> Graph:
+        """Other nodes and outputs, in the same opset."""
+        return Graph(tuple(nodes), tuple(outputs), self.registry)
+
+
+@dataclass(eq=False, slots=True)
+class Builder:
+    """A graph being written, in ops of `registry`. `origin` is stamped on the nodes that are emitted."""
+
+    registry: Registry
+    limits: Limits = field(default_factory=Limits)
+    deadline: Deadline = NO_DEADLINE
+    nodes: list[Node] = field(default_factory=list)
+    origin: Origin | None = None
+
+    def emit(self, op: Op, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+        """Append `op` on `operands`, inferring its type; composites append their parts. Raises EngineError."""
+        types: list[Any] = [v.node.types if v.node.op.several else v.type for v in operands]
+        complete = {name: attrs.get(name, a.default) for name, a in op.attrs.items()} if op.attrs else {}
+        complete = op.canonical(complete, *types)
+        inferred = op.infer(*types, **complete)
+        parts: Value | None = op.decompose(*operands, **complete)
+        if parts is not None:
+            return parts
+        results = inferred if isinstance(inferred, tuple) else (inferred,)
+        return self.append(Node(op, tuple(v.index for v in operands), complete, results, self.origin))
+
+    def append(self, node: Node) -> Value:
+        """Append a node whose types are known, within the limits."""
+        index = len(self.nodes)
+        self.limits.admit_nodes(index + 1)
+        for type in node.types:
+            self.limits.admit_type(type)
+        if not index % 256:
+            self.deadline.check()
+        self.nodes.append(node)
+        return Value(self, index)
+
+    def copy(self, node: Node, operands: Sequence[Value]) -> Value:
+        """Append `node` on other operands of the same types."""
+        return self.append(node.on(tuple(v.index for v in operands)))
+
+    def leaf(self, type: TensorType, feed: Hashable, op: str = "input") -> Value:
+        """Append a value that is fed under the key `feed`."""
+        return self.append(Node(self.registry.ops[op], (), {"feed": feed}, (type,), self.origin))
+
+    def full(self, shape: Sequence[int], fill: float, dtype: DType | str) -> Value:
+        """Append a tensor that holds `fill` everywhere."""
+        attrs = {"shape": tuple(shape), "fill": float(fill), "dtype": np.dtype(dtype)}
+        return self.emit(self.registry.ops["full"], (), attrs)
+
+    def constant(self, array: Any) -> Value:
+        """Append a constant tensor."""
+        return self.emit(self.registry.ops["constant"], (), {"value": np.asarray(array)})
+
+    def arange(self, stop: int, step: int = 1, start: int = 0) -> Value:
+        """Append start, start + step, … below `stop`, as int64."""
+        attrs = {"start": float(start), "stop": float(stop), "step": float(step), "dtype": INT64}
+        return self.emit(self.registry.ops["arange"], (), attrs)
+
+    def value(self, index: int) -> Value:
+        """The node at `index`, as a value."""
+        return Value(self, index)
+
+    def graph(self, outputs: Sequence[Value]) -> Graph:
+        """What has been written, as a graph with these outputs."""
+        return Graph(tuple(self.nodes), tuple(v.index for v in outputs), self.registry)
+
+
+@dataclass(slots=True, unsafe_hash=True)  # frozen, making one would take four times as long
+class Value:
+    """A node of a builder, as rules handle it. Never changed once made.
+
+    Arithmetic operators and a method for every op emit nodes: `x.sum(axes=(0,))`, `a.where(b, c)`, `x @ w`. Python
+    numbers stand for constants of the value's own dtype.
+    """
+
+    builder: Builder
+    index: int
+
+    @property
+    def node(self) -> Node:
+        """The node itself."""
+        return self.builder.nodes[self.index]
+
+    @property
+    def type(self) -> TensorType:
+        """Type of the (first) result."""
+        return self.node.types[0]
+
+    @property
+    def shape(self) -> Shape:
+        """Extents of the axes."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.type.ndim
+
+    def __getattr__(self, name: str) -> Callable[..., Value]:
+        op = self.builder.registry.ops.get(name)
+        if op is None:
+            raise AttributeError(f"there is no op {name}")
+
+        def emit(*operands: Value | float, **attrs: Any) -> Value:
+            return self.builder.emit(op, self._lift((self, *operands)), attrs)
+
+        return emit
+
+    def _lift(self, operands: Sequence[Value | float]) -> list[Value]:
+        dtype = next((v.dtype for v in operands if isinstance(v, Value) and v.type.is_float), self.dtype)
+        return [v if isinstance(v, Value) else self.builder.full((), v, dtype) for v in operands]
+
+    def full_like(self, fill: float, shape: Sequence[int] | None = None) -> Value:
+        """A constant of this dtype and, by default, this shape."""
+        return self.builder.full(self.shape if shape is None else shape, fill, self.dtype)
+
+    def output(self, index: int) -> Value:
+        """One result of an op that has several."""
+        return self.builder.emit(self.builder.registry.ops["get_output"], (self,), {"index": index})
+
+    def __add__(self, other: Value | float) -> Value:
+        return self.add(other) if isinstance(other, Value) else self.add_scalar(scalar=float(other))
+
+    def __sub__(self, other: Value | float) -> Value:
+        return self.sub(other) if isinstance(other, Value) else self.sub_scalar(scalar=float(other))
+
+    def __mul__(self, other: Value | float) -> Value:
+        return self.mul(other) if isinstance(other, Value) else self.mul_scalar(scalar=float(other))
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return self.div(other) if isinstance(other, Value) else self.div_scalar(scalar=float(other))
+
+    def __pow__(self, exponent: float) -> Value:
+        return self.pow_scalar(exponent=float(exponent))
+
+    def __radd__(self, other: float) -> Value:
+        return self + other
+
+    def __rsub__(self, other: float) -> Value:
+        return -self + other
+
+    def __rmul__(self, other: float) -> Value:
+        return self * other
+
+    def __rtruediv__(self, other: float) -> Value:
+        return self.reciprocal() if other == 1 else self.reciprocal() * other
+
+    def __neg__(self) -> Value:
+        return self.neg()
+
+    def __matmul__(self, other: Value) -> Value:
+        return self.matmul(other)
+
+    def __gt__(self, other: Value | float) -> Value:
+        return self.greater(other)
+
+    def __ge__(self, other: Value | float) -> Value:
+        return self.greater_equal(other)
+
+    def __lt__(self, other: Value | float) -> Value:
+        return self.less(other)
+
+    def __le__(self, other: Value | float) -> Value:
+        return self.less_equal(other)

@@ -1,0 +1,80 @@
+"""How much one request may take: budgets that are compared before anything is allocated, and its time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from engine.graph.errors import DeadlineExceeded, OverBudget, TooManyNodes
+from engine.graph.tensor_type import TensorType
+
+#: of nodes, axes, bytes or FLOPs: more than any graph comes to
+NO_END: Final = 1 << 200
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Budgets of one request. `bytes` bounds the peak of an execution, `flops` its arithmetic."""
+
+    nodes: int = 100_000
+    rank: int = 32
+    bytes: int = 4 << 30
+    flops: int = 10**12
+
+    def admit_nodes(self, count: int) -> None:
+        """Raise TooManyNodes when `count` nodes are over the limit."""
+        if count > self.nodes:
+            raise TooManyNodes(
+                f"the graph, with the nodes of its gradients, has more than {self.nodes} nodes",
+                expected=f"at most {self.nodes} nodes",
+                got=f"at least {count} nodes",
+            )
+
+    def admit_type(self, type: TensorType) -> None:
+        """Raise OverBudget when one tensor alone is over the rank or byte limit."""
+        if type.ndim > self.rank:
+            raise OverBudget(
+                f"a tensor may have at most {self.rank} axes, but this one has {type.ndim}",
+                expected=f"at most {self.rank} axes",
+                got=f"{type.ndim} axes",
+            )
+        self.admit_bytes(type.span)
+
+    def admit_bytes(self, count: int) -> None:
+        """Raise OverBudget when `count` bytes are over the limit."""
+        self._admit(count, self.bytes, "bytes")
+
+    def admit_flops(self, count: int) -> None:
+        """Raise OverBudget when `count` floating-point operations are over the limit."""
+        self._admit(count, self.flops, "FLOPs")
+
+    @staticmethod
+    def _admit(count: int, limit: int, unit: str) -> None:
+        if count > limit:
+            amount = f"{count} {unit}" if count < 10**30 else f"over 10^30 {unit}"
+            raise OverBudget(
+                f"this needs {amount}, and the limit is {limit} {unit}",
+                expected=f"at most {limit} {unit}",
+                got=amount,
+            )
+
+
+class Deadline:
+    """A moment on the monotonic clock after which work on a request stops."""
+
+    __slots__ = ("at", "seconds")
+
+    def __init__(self, seconds: float | None = None, start: float | None = None) -> None:
+        """`seconds` from `start` on the monotonic clock, by default from now; None never passes."""
+        self.seconds = seconds
+        begun = time.monotonic() if start is None else start
+        self.at = float("inf") if seconds is None else begun + seconds
+
+    def check(self) -> None:
+        """Raise DeadlineExceeded once the moment has passed."""
+        if time.monotonic() > self.at:
+            raise DeadlineExceeded(f"the request was not finished within its {self.seconds:g} s")
+
+
+NO_DEADLINE = Deadline()

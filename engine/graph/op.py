@@ -1,0 +1,201 @@
+"""The contract of an op: what one definition states so that everything else can be derived from it.
+
+An op is one class in one file under `engine.ops`. Discovery finds it there, and the catalogue, the wire's enum, the
+documentation and the contract tests follow. Three kinds exist: an `Op` computes, a `View` re-labels memory, and a
+`Composite` is written in terms of other ops and is gone before anything is differentiated or run.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from engine.graph.attributes import Attr
+from engine.graph.errors import DtypeMismatch, OperandCount
+from engine.graph.sample import Sample
+from engine.graph.tensor_type import DTYPES, TensorType
+
+Emitted = Any  # engine.graph.ir.Value: the contract states rules, and does not know what they write into
+Array = Any  # numpy.ndarray or cupy.ndarray
+Namespace = Any  # the module numpy or cupy
+ResultTypes = TensorType | tuple[TensorType, ...]
+
+NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class NoGradient:
+    """In place of a `vjp` rule: the op carries no gradient, for the reason given."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __call__(self, *args: Any, **attrs: Any) -> Sequence[Emitted | None]:
+        """Never reached: transforms look before they call."""
+        raise AssertionError(f"differentiation stops here: {self.reason}")
+
+
+class Op(ABC):
+    """One operation of the opset.
+
+    Rules receive operands by position and attributes by keyword, completed and made canonical: axes count from the
+    front, absent ones are filled in. Docstring of a subclass: formula, shapes, source.
+    """
+
+    name: ClassVar[str]
+    #: other systems' spellings → the systems that use them
+    aliases: ClassVar[Mapping[str, str]] = NONE
+    #: operand names; "b?" may be absent, "x..." stands for one or more
+    operands: ClassVar[tuple[str, ...]]
+    attrs: ClassVar[Mapping[str, Attr]] = NONE
+    #: the gradient as a formula, for people; g is the cotangent of the result y
+    gradient: ClassVar[str]
+    #: dtypes that every operand may have (index and condition operands are checked by `infer`)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
+    samples: ClassVar[tuple[Sample, ...]]
+    since: ClassVar[int] = 1
+    #: swapping two operands leaves the result as it is, bit for bit
+    commutative: ClassVar[bool] = False
+    #: several results, read through get_output
+    several: ClassVar[bool] = False
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Attributes with nothing left to interpret. Raises BadAttribute."""
+        return attrs
+
+    @abstractmethod
+    def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
+        """The result's type (types, where `several`). Raises the error that the client will read."""
+
+    @abstractmethod
+    def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
+        """Write the result into the keyword argument `out`, C-contiguous and of the inferred type.
+
+        `xp` is numpy or cupy. Where `several`, `out` is a tuple. Floating-point warnings are off.
+        """
+
+    @abstractmethod
+    def vjp(self, *args: Any, **attrs: Any) -> Sequence[Emitted | None]:
+        """Cotangents of the operands: `vjp(g, y, *operands, **attrs)`, each linear in `g`.
+
+        Emits nodes by calling methods of the values it is given. None marks an operand without a path. The dtype is
+        cast back by the caller. Where `several`, `g` and `y` are tuples, and an unread output has None in `g`.
+        """
+
+    @abstractmethod
+    def batch(self, mapped: Sequence[bool], *operands: Any, **attrs: Any) -> Emitted:
+        """The op on operands of which the `mapped` ones (at least one) have an extra leading axis N.
+
+        The result has the leading axis N, too. `attrs` are those of the unbatched op.
+        """
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """Floating-point operations of one run; by default one for each element of the result."""
+        results = out if isinstance(out, tuple) else (out,)
+        return sum(t.size for t in results)
+
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """Bytes that `forward` allocates beside `out`, at their most, for operands that lie as their `strides` say.
+
+        A peak of over 50 MB must be within 10 % of what NumPy is seen to allocate, so this is a count and no bound.
+        Buffers of a fixed size (NumPy casts 8,192 elements at a time) do not matter.
+        """
+        return 0
+
+    def decompose(self, *operands: Any, **attrs: Any) -> Emitted | None:
+        """The op in terms of others, where it is only a spelling for them; else None."""
+        return None
+
+    @property
+    def arity(self) -> tuple[int, float]:
+        """Fewest and most operands."""
+        least = sum(not name.endswith("?") for name in self.operands)
+        most = math.inf if any(name.endswith("...") for name in self.operands) else len(self.operands)
+        return least, most
+
+    def check_operands(self, types: Sequence[ResultTypes]) -> None:
+        """Raise OperandCount or DtypeMismatch for operands that the signature rules out."""
+        least, most = self.arity
+        if not least <= len(types) <= most:
+            raise _miscounted(self.operands, least, most, len(types))
+        for i, type in enumerate(types):
+            if isinstance(type, TensorType) and type.dtype.name not in self.dtypes:
+                raise wrong_dtype(self.operand_name(i), i, self.dtypes, type)
+
+    def operand_name(self, i: int) -> str:
+        """What operand `i` is called in messages."""
+        return self.operands[min(i, len(self.operands) - 1)].rstrip("?.")
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+def wrong_dtype(name: str, i: int, wanted: Sequence[str], got: TensorType) -> DtypeMismatch:
+    """The error for operand `i` called `name` of a dtype that is not among `wanted`."""
+    listed = ", ".join(wanted)
+    return DtypeMismatch(
+        f"operand {i} ({name}) must be of dtype {listed}, but is {got.dtype.name}",
+        operand=i,
+        expected=listed,
+        got=got.dtype.name,
+    )
+
+
+def _miscounted(operands: Sequence[str], least: int, most: float, got: int) -> OperandCount:
+    count = f"at least {least}" if most == math.inf else f"{least}" if least == most else f"{least} to {most:.0f}"
+    noun = "operand" if count == "1" else "operands"
+    named = f" ({', '.join(operands)})" if operands else ""
+    return OperandCount(
+        f"takes {count} {noun}{named}, but got {got}", expected=f"{count} {noun}", got=f"{got} operands"
+    )
+
+
+class View(Op):
+    """An op whose result can share its operand's memory: it says how to see it, and moves nothing.
+
+    `reshapes` marks the ones that only re-label a contiguous block: their result is contiguous again, and of an
+    operand that is not contiguous they take a copy.
+    """
+
+    reshapes: ClassVar[bool] = False
+
+    @abstractmethod
+    def view(self, xp: Namespace, *arrays: Any, **attrs: Any) -> Array:
+        """The result as a view of the operand."""
+
+    def forward(self, xp: Namespace, *arrays: Any, out: Array, **attrs: Any) -> None:
+        """Copy the view into `out`."""
+        if self.reshapes:
+            out.reshape(arrays[0].shape)[...] = arrays[0]
+        else:
+            out[...] = self.view(xp, arrays[0], **attrs)
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """None: nothing is computed."""
+        return 0
+
+
+class Composite(Op):
+    """An op that is a formula over other ops.
+
+    `infer` checks operands and gives the errors their place; `decompose` emits the formula. Gradient, batching and
+    cost are those of its parts.
+    """
+
+    @abstractmethod
+    def decompose(self, *operands: Any, **attrs: Any) -> Emitted:
+        """The result, as nodes."""
+
+    def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
+        """Never reached: composites are decomposed when they are emitted."""
+        raise AssertionError(f"{self.name} is a composite")
+
+    def vjp(self, *args: Any, **attrs: Any) -> Sequence[Emitted | None]:
+        """Never reached, as `forward`."""
+        raise AssertionError(f"{self.name} is a composite")
+
+    def batch(self, mapped: Sequence[bool], *operands: Any, **attrs: Any) -> Emitted:
+        """Never reached, as `forward`."""
+        raise AssertionError(f"{self.name} is a composite")

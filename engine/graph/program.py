@@ -1,0 +1,180 @@
+"""A client's graph as it was written: ops and references checked, types not yet known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+from engine.graph.attributes import bind, key
+from engine.graph.errors import BadReference, DtypeMismatch, EngineError, MissingFeed, ShapeMismatch, UnexpectedFeed
+from engine.graph.ir import LEAVES, Builder, Origin, Value
+from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.op import Op
+from engine.graph.registry import Registry
+from engine.graph.tensor_type import TensorType, show_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One node of a client's graph: its id is its position. `attrs` holds what the client stated, unchecked."""
+
+    op: Op
+    operands: tuple[int, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    name: str | None = None
+
+    def located(self, error: EngineError, node: int) -> EngineError:
+        """`error`, said to have happened here."""
+        return error.at(node, self.op.name, self.name)
+
+
+class Program:
+    """Checked statements. Raises the EngineError of the first that is wrong, naming it."""
+
+    def __init__(self, registry: Registry, statements: Sequence[Statement], limits: Limits | None = None) -> None:
+        self.registry = registry
+        self.limits = limits or Limits()
+        self.limits.admit_nodes(len(statements))
+        self.statements = tuple(statements)
+        self.attrs = [self._check(i, s) for i, s in enumerate(self.statements)]
+
+    def _check(self, node: int, statement: Statement) -> dict[str, Any]:
+        try:
+            self._check_references(node, statement)
+            return bind(statement.op.attrs, statement.attrs)
+        except EngineError as error:
+            raise statement.located(error, node) from None
+
+    def _check_references(self, node: int, statement: Statement) -> None:
+        for position, operand in enumerate(statement.operands):
+            if not 0 <= operand < node:
+                wanted = f"an earlier node, 0 to {node - 1}" if node else "absent: node 0 has no earlier nodes"
+                raise BadReference(
+                    f"operand {position} must be {wanted}, but is {operand}",
+                    operand=position,
+                    expected=wanted,
+                    got=str(operand),
+                )
+            if self.statements[operand].op.several != (statement.op.name == "get_output"):
+                raise self._projection_error(position, operand)
+
+    def _projection_error(self, position: int, operand: int) -> BadReference:
+        producer = self.statements[operand].op
+        if producer.several:
+            detail = f"node {operand} ({producer.name}) has several outputs: read one of them through get_output"
+        else:
+            detail = f"get_output reads an op with several outputs, but node {operand} is {producer.name}"
+        return BadReference(f"operand {position}: {detail}", operand=position, got=f"node {operand} ({producer.name})")
+
+    @cached_property
+    def leaves(self) -> tuple[int, ...]:
+        """Nodes that take a feed."""
+        return tuple(i for i, s in enumerate(self.statements) if s.op.name in LEAVES)
+
+    @cached_property
+    def parameters(self) -> tuple[int, ...]:
+        """Nodes that are differentiated with respect to by default."""
+        return tuple(i for i, s in enumerate(self.statements) if s.op.name == "parameter")
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Hash of all that decides results: ops, operands, attributes. Names are labels and do not count."""
+        said = blake2b(digest_size=32)
+        for statement, attrs in zip(self.statements, self.attrs, strict=True):
+            stated = tuple((name, key(value)) for name, value in attrs.items())
+            said.update(repr((statement.op.name, statement.operands, stated)).encode())
+        return said.digest()
+
+    def needed(self, roots: Iterable[int]) -> list[int]:
+        """The nodes that `roots` depend on, themselves included, in ascending order."""
+        seen, todo = set(), list(roots)
+        while todo:
+            node = todo.pop()
+            if node not in seen:
+                seen.add(node)
+                todo.extend(self.statements[node].operands)
+        return sorted(seen)
+
+    def build(
+        self,
+        types: Mapping[int, TensorType],
+        roots: Sequence[int],
+        deadline: Deadline = NO_DEADLINE,
+        wrt: Iterable[int] = (),
+        limits: Limits | None = None,
+    ) -> tuple[Builder, dict[int, Value]]:
+        """The typed nodes that `roots` need, for feeds of these types, and where each client's node went.
+
+        `wrt` are those that gradients will be taken by; `limits` hold in place of the program's.
+
+        Raises MissingFeed and UnexpectedFeed, and what the ops find wrong with their operands.
+        """
+        needed = self.needed(roots)
+        self._check_feeds(types, needed)
+        builder = Builder(self.registry, limits or self.limits, deadline)
+        values: dict[int, Value] = {}
+        barriers = self._barriers(wrt, needed)
+        for node in needed:
+            builder.origin = Origin(node, self.statements[node].op.name)
+            try:
+                made = self._emit(builder, node, values, types)
+                values[node] = made.identity() if node in barriers else made
+            except EngineError as error:
+                raise self.statements[node].located(error, node) from None
+        return builder, values
+
+    def _barriers(self, wrt: Iterable[int], needed: Iterable[int]) -> set[int]:
+        """Nodes that derivatives are taken by: they get an `identity`, and all read that in their place.
+
+        A rule may write a derivative with its result (exp' = y). What reads that derivative does not read the
+        client's node: without the tap, a gradient by that node would depend on how the rule is written.
+        """
+        grads = (self.statements[i] for i in needed if self.statements[i].op.name == "grad")
+        named = {*wrt, *(x for s in grads for x in s.operands[1:2])}
+        return named.difference(self.leaves)
+
+    def _emit(self, builder: Builder, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> Value:
+        statement = self.statements[node]
+        if statement.op.name in LEAVES:
+            check_declared(self.attrs[node], types[node])
+            return builder.leaf(types[node], node, statement.op.name)
+        before, operands = len(builder.nodes), [values[i] for i in statement.operands]
+        statement.op.check_operands([x.type for x in operands])
+        value = builder.emit(statement.op, operands, self.attrs[node])
+        # A composite may come down to one of its operands; the client's node is still a node of its own.
+        return value if value.index >= before else value.identity()
+
+    def _check_feeds(self, types: Mapping[int, TensorType], needed: Sequence[int]) -> None:
+        wanted = set(self.leaves).intersection(needed)
+        for node in types:
+            if node not in wanted:
+                raise self._unexpected(node)
+        for node in sorted(wanted.difference(types)):
+            statement = self.statements[node]
+            missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
+            raise statement.located(missing, node)
+
+    def _unexpected(self, node: int) -> EngineError:
+        if not 0 <= node < len(self.statements):
+            return UnexpectedFeed(f"feeds name node {node}, but the graph has {len(self.statements)} nodes")
+        why = "the answer does not need it" if node in self.leaves else "only input and parameter nodes take one"
+        return self.statements[node].located(UnexpectedFeed(f"got a feed, but {why}"), node)
+
+
+def check_declared(attrs: Mapping[str, Any], type: TensorType) -> None:
+    """Raise ShapeMismatch or DtypeMismatch when a feed is not what its leaf declares."""
+    declared = () if attrs["zero_d"] else attrs["shape"]
+    if attrs["dtype"] is not None and attrs["dtype"] != type.dtype:
+        wanted, got = attrs["dtype"].name, type.dtype.name
+        raise DtypeMismatch(f"is declared as {wanted}, but is fed {got}", expected=wanted, got=got)
+    if declared is None or _fits(declared, type.shape):
+        return
+    wanted, got = show_shape(declared), show_shape(type.shape)
+    raise ShapeMismatch(f"is declared with shape {wanted}, but is fed shape {got}", expected=wanted, got=got)
+
+
+def _fits(declared: Sequence[int], shape: Sequence[int]) -> bool:
+    return len(declared) == len(shape) and all(d in (-1, s) for d, s in zip(declared, shape, strict=True))

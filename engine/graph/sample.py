@@ -1,0 +1,71 @@
+"""Sample operands: what an op states about its own domain, and what the contract tests are derived from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.graph.tensor_type import Shape
+
+
+@dataclass(frozen=True)
+class Operand:
+    """How to draw one operand: uniformly from [low, high), in a float, integer or bool dtype.
+
+    `diagonal` is added where the last two axes have equal indices.
+    """
+
+    kind: str
+    shape: Shape
+    low: float
+    high: float
+    diagonal: float = 0.0
+
+    def draw(self, rng: np.random.Generator, float_dtype: str = "float64") -> np.ndarray[Any, Any]:
+        """A random array of this shape; floats have `float_dtype`, integers are int64."""
+        if self.kind == "real":
+            return self._heavy(np.asarray(rng.uniform(self.low, self.high, self.shape))).astype(float_dtype)
+        if self.kind == "int":
+            return np.asarray(rng.integers(int(self.low), int(self.high), self.shape))
+        return np.asarray(rng.random(self.shape) < 0.5)
+
+    def _heavy(self, drawn: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if not self.diagonal:
+            return drawn
+        rows, columns = self.shape[-2:]
+        return np.asarray(drawn + self.diagonal * np.eye(rows, columns))
+
+
+def Real(  # noqa: N802 - reads as a constructor
+    *shape: int, low: float = -2.0, high: float = 2.0, diagonal: float = 0.0
+) -> Operand:
+    """Floats between `low` and `high`: the op's domain, kept away from its kinks and poles.
+
+    Matrices that must be regular, or positive definite, have a `diagonal` added that outweighs the rest of a row.
+    """
+    return Operand("real", shape, low, high, diagonal)
+
+
+def Ints(*shape: int, high: int, low: int = 0) -> Operand:  # noqa: N802 - reads as a constructor
+    """Integers in [low, high): indices and classes."""
+    return Operand("int", shape, low, high)
+
+
+def Bools(*shape: int) -> Operand:  # noqa: N802 - reads as a constructor
+    """Booleans."""
+    return Operand("bool", shape, 0, 1)
+
+
+class Sample:
+    """One use of an op: operands to draw and attributes as a client would write them."""
+
+    def __init__(self, *operands: Operand, **attrs: Any) -> None:
+        self.operands = operands
+        self.attrs = attrs
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{o.kind}{list(o.shape)}" for o in self.operands)
+        attrs = "".join(f", {k}={v}" for k, v in self.attrs.items())
+        return f"({shapes}{attrs})".replace(" ", "")

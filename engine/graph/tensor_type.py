@@ -1,0 +1,187 @@
+"""Shapes and dtypes: the static type of every value, and how types combine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from engine.graph.errors import BadAttribute, DtypeMismatch, ShapeMismatch
+
+Shape = tuple[int, ...]
+DType = np.dtype[Any]
+
+DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64")
+INTEGERS = ("int8", "uint8", "int32", "int64")
+FLOATS = ("float16", "float32", "float64")
+NUMBERS = INTEGERS + FLOATS
+
+FLOAT16 = np.dtype("float16")
+FLOAT32 = np.dtype("float32")
+FLOAT64 = np.dtype("float64")
+INT64 = np.dtype("int64")
+BOOL = np.dtype("bool")
+
+# NumPy's promotion leaves opset 1's dtypes in two places (int8 with uint8, sums of uint8): take the next wider one.
+_WIDENED: dict[DType, DType] = {
+    np.dtype("int16"): np.dtype("int32"),
+    np.dtype("uint32"): INT64,
+    np.dtype("uint64"): INT64,
+}
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """The static type of a tensor: `shape`, each extent ≥ 0, and `dtype`."""
+
+    shape: Shape
+    dtype: DType
+
+    @classmethod
+    def of(cls, array: Any) -> TensorType:
+        """The type of a NumPy or CuPy array."""
+        return cls(tuple(array.shape), array.dtype)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of a dense tensor of this type."""
+        return self.size * self.dtype.itemsize
+
+    @cached_property
+    def span(self) -> int:
+        """`nbytes` with zero extents read as one: NumPy refuses [0, 2**70] for the same reason as [2**70]."""
+        return self.dtype.itemsize * math.prod(extent or 1 for extent in self.shape)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to its neighbour along each axis: here, as they lie densely in row-major order."""
+        extents = (extent or 1 for extent in self.shape[:0:-1])
+        return tuple(accumulate(extents, mul, initial=self.dtype.itemsize))[::-1] if self.shape else ()
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether `strides` are those of a dense tensor, as far as there is anything to step over."""
+        dense = TensorType(self.shape, self.dtype).strides
+        steps = zip(self.shape, self.strides, dense, strict=True)
+        return not self.size or all(extent == 1 or here == there for extent, here, there in steps)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @cached_property
+    def is_float(self) -> bool:
+        """Whether derivatives of and in this tensor exist."""
+        return self.dtype.kind == "f"
+
+    def with_shape(self, shape: Sequence[int]) -> TensorType:
+        """The same dtype with another shape."""
+        return TensorType(tuple(shape), self.dtype)
+
+    def with_dtype(self, dtype: DType | str) -> TensorType:
+        """The same shape with another dtype."""
+        return TensorType(self.shape, np.dtype(dtype))
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+class Strided(TensorType):
+    """A tensor's type, and how it lies where that is not densely: `strides`, as NumPy has them."""
+
+    def __init__(self, type: TensorType, strides: Sequence[int]) -> None:
+        super().__init__(type.shape, type.dtype)
+        self.__dict__["strides"] = tuple(strides)  # where the cached property looks first
+
+
+def in_opset(dtype: DType) -> DType:
+    """`dtype`, or the narrowest wider one of opset 1."""
+    return _WIDENED.get(dtype, dtype)
+
+
+@lru_cache(maxsize=1024)
+def promote(*dtypes: DType) -> DType:
+    """The common dtype of operands, as NumPy 2 promotes, within opset 1."""
+    return in_opset(np.result_type(*dtypes))
+
+
+@lru_cache(maxsize=1024)
+def to_float(*dtypes: DType) -> DType:
+    """The dtype in which a function with real results computes: as NumPy's ufuncs choose (int32 → float64)."""
+    return promote(np.dtype("float16"), *dtypes)
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The broadcast of `shapes` by NumPy's rule. Raises ShapeMismatch naming both shapes and the axis."""
+    if all(s == shapes[0] for s in shapes):
+        return shapes[0]
+    rank = max(len(s) for s in shapes)
+    padded = [(1,) * (rank - len(s)) + s for s in shapes]
+    result = []
+    for axis, extents in enumerate(zip(*padded, strict=True)):
+        sizes = {e for e in extents if e != 1}
+        if len(sizes) > 1:
+            raise _unbroadcastable(shapes, axis - rank)
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def _unbroadcastable(shapes: Sequence[Shape], axis: int) -> ShapeMismatch:
+    listed = " and ".join(show_shape(s) for s in shapes)
+    return ShapeMismatch(
+        f"shapes {listed} do not broadcast: their extents at axis {axis} differ and none of them is 1",
+        expected="shapes that broadcast",
+        got=listed,
+    )
+
+
+def show_shape(shape: Sequence[int]) -> str:
+    """`[2, 3]`, as shapes are written in messages; a list that is no shape any more is cut."""
+    shown = [str(extent) for extent in shape[:64]]
+    return "[" + ", ".join(shown if len(shape) <= 64 else [*shown, "…"]) + "]"
+
+
+def normalise_axis(axis: int, ndim: int, attribute: str = "axis") -> int:
+    """`axis` counted from the front. Raises BadAttribute when a tensor of `ndim` axes has no such axis."""
+    if not -ndim <= axis < ndim:
+        span = f"between {-ndim} and {ndim - 1}" if ndim else "absent: a 0-d tensor has no axes"
+        raise BadAttribute(f"{attribute} must be {span}, but is {axis}", expected=span, got=str(axis))
+    return axis % ndim
+
+
+def normalise_axes(axes: Sequence[int] | None, ndim: int, attribute: str = "axes") -> tuple[int, ...]:
+    """`axes` counted from the front, in the given order; all axes when None or empty.
+
+    Raises BadAttribute for an axis that does not exist or is named twice.
+    """
+    if not axes:
+        return tuple(range(ndim))
+    found = tuple(normalise_axis(a, ndim, attribute) for a in axes)
+    if len(set(found)) != len(found):
+        got = show_shape(axes)
+        raise BadAttribute(f"{attribute} names an axis twice: {got}", expected="distinct axes", got=got)
+    return found
+
+
+def require_type(got: TensorType, wanted: TensorType, what: str, operand: int | None = None) -> None:
+    """Raise ShapeMismatch or DtypeMismatch, naming `what`, unless `got` is exactly `wanted`."""
+    if got.shape != wanted.shape:
+        here, there = show_shape(wanted.shape), show_shape(got.shape)
+        raise ShapeMismatch(
+            f"{what} must have shape {here}, but has {there}", operand=operand, expected=here, got=there
+        )
+    if got.dtype != wanted.dtype:
+        here, there = wanted.dtype.name, got.dtype.name
+        raise DtypeMismatch(f"{what} must be {here}, but is {there}", operand=operand, expected=here, got=there)

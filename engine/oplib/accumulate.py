@@ -1,0 +1,36 @@
+"""Adding up: in which dtype, how many elements, and the quotient that makes a mean of a sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace
+from engine.graph.tensor_type import FLOAT16, FLOAT32, DType, TensorType
+from engine.oplib.rows import add_up
+
+
+def accumulator(out: Array | TensorType) -> DType:
+    """The dtype to add up in: float32 for float16 results, else the result's own."""
+    return FLOAT32 if out.dtype == FLOAT16 else np.dtype(out.dtype)
+
+
+def total(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """Σ x over axes, in the accumulator's dtype: `out` itself where that is its dtype, else a new array."""
+    # GivenTypes a narrower `out`, NumPy would round to it after every buffer of the sum.
+    target = out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
+    add_up(xp, x, out=target, axes=axes, keepdims=keepdims)
+    return target
+
+
+def count(shape: Sequence[int], axes: Sequence[int]) -> int:
+    """How many elements of `shape` one result over `axes` takes in."""
+    return math.prod(shape[a] for a in axes)
+
+
+def over(g: Value, n: int) -> Value:
+    """g / n; by way of float32 where g is float16, which ends at 65504."""
+    return (g.cast(dtype=FLOAT32) / n).cast(dtype=FLOAT16) if g.dtype == FLOAT16 else g / n

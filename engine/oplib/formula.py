@@ -1,0 +1,26 @@
+"""Base of the ops of networks that are formulas over floats."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from engine.graph.ir import Value
+from engine.graph.op import Composite
+from engine.graph.tensor_type import FLOAT16, FLOAT32, FLOATS, promote
+
+
+class Formula(Composite):
+    """A composite that computes float16 operands in float32: squares and exponentials leave float16's range."""
+
+    dtypes: ClassVar[tuple[str, ...]] = FLOATS
+
+    @abstractmethod
+    def formula(self, *operands: Any, **attrs: Any) -> Value:
+        """The result, of operands none of which is float16."""
+
+    def decompose(self, *operands: Value, **attrs: Any) -> Value:
+        """Widen, compute, and cast back to the operands' common dtype."""
+        y = self.formula(*(x.cast(dtype=FLOAT32) if x.dtype == FLOAT16 else x for x in operands), **attrs)
+        dtype = promote(*(x.dtype for x in operands if x.type.is_float))
+        return y if y.dtype == dtype else y.cast(dtype=dtype)

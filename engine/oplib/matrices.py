@@ -1,0 +1,136 @@
+"""What the decompositions share: square operands, linear systems, and a batch in which one matrix has no answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.graph.errors import ShapeMismatch
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.tensor_type import FLOAT64, DType, TensorType, show_shape
+from engine.oplib import batching
+from engine.oplib.accumulate import accumulator
+from engine.oplib.permutation import permute, unpermute
+from engine.oplib.product import product_type
+
+
+class SquareMatrix(Op):
+    """Base: one operand, square matrices on its last two axes, which are answered one by one."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+
+    def infer(self, x: TensorType) -> ResultTypes:
+        """Matrices like x. Raises ShapeMismatch."""
+        return square(x)
+
+    def batch(self, mapped: Sequence[bool], x: Value) -> Value:
+        """Itself: N is one more batch axis."""
+        return x.builder.emit(self, (x,), {})
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """In doubles: x where it is none, the answers, and the two matrices that LAPACK works on."""
+        answers = sum(y.size for y in (out if isinstance(out, tuple) else (out,)))
+        scratch = 2 * x.shape[-1] ** 2 if x.size else 0
+        return FLOAT64.itemsize * (converted(FLOAT64, x) + answers + scratch)
+
+
+class System(Op):
+    """Base: square matrices a and right-hand sides b; y solves op(a) y = b.
+
+    b is a vector only if it is 1-d, as in NumPy 2; else each column of the matrices on its last two axes is a
+    right-hand side. The axes before broadcast.
+    """
+
+    operands: ClassVar[tuple[str, ...]] = ("a", "b")
+
+    def infer(self, a: TensorType, b: TensorType, **attrs: Any) -> ResultTypes:
+        """The shape of the product a⁻¹ b. Raises ShapeMismatch."""
+        return product_type(square(a, "a"), _floats(b))
+
+    def decompose(self, a: Value, b: Value, **attrs: Any) -> Value | None:
+        """A vector as one column; many right-hand sides of one matrix side by side, so that it is factored once."""
+        if b.ndim == 1:
+            y = self._solved(a, b.reshape(shape=(*b.shape, 1)), attrs)
+            return y.reshape(shape=y.shape[:-1])
+        if a.ndim > 2 or b.ndim == 2:
+            return None
+        order = (b.ndim - 2, *range(b.ndim - 2), b.ndim - 1)
+        rows = permute(b, order)
+        y = self._solved(a, rows.reshape(shape=(rows.shape[0], math.prod(rows.shape[1:]))), attrs)
+        return unpermute(y.reshape(shape=rows.shape), order)
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """N is one more batch axis, once the ranks agree: `decompose` leaves no vectors."""
+        a, b = batching.align(mapped, operands)
+        return self._solved(a, b, attrs)
+
+    def _solved(self, a: Value, b: Value, attrs: Mapping[str, Any]) -> Value:
+        return a.builder.emit(self, (a, b), attrs)
+
+
+def converted(dtype: DType, *operands: TensorType) -> int:
+    """How many elements are copied to have all operands in this dtype."""
+    return sum(x.size for x in operands if x.dtype != dtype)
+
+
+def computed(xp: Namespace, out: Array) -> DType:
+    """The dtype in which xp.linalg makes `out`: NumPy's has no other loops than float64's, CuPy's none for float16."""
+    return FLOAT64 if xp is np else accumulator(out)
+
+
+def answer_each(xp: Namespace, compute: Callable[..., Array], *operands: Array, out: Array) -> None:
+    """out = compute(*operands) for a function of xp.linalg, with NaN for each matrix of the batch that it refuses.
+
+    All operands have the batch axes of `out`, and one of them may be `out`. As one call where every matrix has its
+    answer: only else is the batch taken apart, until those without one stand alone.
+    """
+    if out.size:
+        with _refusing(xp):
+            _answer(compute, operands, out)
+
+
+def _answer(compute: Callable[..., Array], operands: Sequence[Array], out: Array) -> None:
+    try:
+        out[...] = compute(*operands)
+    except np.linalg.LinAlgError:
+        if math.prod(out.shape[:-2]) == 1:
+            out.fill(np.nan)
+            return
+        for part in _parts(len(out)):
+            _answer(compute, [x[part] for x in operands], out[part])
+
+
+def _parts(count: int) -> Sequence[Any]:
+    """Eighths: where all are refused, fewer calls are in vain than with halves."""
+    size = max(count // 8, 1)
+    return [slice(i, i + size) for i in range(0, count, size)] if count > 1 else [0]
+
+
+def _refusing(xp: Namespace) -> AbstractContextManager[None]:
+    """NumPy raises LinAlgError by itself; CuPy leaves numbers without meaning, unless told to look and raise."""
+    if xp is np:
+        return nullcontext()
+    import cupyx  # noqa: PLC0415 - optional
+
+    refusing: AbstractContextManager[None] = cupyx.errstate(linalg="raise")
+    return refusing
+
+
+def square(x: TensorType, name: str = "x") -> TensorType:
+    """Operand 0 as it is computed with. Raises ShapeMismatch unless its last two axes hold square matrices."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        wanted, got = "square matrices on its last two axes", show_shape(x.shape)
+        raise ShapeMismatch(
+            f"operand 0 ({name}) must hold {wanted}, but has shape {got}", operand=0, expected=wanted, got=got
+        )
+    return _floats(x)
+
+
+def _floats(x: TensorType) -> TensorType:
+    """As numpy.linalg computes: in float64 with what is not float."""
+    return x if x.is_float else x.with_dtype(FLOAT64)

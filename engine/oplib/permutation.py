@@ -1,0 +1,22 @@
+"""Axes put in order, for rules that work along the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.graph.ir import Value
+
+
+def permute(x: Value, order: Sequence[int]) -> Value:
+    """x with its axes in this order; x itself where they are."""
+    return x if list(order) == list(range(x.ndim)) else x.transpose(axes=tuple(order))
+
+
+def unpermute(x: Value, order: Sequence[int]) -> Value:
+    """What `permute` by `order` made x from."""
+    return permute(x, sorted(range(x.ndim), key=order.__getitem__))
+
+
+def shaped(x: Value, shape: Sequence[int]) -> Value:
+    """x in another shape; x itself where it has it."""
+    return x if x.shape == tuple(shape) else x.reshape(shape=tuple(shape))

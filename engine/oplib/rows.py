@@ -1,0 +1,61 @@
+"""Short rows on the CPU. NumPy starts anew for each row of a reduction, which takes longer than a short row itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from engine.graph.op import Array, Namespace
+from engine.graph.tensor_type import Shape, TensorType
+
+#: elements of a piece: two of them fit in a core's own cache
+PIECE = 1 << 15
+LONGEST_TRANSPOSED = 64
+#: beyond it NumPy's pairwise sum is the more accurate one, and no slower
+LONGEST_MULTIPLIED = 128
+
+
+def short_rows(xp: Namespace, x: Array, axes: Sequence[int], longest: int) -> Array | None:
+    """x as a matrix with one row for each group over `axes`, where such rows lie in memory and are short."""
+    length = _row_length(x.shape, axes)
+    return x.reshape(-1, length) if xp is np and x.flags.c_contiguous and 0 < length <= longest else None
+
+
+def _row_length(shape: Shape, axes: Sequence[int]) -> int:
+    """The length of the rows over `axes`, where these are the last axes; else 0."""
+    last = tuple(axes) == tuple(range(len(shape) - len(axes), len(shape)))
+    return math.prod(shape[a] for a in axes) if axes and last else 0
+
+
+def add_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+    """Σ x over axes in the dtype of `out`: short rows of floats as a product with ones."""
+    rows = short_rows(xp, x, axes, LONGEST_MULTIPLIED) if x.dtype == out.dtype and x.dtype.kind == "f" else None
+    if rows is None:
+        xp.sum(x, axis=axes, dtype=out.dtype, keepdims=keepdims, out=out)
+    else:
+        xp.matmul(rows, xp.ones(rows.shape[1], x.dtype), out=out.reshape(-1))
+
+
+def axis_first(xp: Namespace, x: Array, out: Array, axis: int) -> Iterator[tuple[Array, Array]]:
+    """x and `out`, of one shape, with `axis` moved to the front: as they are, or short rows in transposed pieces.
+
+    Whoever iterates fills the second of each pair before asking for the next.
+    """
+    rows = short_rows(xp, x, (axis,), LONGEST_TRANSPOSED)
+    if rows is None:
+        yield xp.moveaxis(x, axis, 0), xp.moveaxis(out, axis, 0)
+        return
+    results, step = out.reshape(rows.shape), PIECE // rows.shape[1]
+    for start in range(0, len(rows), step):
+        piece = xp.ascontiguousarray(rows[start : start + step].T)
+        result = xp.empty(piece.shape, out.dtype)
+        yield piece, result
+        results[start : start + step] = result.T
+
+
+def piece_size(x: TensorType, axis: int) -> int:
+    """Elements of the pieces in which `axis_first` hands x out, one of them and the next; 0 for x as it is."""
+    is_short = x.is_dense and 0 < _row_length(x.shape, (axis,)) <= LONGEST_TRANSPOSED
+    return min(x.size, 2 * PIECE) if is_short else 0

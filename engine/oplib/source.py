@@ -1,0 +1,44 @@
+"""Base of the ops without operands, and which numbers an attribute of theirs may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.graph.errors import BadAttribute
+from engine.graph.ir import Value
+from engine.graph.op import NoGradient, Op, ResultTypes
+from engine.graph.tensor_type import DType
+
+
+class Source(Op):
+    """Base of ops without operands: nothing to differentiate, nothing to batch."""
+
+    operands: ClassVar[tuple[str, ...]] = ()
+    gradient: ClassVar[str] = "none: there are no operands"
+    vjp = NoGradient("there are no operands")
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """Never reached: no operand can be mapped."""
+        raise AssertionError(f"{self.name} has no operands")
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """None: memory is only filled."""
+        return 0
+
+
+def check_representable(fill: float, dtype: DType) -> None:
+    """Raise BadAttribute unless the attribute `fill` is a number of `dtype`; floats round, whatever their size."""
+    if dtype.kind == "f":
+        return
+    low, high = whole_limits(dtype)
+    if not (fill.is_integer() and low <= int(fill) <= high):
+        wanted = f"a whole number that {dtype.name} holds"
+        raise BadAttribute(f"attribute fill must be {wanted}, but is {fill:g}", expected=wanted, got=f"{fill:g}")
+
+
+def whole_limits(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of an integer dtype or bool."""
+    return (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))

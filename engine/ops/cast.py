@@ -1,0 +1,47 @@
+"""A tensor in another dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.sample import Bools, Ints, Real, Sample
+from engine.graph.tensor_type import DType, TensorType
+
+
+class Cast(Op):
+    """y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
+
+    float → float is differentiable; through integers and bool there is no path.
+    """
+
+    name = "cast"
+    aliases: ClassVar[Mapping[str, str]] = {"Cast": "born", "astype": "sadl"}
+    operands = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"dtype": Attr("dtype", doc="the result's dtype")}
+    gradient = "g, cast back"
+    samples = (
+        Sample(Real(2, 3), dtype="float64"),
+        Sample(Real(2, 3), dtype="int32"),
+        Sample(Ints(3, high=5), dtype="float64"),
+        Sample(Bools(3), dtype="float32"),
+    )
+
+    def infer(self, x: TensorType, *, dtype: DType) -> ResultTypes:
+        """x's shape in `dtype`."""
+        return x.with_dtype(dtype)
+
+    def forward(self, xp: Namespace, x: Array, *, out: Array, dtype: DType) -> None:
+        """Convert while copying."""
+        out[...] = x
+
+    def vjp(self, g: Value, y: Value, x: Value, *, dtype: DType) -> Sequence[Value | None]:
+        """The cotangent; what accumulates it casts it back."""
+        return (g,)
+
+    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
+        """Itself."""
+        return x.builder.emit(self, (x,), attrs)

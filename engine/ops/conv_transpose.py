@@ -1,0 +1,106 @@
+"""The adjoint of convolution, on two and three spatial axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import add
+from typing import Any, ClassVar
+
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import Shape, TensorType
+from engine.oplib.col2im import add_windows, add_windows_workspace
+from engine.oplib.convolution import Convolution, by_kernel, cropped, placing_transposed, typed
+from engine.oplib.operands import require_extent, require_shape
+from engine.oplib.spatial import check_extents, check_groups, check_ranks, check_spread
+from engine.oplib.tiling import Layout, layout
+from engine.oplib.windows import Windows
+
+
+class TransposedConvolution(Convolution):
+    """Base: y[n, o, p·s + t·d − p₀] = Σ x[n, c, p] · kernel[c, o, t] + bias[o], for positions p and taps t."""
+
+    feature_axis: ClassVar[int] = 1
+
+    def infer(
+        self,
+        x: TensorType,
+        kernel: TensorType,
+        bias: TensorType | None = None,
+        *,
+        output_padding: Shape,
+        groups: int,
+        **spatial: Any,
+    ) -> ResultTypes:
+        """[n, features, *extents]. Raises ShapeMismatch, BadAttribute."""
+        check_ranks(x, kernel, self.rank, "channels, features / groups")
+        channels, features = x.shape[1], kernel.shape[1] * groups
+        check_groups(groups, channels, "channels of x")
+        require_extent(kernel, 0, channels, 1, "kernel", "the channels of x")
+        if bias is not None:
+            require_shape(bias, (features,), 2, "bias", "one number for each feature")
+        windows = Windows(kernel.shape[2:], **spatial)
+        check_spread(windows, x.shape[2:], output_padding)
+        extents = tuple(map(add, windows.cover(x.shape[2:]), output_padding))
+        check_extents(extents, windows.padding)
+        return typed((x.shape[0], features, *extents), x, kernel, bias)
+
+    def forward(
+        self, xp: Namespace, x: Array, kernel: Array, *, out: Array, output_padding: Shape, groups: int, **spatial: Any
+    ) -> None:
+        """The kernel times each value, added where its window lies."""
+        add_windows(xp, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
+
+    def vjp(
+        self, g: Value, y: Value, x: Value, kernel: Value, *, output_padding: Shape, groups: int, **spatial: Any
+    ) -> Sequence[Value | None]:
+        """The correlation that this is the adjoint of; and the correlation of g with x."""
+        windows = Windows(kernel.shape[2:], **spatial)
+        dx = getattr(g, f"conv{self.rank}d")(kernel, groups=groups, **spatial)
+        return cropped(dx, x.shape), by_kernel(g, x, windows, groups)
+
+    def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
+        """The windows lie in the result, one for each value of x."""
+        return layout(out, x, out, windows, groups)
+
+    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """Products and the padded result, a chunk at a time."""
+        return add_windows_workspace(self.laid_out(out, *types, **attrs), *types)
+
+
+class ConvTranspose2D(TransposedConvolution):
+    """y[n, o, i·s + a·d − p, j·s + b·d − p] = Σ x[n, c, i, j] · kernel[c, o, a, b] + bias[o]: the adjoint of conv2d.
+
+    x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with
+    h' = (h − 1)·s − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+    """
+
+    name = "conv_transpose2d"
+    rank = 2
+    attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(2)
+    gradient = "dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed"
+    samples = (
+        Sample(Real(2, 2, 3, 2), Real(2, 3, 2, 3)),
+        Sample(Real(1, 2, 3, 2), Real(2, 2, 2, 3), Real(2), stride=[2, 3], padding=[1, 0], output_padding=[1, 2]),
+        Sample(Real(2, 4, 3, 3), Real(4, 1, 2, 2), stride=[1, 2], dilation=[3, 1], output_padding=[2, 0], groups=2),
+    )
+
+
+class ConvTranspose3D(TransposedConvolution):
+    """y[n, o, i·s + a·d − p, …] = Σ x[n, c, i, j, k] · kernel[c, o, a, b, e] + bias[o]: the adjoint of conv3d.
+
+    x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with
+    extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+    """
+
+    name = "conv_transpose3d"
+    rank = 3
+    attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(3)
+    gradient = "dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed"
+    samples = (
+        Sample(Real(2, 2, 2, 3, 2), Real(2, 2, 2, 2, 1)),
+        Sample(Real(1, 2, 2, 1, 3), Real(2, 1, 1, 2, 3), Real(1), stride=[2, 1, 3], output_padding=[1, 0, 2]),
+        Sample(Real(1, 2, 2, 3, 2), Real(2, 1, 2, 2, 2), padding=[1, 0, 1], dilation=[1, 2, 1], groups=2),
+    )

@@ -1,0 +1,58 @@
+"""Running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import FLOAT16, INT64, TensorType, normalise_axis
+from engine.oplib.accumulate import accumulator
+
+
+class CumSum(Op):
+    """y[i] = x[0] + … + x[i] along `axis`. Integers and bool add up in int64, float16 in float32."""
+
+    name = "cumsum"
+    operands = ("x",)
+    attrs = {"axis": Attr("int", doc="the axis to add up along")}
+    gradient = "g, added up from the end"
+    samples = (
+        Sample(Real(4), axis=0),
+        Sample(Real(2, 3), axis=-1),
+        Sample(Real(2, 3, 2), axis=1),
+        Sample(Real(0, 2), axis=0),
+        Sample(Ints(2, 3, high=9), axis=0),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        return {"axis": normalise_axis(attrs["axis"], types[0].ndim)}
+
+    def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
+        """x's shape; int64 for what is not float."""
+        return x if x.is_float else x.with_dtype(INT64)
+
+    def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
+        """NumPy's, rounded once."""
+        if out.dtype == FLOAT16:
+            out[...] = xp.cumsum(x, axis=axis, dtype=accumulator(out))
+        else:
+            xp.cumsum(x, axis=axis, dtype=out.dtype, out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
+        """x[i] counts in y[i] and in all that follow."""
+        return (g.flip(axes=(axis,)).cumsum(axis=axis).flip(axes=(axis,)),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
+        """The next axis."""
+        return x.cumsum(axis=axis + 1)
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """x in the dtype that is added up in, and the sums in float32 where the result is float16."""
+        dtype, (x,) = accumulator(out), types
+        arrays = (x.dtype != dtype) + (out.dtype != dtype)
+        return int(arrays * dtype.itemsize * x.size)

@@ -1,0 +1,140 @@
+"""Triangles and diagonals of the last two axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import TensorType
+from engine.oplib.operands import require_axes
+from engine.oplib.slices import spread_out
+
+OFFSET = Attr("int", 0, "which diagonal: 0 the main one, above it positive, below it negative")
+
+
+class Triangle(Op):
+    """Base: a part of the matrices that the last two axes hold, zero elsewhere."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"offset": OFFSET}
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Real(3, 3)),
+        Sample(Real(2, 2, 4), offset=1),
+        Sample(Real(4, 3), offset=-2),
+        Sample(Real(2, 3), offset=9),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The offset no further out than the corners. Raises ShapeMismatch."""
+        require_axes(types[0], 2, "that hold matrices")
+        rows, columns = types[0].shape[-2:]
+        return {"offset": max(-rows, min(attrs["offset"], columns))}
+
+    def infer(self, x: TensorType, *, offset: int) -> ResultTypes:
+        """x's type."""
+        return x
+
+    def vjp(self, g: Value, y: Value, x: Value, *, offset: int) -> Sequence[Value | None]:
+        """A projection along the axes: its own adjoint."""
+        return (g.builder.emit(self, (g,), {"offset": offset}),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, offset: int) -> Value:
+        """Itself, on the last two axes."""
+        return x.builder.emit(self, (x,), {"offset": offset})
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """The mask, and the row and column numbers it is made from."""
+        rows, columns = x.shape[-2:]
+        return rows * columns + 8 * (rows + columns)
+
+
+class Tril(Triangle):
+    """y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset."""
+
+    name = "tril"
+    gradient = "tril(g)"
+
+    def forward(self, xp: Namespace, x: Array, *, out: Array, offset: int) -> None:
+        """Copy under the mask, so that what is cut off may be infinite."""
+        out.fill(0)
+        xp.copyto(out, x, where=xp.tri(*x.shape[-2:], offset, dtype=bool))
+
+
+class Triu(Triangle):
+    """y = x on and above a diagonal of the last two axes, 0 below: y[…, i, j] = x[…, i, j] where j − i ≥ offset."""
+
+    name = "triu"
+    gradient = "triu(g)"
+
+    def forward(self, xp: Namespace, x: Array, *, out: Array, offset: int) -> None:
+        """Copy, then clear what lies below."""
+        out[...] = x
+        xp.copyto(out, out.dtype.type(0), where=xp.tri(*x.shape[-2:], offset - 1, dtype=bool))
+
+
+class Diag(Composite):
+    """The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that diagonal.
+
+    x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m].
+    A negative offset counts downwards: y[…, i] = x[…, i − offset, i].
+    """
+
+    name = "diag"
+    operands = ("x",)
+    attrs = {"offset": OFFSET}
+    gradient = "diag(g) for a vector; for matrices, g on the diagonal and 0 elsewhere"
+    samples = (
+        Sample(Real(3)),
+        Sample(Real(2), offset=1),
+        Sample(Real(2), offset=-2),
+        Sample(Real(3, 3)),
+        Sample(Real(2, 4, 3), offset=-1),
+        Sample(Real(2, 4), offset=1),
+        Sample(Real(2, 3), offset=-5),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises ShapeMismatch for a 0-d operand."""
+        require_axes(types[0], 1, "to have a diagonal or to be one")
+        return attrs
+
+    def infer(self, x: TensorType, *, offset: int) -> ResultTypes:
+        """A matrix for a vector, else x without its last axis and the diagonal's length on the one before."""
+        if x.ndim == 1:
+            return x.with_shape((x.size + abs(offset),) * 2)
+        *batch, rows, columns = x.shape
+        return x.with_shape((*batch, _length(rows, columns, offset)))
+
+    def decompose(self, x: Value, *, offset: int) -> Value:
+        """In row-major order, neighbours on a diagonal are one row and one column apart: a slice of equal steps."""
+        return _matrix(x, offset) if x.ndim == 1 else _diagonal(x, offset)
+
+
+def _length(rows: int, columns: int, offset: int) -> int:
+    return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+
+
+def _first(columns: int, offset: int) -> int:
+    """Where a diagonal starts in row-major order."""
+    return max(offset, -offset * columns)
+
+
+def _diagonal(x: Value, offset: int) -> Value:
+    *batch, rows, columns = x.shape
+    flat = x.reshape(shape=(*batch, rows * columns))
+    start, step, length = _first(columns, offset), columns + 1, _length(rows, columns, offset)
+    stops = (*batch, start + length * step)
+    return flat.slice(starts=(*[0] * len(batch), start), stops=stops, steps=(*[1] * len(batch), step))
+
+
+def _matrix(x: Value, offset: int) -> Value:
+    (count,) = x.shape
+    extent = count + abs(offset)
+    start, size = _first(extent, offset), extent * extent
+    spread = spread_out(x, 0, extent + 1)
+    padded = spread.pad(pad_width=(start, size - start - spread.type.size))
+    return padded.reshape(shape=(extent, extent))

@@ -1,0 +1,76 @@
+"""Between class numbers and vectors: rows of a table, and one-hot vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Composite, Namespace, NoGradient, Op, ResultTypes
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import FLOAT64, DType, TensorType
+from engine.oplib.indices import check_indices, require_integer
+from engine.oplib.operands import require_axes
+
+
+class Embedding(Composite):
+    """y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
+
+    weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
+    """
+
+    name = "embedding"
+    aliases: ClassVar[Mapping[str, str]] = {"EmbeddingOp": "born", "Embedding": "born"}
+    operands = ("weight", "indices")
+    gradient = "d weight = g added to the rows that were read, repeated ones accumulating; none for indices"
+    samples = (
+        Sample(Real(4, 3), Ints(2, 5, high=4)),
+        Sample(Real(4, 2, 3), Ints(3, high=4)),
+        Sample(Real(4), Ints(high=4)),
+    )
+
+    def infer(self, weight: TensorType, indices: TensorType) -> ResultTypes:
+        """The rows' shape for each index. Raises DtypeMismatch, ShapeMismatch."""
+        require_integer(indices, 1, "indices")
+        require_axes(weight, 1, "to look up rows")
+        return weight.with_shape((*indices.shape, *weight.shape[1:]))
+
+    def decompose(self, weight: Value, indices: Value) -> Value:
+        """A gather of whole rows."""
+        count, features = indices.type.size, weight.shape[1:]
+        column = indices.reshape(shape=(count, *[1] * len(features)))
+        rows = weight.gather(column.broadcast_to(shape=(count, *features)), axis=0)
+        return rows.reshape(shape=(*indices.shape, *features))
+
+
+class OneHot(Op):
+    """y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent `classes`. Indices lie in [0, classes)."""
+
+    name = "one_hot"
+    operands = ("indices",)
+    attrs = {
+        "classes": Attr("int", doc="the number of classes", minimum=0),
+        "dtype": Attr("dtype", FLOAT64, "the result's dtype"),
+    }
+    gradient = "none: indices have no derivative"
+    vjp = NoGradient("indices have no derivative")
+    samples = (Sample(Ints(2, 3, high=4), classes=4), Sample(Ints(high=3), classes=3, dtype="bool"))
+
+    def infer(self, indices: TensorType, *, classes: int, dtype: DType) -> ResultTypes:
+        """A new last axis. Raises DtypeMismatch."""
+        require_integer(indices, 0, "indices")
+        return TensorType((*indices.shape, classes), dtype)
+
+    def forward(self, xp: Namespace, indices: Array, *, out: Array, classes: int, dtype: DType) -> None:
+        """Compare with all classes, after the range check."""
+        check_indices(indices, classes, operand=0)
+        xp.equal(indices[..., None], xp.arange(classes), out=out)
+
+    def batch(self, mapped: Sequence[bool], indices: Value, *, classes: int, dtype: DType) -> Value:
+        """Itself: the classes are on the last axis."""
+        return indices.one_hot(classes=classes, dtype=dtype)
+
+    def workspace(self, out: ResultTypes, indices: TensorType, *, classes: int, dtype: DType) -> int:
+        """The numbers of the classes."""
+        return 8 * classes

@@ -1,0 +1,214 @@
+"""Reading by an index tensor, and its adjoint: adding at an index tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute, OperandCount, ShapeMismatch
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import INT64, Shape, TensorType, normalise_axis, promote, show_shape
+from engine.oplib import batching
+from engine.oplib.indices import add_at, check_indices, require_integer
+from engine.oplib.operands import with_extent
+
+AXIS = Attr("int", 0, "the axis that is indexed")
+#: dtypes that sums are not accumulated in: float16 rounds too early, and a GPU cannot add bytes atomically
+_WIDE = {"float16": "float32", "int8": "int32", "uint8": "int32", "bool": "int32"}
+
+
+class Gather(Op):
+    """y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
+
+    `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one operand,
+    the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent).
+    """
+
+    name = "gather"
+    aliases = {"GatherOp": "born", "Gather": "born, cjc"}
+    operands = ("x", "index?")
+    attrs = {"axis": AXIS, "indices": Attr("ints", None, "positions on the axis, in place of `index`", longest=10**6)}
+    gradient = "dx = scatter_add(0, index, g): repeated indices accumulate; none for index"
+    samples = (
+        Sample(Real(4, 3), Ints(2, 3, high=4)),
+        Sample(Real(3, 4), Ints(2, 5, high=4), axis=-1),
+        Sample(Real(3), Ints(5, high=3)),
+        Sample(Real(4, 3), indices=[2, 0, 2]),
+        Sample(Real(2, 3), indices=[1, 1], axis=1),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front; exactly one of `index` and `indices`. Raises BadAttribute, OperandCount."""
+        axis = normalise_axis(attrs["axis"], types[0].ndim)
+        if len(types) == 2 and attrs["indices"]:
+            raise BadAttribute("takes an index operand or the attribute indices, but got both")
+        if len(types) == 1:
+            _check_listed(attrs["indices"], types[0].shape[axis])
+        return {**attrs, "axis": axis}
+
+    def infer(
+        self, x: TensorType, index: TensorType | None = None, *, axis: int, indices: Sequence[int] | None
+    ) -> ResultTypes:
+        """The index's shape; for a list, x's with its length on the axis."""
+        if index is None:
+            return x.with_shape((*x.shape[:axis], len(indices or ()), *x.shape[axis + 1 :]))
+        require_integer(index, 1, "index")
+        _check_covered(x.shape, index.shape, axis, 1)
+        return x.with_shape(index.shape)
+
+    def decompose(self, x: Value, index: Value | None = None, *, axis: int, indices: Any) -> Value | None:
+        """A list of indices is a constant index tensor."""
+        if index is not None:
+            return None
+        shape = tuple(len(indices) if i == axis else e for i, e in enumerate(x.shape))
+        column = tuple(len(indices) if i == axis else 1 for i in range(x.ndim))
+        listed = x.builder.constant(np.array(indices, dtype="int64").reshape(column))
+        return x.gather(listed.broadcast_to(shape=shape), axis=axis)
+
+    def forward(self, xp: Namespace, x: Array, index: Array, *, out: Array, axis: int, indices: None) -> None:
+        """Read, after the range check; whole slices of what lies densely into place, without NumPy's detour."""
+        place = _place(xp, index, axis)
+        check_indices(place[axis], x.shape[axis], operand=1)
+        if xp is np and x.flags.c_contiguous and _picks_slices(x, index, axis):
+            xp.take(x, place[axis], axis, out=out, mode="clip")
+        else:
+            out[...] = _cropped(x, index.shape, axis)[place]
+
+    def vjp(self, g: Value, y: Value, x: Value, index: Value, *, axis: int, indices: None) -> Sequence[Value | None]:
+        """The adjoint of reading is adding."""
+        return x.full_like(0.0).scatter_add(index, g, axis=axis), None
+
+    def batch(self, mapped: Sequence[bool], *xs: Value, axis: int, indices: None) -> Value:
+        """The next axis, with N on both operands."""
+        x, index = batching.expand(mapped, xs)
+        return x.gather(index, axis=axis + 1)
+
+    def workspace(self, out: ResultTypes, *types: TensorType, axis: int, **attrs: Any) -> int:
+        """What was read, unless it is read into place, and the positions that it is read at."""
+        x, index = types
+        assert isinstance(out, TensorType)
+        if x.is_dense and _picks_slices(x, index, axis):
+            return 0 if index.dtype == INT64 else INT64.itemsize * index.shape[axis]
+        return out.nbytes + _place_bytes(index, axis)
+
+
+class ScatterAdd(Op):
+    """y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
+
+    `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
+    accumulate. The adjoint of `gather`.
+    """
+
+    name = "scatter_add"
+    operands = ("x", "index", "updates")
+    attrs = {"axis": AXIS}
+    gradient = "dx = g, d updates = gather(g, index); none for index"
+    samples = (
+        Sample(Real(4, 3), Ints(2, 3, high=4), Real(2, 3)),
+        Sample(Real(3, 4), Ints(2, 5, high=4), Real(2, 5), axis=-1),
+        Sample(Real(3), Ints(5, high=3), Real(5)),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        return {"axis": normalise_axis(attrs["axis"], types[0].ndim)}
+
+    def infer(self, x: TensorType, index: TensorType, updates: TensorType, *, axis: int) -> ResultTypes:
+        """x's shape, the common dtype of x and updates."""
+        require_integer(index, 1, "index")
+        _check_covered(x.shape, index.shape, axis, 1)
+        if updates.shape != index.shape:
+            wanted, got = show_shape(index.shape), show_shape(updates.shape)
+            raise ShapeMismatch(
+                f"operand 2 (updates) must have the index's shape {wanted}, but has {got}",
+                operand=2,
+                expected=wanted,
+                got=got,
+            )
+        return x.with_dtype(promote(x.dtype, updates.dtype))
+
+    def forward(self, xp: Namespace, x: Array, index: Array, updates: Array, *, out: Array, axis: int) -> None:
+        """Copy x, then add one by one, after the range check."""
+        place = _place(xp, index, axis)
+        check_indices(place[axis], x.shape[axis], operand=1)
+        total = xp.empty(out.shape, _WIDE[out.dtype.name]) if out.dtype.name in _WIDE else out
+        total[...] = x
+        add_at(xp, _cropped(total, index.shape, axis), place, updates)
+        if total is not out:
+            out[...] = total
+
+    def vjp(self, g: Value, y: Value, x: Value, index: Value, updates: Value, *, axis: int) -> Sequence[Value | None]:
+        """The adjoint of adding is reading."""
+        return g, None, g.gather(index, axis=axis)
+
+    def batch(self, mapped: Sequence[bool], *xs: Value, axis: int) -> Value:
+        """The next axis, with N on all operands."""
+        x, index, updates = batching.expand(mapped, xs)
+        return x.scatter_add(index, updates, axis=axis + 1)
+
+    def workspace(self, out: ResultTypes, x: TensorType, index: TensorType, *types: TensorType, axis: int) -> int:
+        """The positions that are added at, and sums in a wider dtype."""
+        assert isinstance(out, TensorType)
+        return _place_bytes(index, axis) + (4 * out.size if out.dtype.name in _WIDE else 0)
+
+
+def _check_listed(indices: Sequence[int] | None, extent: int) -> None:
+    if not indices:
+        raise OperandCount("needs an index operand or the attribute indices, but got neither", expected="2 operands")
+    for i in indices:
+        if not 0 <= i < extent:
+            wanted = f"in [0, {extent})"
+            raise BadAttribute(f"attribute indices must lie {wanted}, but holds {i}", expected=wanted, got=str(i))
+
+
+def _check_covered(shape: Shape, index: Shape, axis: int, operand: int) -> None:
+    fits = len(index) == len(shape) and all(
+        i == axis or n <= m for i, (n, m) in enumerate(zip(index, shape, strict=True))
+    )
+    if not fits:
+        wanted = f"rank {len(shape)} and at most shape {show_shape(shape)} off axis {axis}"
+        raise ShapeMismatch(
+            f"operand {operand} (index) must have {wanted}, but has shape {show_shape(index)}",
+            operand=operand,
+            expected=wanted,
+            got=show_shape(index),
+        )
+
+
+def _cropped(x: Array, shape: Shape, axis: int) -> Array:
+    """x cut to `shape` off the axis."""
+    return x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(shape))]
+
+
+def _place(xp: Namespace, index: Array, axis: int) -> tuple[Any, ...]:
+    """What to index an array by: at `axis` the positions, elsewhere the coordinate that each of them stands at.
+
+    An index that was broadcast off the axis, a list of rows say, picks whole slices, which is several times faster.
+    """
+    if _is_repeated(index, axis):
+        return (*[slice(None)] * axis, index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))])
+    rank = index.ndim
+    grid = [xp.arange(n).reshape([-1 if i == k else 1 for k in range(rank)]) for i, n in enumerate(index.shape)]
+    grid[axis] = index
+    return tuple(grid)
+
+
+def _place_bytes(index: TensorType, axis: int) -> int:
+    """What `_place` allocates."""
+    return 0 if _is_repeated(index, axis) else INT64.itemsize * sum(index.shape)
+
+
+def _is_repeated(index: Array | TensorType, axis: int) -> bool:
+    """Whether the index is one list along `axis`, broadcast off it."""
+    layout = enumerate(zip(index.shape, index.strides, strict=True))
+    return index.size > 0 and all(i == axis or n == 1 or not step for i, (n, step) in layout)
+
+
+def _picks_slices(x: Array | TensorType, index: Array | TensorType, axis: int) -> bool:
+    """Whether the index takes whole slices of x."""
+    return _is_repeated(index, axis) and with_extent(x.shape, axis, 0) == with_extent(index.shape, axis, 0)

@@ -1,0 +1,118 @@
+"""Reductions that overflow when written down naively: they work relative to the largest element."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import FLOAT64, DType, TensorType
+from engine.oplib.accumulate import accumulator
+from engine.oplib.reduction import Reduction, broadcast_back, keep, reduced_shape
+
+
+class Scaled(Reduction):
+    """Base: a float result by `scaled`, which sees at least one axis and one element, and keeps the axes."""
+
+    #: the result over no elements
+    empty: ClassVar[float]
+    #: how many arrays of the result's size, in the accumulator's dtype, it has beside x's terms
+    temporaries: ClassVar[int]
+    samples: ClassVar[tuple[Sample, ...]] = (
+        *Reduction.samples,
+        Sample(Real()),
+        Sample(Real(0, 3), axes=[1]),
+        Sample(Ints(2, 3, high=9, low=1), axes=[1]),
+    )
+
+    @abstractmethod
+    def scaled(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
+        """The kernel; `out` has x's rank."""
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """float64 for what is not float."""
+        return dtype if dtype.kind == "f" else FLOAT64
+
+    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+        """Run the kernel where there is a largest element; a 0-d x is a row of one."""
+        if not x.size:
+            out.fill(self.empty)
+            return
+        row, along = (x, axes) if x.ndim else (x.reshape(1), (0,))
+        self.scaled(xp, row, out=out.reshape(reduced_shape(row.shape, along, True)), axes=along)
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """x once more, and `temporaries` arrays like the result."""
+        return accumulator(out).itemsize * (types[0].size + self.temporaries * int(out.size))
+
+
+class LogSumExp(Scaled):
+    """y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
+
+    Where all of x is −inf, y is −inf and the gradient 0. Integers give float64.
+    """
+
+    name = "logsumexp"
+    aliases = {"LogSumExp": "minima", "logsumexp": "minima"}
+    gradient = "g · exp(x − y)"
+    empty = -math.inf
+    temporaries = 2
+
+    def scaled(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
+        """Shifted by the maximum; not by an infinite one, which would leave inf − inf."""
+        top = xp.max(x, axis=axes, keepdims=True).astype(accumulator(out))
+        top[~xp.isfinite(top)] = 0
+        terms = xp.subtract(x, top, dtype=top.dtype)
+        xp.exp(terms, out=terms)
+        total = xp.sum(terms, axis=axes, keepdims=True)
+        xp.log(total, out=total)
+        xp.add(top, total, out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
+        """The softmax of x, from y."""
+        kept = keep(y, x, axes)
+        shift = kept.equal(-math.inf).where(0.0, kept)
+        return (broadcast_back(g, x, axes) * (x - shift).exp(),)
+
+
+class Norm(Scaled):
+    """y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
+
+    At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient.
+    """
+
+    name = "norm"
+    gradient = "g · x / y, and 0 where y = 0"
+    empty = 0.0
+    temporaries = 3
+
+    def scaled(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
+        """Squares of x / s, where s is a power of two near max |x|: dividing by it rounds nothing."""
+        terms = xp.absolute(x, dtype=accumulator(out))
+        scale = _power_of_two(xp, xp.max(terms, axis=axes, keepdims=True))
+        terms /= scale
+        terms *= terms
+        total = xp.sum(terms, axis=axes, keepdims=True)
+        xp.sqrt(total, out=total)
+        xp.multiply(total, scale, out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
+        """The unit vector along x. A division by infinity is 0, and so are all derivatives of it."""
+        kept = keep(y, x, axes)
+        return (broadcast_back(g, x, axes) * (x / kept.equal(0.0).where(math.inf, kept)),)
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """With the exponents."""
+        return super().workspace(out, *types, **attrs) + 4 * int(out.size)
+
+
+def _power_of_two(xp: Namespace, size: Array) -> Array:
+    """A power of two within a factor of 2 of each positive size; 1 for infinity and NaN."""
+    exponent = xp.frexp(size)[1]
+    exponent[~xp.isfinite(size)] = 1
+    exponent -= 1
+    return xp.ldexp(xp.ones_like(size), exponent)

@@ -1,0 +1,145 @@
+"""Normalisation: x brought to mean 0 and variance 1, or to mean square 1, then scaled and moved by parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute
+from engine.graph.ir import Value
+from engine.graph.op import ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import Shape, TensorType, normalise_axes, normalise_axis, promote
+from engine.oplib.formula import Formula
+from engine.oplib.operands import require_shape
+
+AXES = Attr("ints", (-1,), "axes to normalise over")
+EPS = Attr("float", 1e-5, "added to the variance or mean square; positive")
+
+
+class Normalization(Formula):
+    """Base: parameters lie along axes of x, and `normalised` says what they are applied to."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x", "weight?", "bias?")
+
+    def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
+        """The axes of x that weight and bias have."""
+        return tuple(attrs["axes"])
+
+    def normalised(self, *operands: Any, **attrs: Any) -> Value:
+        """x before weight and bias."""
+        raise NotImplementedError
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Axes in ascending order, counted from the front. Raises BadAttribute."""
+        check_eps(attrs["eps"])
+        return {**attrs, "axes": tuple(sorted(normalise_axes(attrs["axes"], types[0].ndim)))}
+
+    def infer(self, x: TensorType, *parameters: TensorType, **attrs: Any) -> ResultTypes:
+        """x's shape. Raises ShapeMismatch."""
+        shape = tuple(x.shape[a] for a in self.parameter_axes(**attrs))
+        for i, (name, parameter) in enumerate(zip(("weight", "bias"), parameters, strict=False), start=1):
+            require_shape(parameter, shape, i, name, f"that of x on axes {list(self.parameter_axes(**attrs))}")
+        return x.with_dtype(promote(x.dtype, *(p.dtype for p in parameters)))
+
+    def formula(self, x: Value, weight: Value | None = None, bias: Value | None = None, **attrs: Any) -> Value:
+        """normalised(x) · weight + bias."""
+        axes, y = self.parameter_axes(**attrs), self.normalised(x, **attrs)
+        if weight is not None:
+            y = y * laid_along(weight, axes, x)
+        return y if bias is None else y + laid_along(bias, axes, x)
+
+
+def check_eps(eps: float) -> None:
+    """Raise BadAttribute unless positive: with 0, a constant row has no gradient."""
+    if eps <= 0:
+        raise BadAttribute(f"attribute eps must be positive, but is {eps:g}", expected="above 0", got=f"{eps:g}")
+
+
+def laid_along(parameter: Value, axes: Sequence[int], x: Value) -> Value:
+    """A parameter with an extent for each of `axes`, so that it broadcasts to x."""
+    shape: Shape = tuple(e if i in axes else 1 for i, e in enumerate(x.shape))
+    return parameter.reshape(shape=shape)
+
+
+def standardised(x: Value, axes: Sequence[int], eps: float) -> Value:
+    """(x − mean) / √(variance + eps) over `axes`; the mean is taken off first, so that a large one costs no digits."""
+    centred = x - x.mean(axes=tuple(axes), keepdims=True)
+    return centred * (centred.square().mean(axes=tuple(axes), keepdims=True) + eps).rsqrt()
+
+
+class LayerNorm(Normalization):
+    """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator) over `axes`.
+
+    weight and bias have x's extents on `axes`, in ascending order. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer
+    normalization" (2016). CJC normalises the whole tensor: give all axes.
+    """
+
+    name = "layer_norm"
+    aliases: ClassVar[Mapping[str, str]] = {"LayerNorm": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axes": AXES, "eps": EPS}
+    gradient = "with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps)"
+    samples = (
+        Sample(Real(2, 4)),
+        Sample(Real(2, 3, 2), Real(3, 2), axes=[-1, 1]),
+        Sample(Real(2, 3, 2), Real(2, 3), Real(2, 3), axes=[0, 1], eps=0.1),
+    )
+
+    def normalised(self, x: Value, *, axes: Sequence[int], eps: float) -> Value:
+        """Over the axes of the parameters."""
+        return standardised(x, axes, eps)
+
+
+class BatchNorm(Normalization):
+    """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
+
+    `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand (as in
+    training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC normalises the whole
+    tensor: reshape it to [n, 1].
+    """
+
+    name = "batch_norm"
+    aliases: ClassVar[Mapping[str, str]] = {"BatchNorm": "cjc"}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", 1, "the axis of the features"), "eps": EPS}
+    gradient = "as of layer_norm, over all axes but the features'"
+    samples = (
+        Sample(Real(4, 3)),
+        Sample(Real(2, 3, 2, 2), Real(3), eps=0.1),
+        Sample(Real(3, 4), Real(3), Real(3), axis=-2),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        check_eps(attrs["eps"])
+        return {**attrs, "axis": normalise_axis(attrs["axis"], types[0].ndim)}
+
+    def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
+        """That of the features."""
+        return (attrs["axis"],)
+
+    def normalised(self, x: Value, *, axis: int, eps: float) -> Value:
+        """Over the other axes; a lone axis of features has no others, and one example of each."""
+        if x.ndim == 1:
+            return standardised(x.reshape(shape=(1, *x.shape)), (0,), eps).reshape(shape=x.shape)
+        return standardised(x, [i for i in range(x.ndim) if i != axis], eps)
+
+
+class RMSNorm(Normalization):
+    """y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
+
+    B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
+    """
+
+    name = "rms_norm"
+    operands = ("x", "weight?")
+    attrs: ClassVar[Mapping[str, Attr]] = {"axes": AXES, "eps": EPS}
+    gradient = "with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps)"
+    samples = (
+        Sample(Real(2, 4)),
+        Sample(Real(2, 3, 2), Real(2, 2), axes=[0, 2], eps=0.1),
+    )
+
+    def normalised(self, x: Value, *, axes: Sequence[int], eps: float) -> Value:
+        """As the formula."""
+        return x * (x.square().mean(axes=tuple(axes), keepdims=True) + eps).rsqrt()

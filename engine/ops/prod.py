@@ -1,0 +1,74 @@
+"""Products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import FLOAT16, INT64, DType, TensorType
+from engine.oplib.accumulate import accumulator, count
+from engine.oplib.permutation import permute, shaped, unpermute
+from engine.oplib.reduction import Reduction, broadcast_back
+from engine.oplib.slices import cut
+
+
+class Prod(Reduction):
+    """y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
+
+    The gradient is that of a tree of products, exact whatever the number of zeros, and so are those of higher order.
+    """
+
+    name = "prod"
+    gradient = "g · (product of all other elements)"
+    samples = (
+        *Reduction.samples,
+        Sample(Real(7), axes=[0]),
+        Sample(Real(2, 5, 3), axes=[1]),
+        Sample(Real()),
+        Sample(Real(0, 3), axes=[0]),
+        Sample(Ints(2, 3, high=4)),
+    )
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """int64 for what is not float."""
+        return dtype if dtype.kind == "f" else INT64
+
+    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+        """NumPy's product, rounded once."""
+        target = out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
+        xp.prod(x, axis=axes, dtype=target.dtype, keepdims=keepdims, out=target)
+        if target is not out:
+            out[...] = target
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
+        """Each element's share is the product of the others: y / x would be 0 / 0 at a zero."""
+        return (broadcast_back(g, x, axes) * _others_over(x, axes),)
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """The products in float32 where the result is float16."""
+        return 4 * int(out.size) if out.dtype == FLOAT16 else 0
+
+
+def _others_over(x: Value, axes: Sequence[int]) -> Value:
+    """For each element of x, the product of all others over `axes`."""
+    if not axes:
+        return x.full_like(1.0)
+    order = (*(i for i in range(x.ndim) if i not in axes), *axes)
+    moved = permute(x, order)
+    rows = shaped(moved, (*moved.shape[: -len(axes)], count(x.shape, axes)))
+    return unpermute(shaped(_others(rows), moved.shape), order)
+
+
+def _others(x: Value) -> Value:
+    """The same over the last axis, down a tree: the product of all others is the sibling's, times the pair's others."""
+    *rows, n = x.shape
+    if n < 2:
+        return x.full_like(1.0)
+    even = x.pad(pad_width=(0, 0) * len(rows) + (0, 1), fill=1.0) if n % 2 else x
+    pairs = even.reshape(shape=(*rows, even.shape[-1] // 2, 2))
+    outer = _others(pairs.prod(axes=(-1,)))
+    shares = pairs.flip(axes=(-1,)) * outer.reshape(shape=(*outer.shape, 1))
+    return cut(shares.reshape(shape=even.shape), x.ndim - 1, 0, n)

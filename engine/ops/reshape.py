@@ -1,0 +1,175 @@
+"""Movement that re-labels axes: reshape, broadcast_to, transpose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute, ShapeMismatch
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, ResultTypes, View
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import Shape, TensorType, normalise_axes, show_shape
+from engine.oplib.batching import shift
+from engine.oplib.elementwise import unbroadcast
+from engine.oplib.operands import require_axes
+
+
+class Reshape(View):
+    """y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
+
+    An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
+    """
+
+    name = "reshape"
+    aliases = {"ReshapeOp": "born", "Reshape": "born, cjc, minima"}
+    operands = ("x",)
+    attrs = {
+        "shape": Attr("ints", (), "the result's shape; one -1 is inferred", minimum=-1),
+        "original_shape": Attr("ints", None, "x's shape, checked where given"),
+    }
+    gradient = "g, reshaped back"
+    reshapes = True
+    samples = (
+        Sample(Real(2, 3), shape=[3, -1]),
+        Sample(Real(2, 3), shape=[6], original_shape=[2, 3]),
+        Sample(Real(1, 1)),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The −1 resolved; `original_shape` checked and dropped. Raises ShapeMismatch."""
+        shape, original = types[0].shape, attrs["original_shape"]
+        if original is not None and tuple(original) != shape:
+            wanted, got = show_shape(original), show_shape(shape)
+            raise ShapeMismatch(
+                f"original_shape is {wanted}, but the operand has shape {got}", expected=wanted, got=got
+            )
+        return {"shape": _resolved(tuple(attrs["shape"]), shape), "original_shape": None}
+
+    def infer(self, x: TensorType, *, shape: Shape, original_shape: None) -> ResultTypes:
+        """The stated shape."""
+        return x.with_shape(shape)
+
+    def view(self, xp: Namespace, x: Array, *, shape: Shape, **attrs: Any) -> Array:
+        """NumPy's reshape, a view since x is contiguous."""
+        return x.reshape(shape)
+
+    def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
+        """Reshape back."""
+        return (g.reshape(shape=x.shape),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, shape: Shape, **attrs: Any) -> Value:
+        """N stays in front."""
+        return x.reshape(shape=(x.shape[0], *shape))
+
+
+def _resolved(wanted: Shape, shape: Shape) -> Shape:
+    free, size = wanted.count(-1), math.prod(shape)
+    if free > 1:
+        got = show_shape(wanted)
+        raise BadAttribute(f"shape may hold one -1, but is {got}", expected="at most one -1", got=got)
+    known = math.prod(e for e in wanted if e != -1)
+    if free and known and size % known == 0:
+        return tuple(size // known if e == -1 else e for e in wanted)
+    if free or known != size:
+        raise ShapeMismatch(
+            f"shape {show_shape(shape)} has {size} elements and cannot be reshaped to {show_shape(wanted)}",
+            operand=0,
+            expected=f"{size} elements",
+            got=show_shape(wanted),
+        )
+    return wanted
+
+
+class BroadcastTo(View):
+    """y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rule."""
+
+    name = "broadcast_to"
+    aliases = {"Expand": "born", "BroadcastTo": "minima", "BroadcastScalar": "cjc"}
+    operands = ("x",)
+    attrs = {"shape": Attr("ints", (), "the result's shape", minimum=0)}
+    gradient = "g, summed over the axes that were repeated"
+    samples = (Sample(Real(3), shape=[2, 3]), Sample(Real(2, 1), shape=[2, 3]), Sample(Real(), shape=[]))
+
+    def infer(self, x: TensorType, *, shape: Shape) -> ResultTypes:
+        """The stated shape. Raises ShapeMismatch where x does not broadcast to it."""
+        lead = len(shape) - x.ndim
+        if lead < 0 or any(e not in (1, s) for e, s in zip(x.shape, shape[lead:], strict=True)):
+            wanted, got = show_shape(shape), show_shape(x.shape)
+            raise ShapeMismatch(f"shape {got} does not broadcast to {wanted}", operand=0, expected=wanted, got=got)
+        return x.with_shape(shape)
+
+    def view(self, xp: Namespace, x: Array, *, shape: Shape) -> Array:
+        """NumPy's broadcast: strides of zero."""
+        return xp.broadcast_to(x, shape)
+
+    def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
+        """The adjoint of repeating is summing."""
+        return (unbroadcast(g, x),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, shape: Shape) -> Value:
+        """N stays in front; unit axes make up for the rank that x lacked."""
+        n, *inner = x.shape
+        aligned = x.reshape(shape=(n, *[1] * (len(shape) - len(inner)), *inner))
+        return aligned.broadcast_to(shape=(n, *shape))
+
+
+class Transpose(View):
+    """y = x with its axes permuted.
+
+    Without `axes` the last two are swapped (born reverses all: give `axes`). As many entries as axes: y's axis i is
+    x's axis axes[i]. Two entries on another rank: those two are swapped (minima).
+    """
+
+    name = "transpose"
+    aliases = {"TransposeOp": "born", "Transpose": "born, cjc, minima"}
+    operands = ("x",)
+    attrs = {"axes": Attr("ints", None, "a permutation, or two axes to swap; absent: the last two")}
+    gradient = "g, permuted back"
+    samples = (
+        Sample(Real(2, 3)),
+        Sample(Real(2, 3, 4), axes=[2, 0, 1]),
+        Sample(Real(2, 3, 4), axes=[0, -1]),
+        Sample(Real(3), axes=[0]),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """`axes` as a full permutation. Raises BadAttribute, ShapeMismatch."""
+        if not attrs["axes"]:
+            require_axes(types[0], 2, "to swap the last two")
+        return {"axes": _permutation(attrs["axes"], types[0].ndim)}
+
+    def infer(self, x: TensorType, *, axes: Sequence[int]) -> ResultTypes:
+        """Permuted extents."""
+        return x.with_shape(tuple(x.shape[a] for a in axes))
+
+    def view(self, xp: Namespace, x: Array, *, axes: Sequence[int]) -> Array:
+        """NumPy's transpose: permuted strides."""
+        return x.transpose(axes)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axes: Sequence[int]) -> Sequence[Value | None]:
+        """The inverse permutation."""
+        return (g.transpose(axes=tuple(sorted(range(len(axes)), key=axes.__getitem__))),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, axes: Sequence[int]) -> Value:
+        """N stays in front."""
+        return x.transpose(axes=(0, *shift(axes)))
+
+
+def _permutation(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    if not axes:
+        return _swapped((ndim - 2, ndim - 1), ndim)
+    found = normalise_axes(axes, ndim)
+    if len(found) == ndim:
+        return found
+    if len(found) == 2:
+        return _swapped(found, ndim)
+    wanted = f"a permutation of {ndim} axes, or two axes to swap"
+    raise BadAttribute(f"axes must be {wanted}, but is {show_shape(axes)}", expected=wanted, got=show_shape(axes))
+
+
+def _swapped(pair: Sequence[int], ndim: int) -> tuple[int, ...]:
+    first, second = pair
+    return tuple(second if i == first else first if i == second else i for i in range(ndim))

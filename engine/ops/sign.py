@@ -1,0 +1,41 @@
+"""The sign of a number, and what it is without one."""
+
+from __future__ import annotations
+
+from engine.graph.op import NoGradient
+from engine.graph.sample import Ints, Real, Sample
+from engine.oplib.elementwise import Unary
+
+
+class Neg(Unary):
+    """y = −x."""
+
+    name = "neg"
+    aliases = {"Neg": "cjc", "Negate": "minima", "negative": "sadl"}
+    ufunc = "negative"
+    cost = 1
+    gradient = "−g"
+    partials = (lambda y, x: -1,)
+
+
+class Abs(Unary):
+    """y = |x|. At 0 the gradient is 0, in every order."""
+
+    name = "abs"
+    aliases = {"Abs": "cjc", "absolute": "sadl"}
+    ufunc = "absolute"
+    cost = 1
+    gradient = "g · sign x"
+    samples = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(3, low=-2, high=-0.5)), Sample(Real()))
+    partials = (lambda y, x: x.sign(),)
+
+
+class Sign(Unary):
+    """y = −1, 0 or 1: the sign of x. NaN stays NaN."""
+
+    name = "sign"
+    ufunc = "sign"
+    cost = 1
+    gradient = "none: constant between its steps"
+    samples = (Sample(Real(2, 3)), Sample(Ints(3, low=-2, high=2)))
+    partials = vjp = NoGradient("it is constant between its steps")

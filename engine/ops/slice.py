@@ -1,0 +1,136 @@
+"""A box cut out of a tensor, and its adjoint: a tensor put into a larger one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes, View
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import Shape, TensorType
+from engine.oplib.slices import spread_out
+from engine.oplib.source import check_representable
+
+
+class Slice(View):
+    """y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
+
+    Bounds as NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
+    """
+
+    name = "slice"
+    operands = ("x",)
+    attrs = {
+        "starts": Attr("ints", None, "first position on each axis; absent: 0"),
+        "stops": Attr("ints", None, "the position to stop before, on each axis; absent: the extent"),
+        "steps": Attr("ints", None, "distance between positions on each axis; absent: 1", minimum=1),
+    }
+    gradient = "g at the positions that were read, 0 elsewhere"
+    samples = (
+        Sample(Real(4, 5), starts=[1, 0], stops=[3, 5]),
+        Sample(Real(7, 6), starts=[-6, 1], stops=[7, -1], steps=[2, 3]),
+        Sample(Real(3, 4), stops=[9, -9]),
+        Sample(Real(3), starts=[1], steps=[5]),
+        Sample(Real()),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Bounds from 0 to the extent, none beyond the last position that is read. Raises BadAttribute."""
+        extents = types[0].shape
+        given = [_entries(name, attrs[name], len(extents)) for name in self.attrs]
+        bounds = map(slice, *given)
+        spans = [_span(bound, extent) for bound, extent in zip(bounds, extents, strict=True)]
+        return {
+            "starts": tuple(s.start for s in spans),
+            "stops": tuple(s.stop for s in spans),
+            "steps": tuple(s.step for s in spans),
+        }
+
+    def infer(self, x: TensorType, *, starts: Shape, stops: Shape, steps: Shape) -> ResultTypes:
+        """The number of positions on each axis."""
+        return x.with_shape([_count(range(*bounds)) for bounds in zip(starts, stops, steps, strict=True)])
+
+    def view(self, xp: Namespace, x: Array, *, starts: Shape, stops: Shape, steps: Shape) -> Array:
+        """NumPy's basic indexing; the ellipsis keeps a 0-d tensor an array."""
+        return x[(..., *map(slice, starts, stops, steps))]
+
+    def vjp(self, g: Value, y: Value, x: Value, *, starts: Shape, stops: Shape, steps: Shape) -> Sequence[Value | None]:
+        """Spread the entries out to their distances, then fill up to the ends with zeros."""
+        for axis, step in enumerate(steps):
+            g = spread_out(g, axis, step)
+        after = [extent - stop for extent, stop in zip(x.shape, stops, strict=True)]
+        return (g.pad(pad_width=tuple(chain.from_iterable(zip(starts, after, strict=True)))),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, starts: Shape, stops: Shape, steps: Shape) -> Value:
+        """All of N."""
+        return x.slice(starts=(0, *starts), stops=(x.shape[0], *stops), steps=(1, *steps))
+
+
+def _entries(name: str, given: Sequence[int] | None, ndim: int) -> Sequence[int | None]:
+    if not given:
+        return [None] * ndim
+    if len(given) != ndim:
+        wanted, got = f"{ndim} entries, one for each axis", f"{len(given)} entries"
+        raise BadAttribute(f"attribute {name} must have {wanted}, but has {got}", expected=wanted, got=got)
+    return given
+
+
+def _span(bounds: slice, extent: int) -> range:
+    """The positions; of the ranges that say the same, the one with the least stop and step."""
+    span = range(*bounds.indices(extent))
+    count = _count(span)
+    return range(span[0], span[-1] + 1, span.step) if count > 1 else range(span.start, span.start + count)
+
+
+def _count(span: range) -> int:
+    """The length, also of what is beyond `len`: an extent that is only planned with may be any number."""
+    return max(0, -(-(span.stop - span.start) // span.step))
+
+
+class Pad(Op):
+    """y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i."""
+
+    name = "pad"
+    operands = ("x",)
+    attrs = {
+        "pad_width": Attr("ints", doc="entries before and after, for one axis after the other", minimum=0),
+        "fill": Attr("float", 0.0, "the number around x"),
+    }
+    gradient = "g where x is"
+    samples = (
+        Sample(Real(2, 3), pad_width=[1, 0, 0, 2]),
+        Sample(Real(3), pad_width=[2, 1], fill=-1.5),
+        Sample(Real(0, 2), pad_width=[1, 1, 0, 0]),
+        Sample(Real(), pad_width=[]),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute for a wrong count, and when `fill` is not a number of x's dtype."""
+        check_representable(attrs["fill"], types[0].dtype)
+        count, got = 2 * types[0].ndim, len(attrs["pad_width"])
+        if got != count:
+            wanted = f"{count} entries, before and after each axis"
+            raise BadAttribute(f"attribute pad_width must have {wanted}, but has {got}", expected=wanted, got=str(got))
+        return {**attrs, "pad_width": tuple(attrs["pad_width"])}
+
+    def infer(self, x: TensorType, *, pad_width: Shape, fill: float) -> ResultTypes:
+        """Extents with what is before and after."""
+        return x.with_shape([b + e + a for b, e, a in zip(pad_width[::2], x.shape, pad_width[1::2], strict=True)])
+
+    def forward(self, xp: Namespace, x: Array, *, out: Array, pad_width: Shape, fill: float) -> None:
+        """Fill, then copy x into its place."""
+        out[...] = fill
+        out[(..., *(slice(b, b + e) for b, e in zip(pad_width[::2], x.shape, strict=True)))] = x
+
+    def vjp(self, g: Value, y: Value, x: Value, *, pad_width: Shape, fill: float) -> Sequence[Value | None]:
+        """What is around x is constant."""
+        starts = pad_width[::2]
+        return (g.slice(starts=starts, stops=[b + e for b, e in zip(starts, x.shape, strict=True)]),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, pad_width: Shape, fill: float) -> Value:
+        """Nothing before and after N."""
+        return x.pad(pad_width=(0, 0, *pad_width), fill=fill)

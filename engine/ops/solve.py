@@ -1,0 +1,92 @@
+"""Linear systems, and the inverse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import FLOAT64, TensorType
+from engine.oplib.elementwise import unbroadcast
+from engine.oplib.matrices import SquareMatrix, System, answer_each, computed, converted
+
+
+class Solve(System):
+    """y with a y = b: a [batch…, n, n], b [n] or [batch…, n, m]; batch axes broadcast.
+
+    b is a vector only if it is 1-d, as in NumPy 2: otherwise its last two axes are matrices. Where a is singular y is
+    NaN, or, where rounding hides that, very large; the other systems of the batch are as if it were not there.
+    Integers give float64; float16 is computed in a wider float, and rounded once.
+    M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
+    """
+
+    name = "solve"
+    operands = ("a", "b")
+    gradient = "db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast"
+    samples = (
+        Sample(Real(3, 3, diagonal=7), Real(3)),
+        Sample(Real(3, 3, diagonal=7), Real(3, 2)),
+        Sample(Real(2, 3, 3, diagonal=7), Real(3)),
+        Sample(Real(2, 2, 2, diagonal=7), Real(2, 2)),
+        Sample(Real(3, 3, diagonal=7), Real(2, 3, 1)),
+        Sample(Real(2, 1, 2, 2, diagonal=7), Real(3, 2, 2)),
+        Sample(Real(0, 0), Real(0, 2)),
+    )
+
+    def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
+        """LAPACK's gesv."""
+        left, right = (xp.asarray(x, dtype=computed(xp, out)) for x in (a, b))
+        left = xp.broadcast_to(left, (*out.shape[:-2], *a.shape[-2:]))
+        answer_each(xp, xp.linalg.solve, left, xp.broadcast_to(right, out.shape), out=out)
+
+    def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
+        """The system with aᵀ."""
+        by_b = a.transpose().solve(g)
+        return unbroadcast(-(by_b @ y.transpose()), a), unbroadcast(by_b, b)
+
+    def flops(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """2 n³ / 3 for each matrix, and 2 n² for each right-hand side."""
+        n, m = out.shape[-2:]
+        return int(math.prod(out.shape[:-2]) * (2 * n**3 // 3 + 2 * n * n * m))
+
+    def workspace(self, out: Any, a: TensorType, b: TensorType) -> int:
+        """In doubles: the operands where they are none, the answers, and the matrices that LAPACK works on."""
+        n, m = out.shape[-2:]
+        scratch = n * (n + m) if out.size else 0
+        return int(FLOAT64.itemsize * (converted(FLOAT64, a, b) + out.size + scratch))
+
+
+class Inv(SquareMatrix):
+    """y = x⁻¹, for matrices on the last two axes.
+
+    Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it were
+    not there. To solve a system, `solve` is quicker and more accurate.
+    Integers give float64; float16 is computed in a wider float, and rounded once.
+    """
+
+    name = "inv"
+    operands = ("x",)
+    gradient = "−yᵀ g yᵀ"
+    samples = (
+        Sample(Real(3, 3, diagonal=7)),
+        Sample(Real(2, 2, 2, diagonal=7)),
+        Sample(Real(1, 1, low=1)),
+        Sample(Real(0, 0)),
+        Sample(Real(0, 2, 2)),
+    )
+
+    def forward(self, xp: Namespace, x: Array, *, out: Array) -> None:
+        """LAPACK's gesv, on the identity."""
+        answer_each(xp, xp.linalg.inv, xp.asarray(x, dtype=computed(xp, out)), out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
+        """From dy = −y dx y."""
+        turned = y.transpose()
+        return (-(turned @ g @ turned),)
+
+    def flops(self, out: ResultTypes, *types: TensorType) -> int:
+        """2 n³ for each matrix."""
+        return 2 * types[0].size * types[0].shape[-1]

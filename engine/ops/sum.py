@@ -1,0 +1,62 @@
+"""Sums and means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace
+from engine.graph.tensor_type import FLOAT16, FLOAT64, INT64, DType, TensorType
+from engine.oplib.accumulate import count, over, total
+from engine.oplib.reduction import Reduction, broadcast_back
+
+
+class Sum(Reduction):
+    """y = Σ x over axes. Integers and bool add up in int64, float16 in float32."""
+
+    name = "sum"
+    aliases = {"SumDimOp": "born", "SumDim": "born", "Sum": "born, cjc", "Summation": "minima"}
+    gradient = "g, broadcast back over the axes"
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """int64 for what is not float."""
+        return dtype if dtype.kind == "f" else INT64
+
+    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
+        """The sum, rounded once."""
+        found = total(xp, x, out=out, axes=axes, keepdims=keepdims)
+        if found is not out:
+            out[...] = found
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
+        """Every element of x counts once."""
+        return (broadcast_back(g, x, axes),)
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """The sums in float32 where the result is float16."""
+        return 4 * int(out.size) if out.dtype == FLOAT16 else 0
+
+
+class Mean(Reduction):
+    """y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64."""
+
+    name = "mean"
+    aliases = {"MeanDimOp": "born", "MeanDim": "born", "Mean": "born, cjc"}
+    gradient = "g / n, broadcast back over the axes"
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """float64 for what is not float."""
+        return dtype if dtype.kind == "f" else FLOAT64
+
+    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
+        """The sum, divided while it is still in the accumulator's dtype."""
+        xp.divide(total(xp, x, out=out, axes=axes, keepdims=keepdims), count(x.shape, axes), out=out)
+
+    def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
+        """As the sum's, divided by n."""
+        return (broadcast_back(over(g, max(count(x.shape, axes), 1)), x, axes),)
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """The sums in float32 where the result is float16."""
+        return 4 * int(out.size) if out.dtype == FLOAT16 else 0

@@ -1,0 +1,81 @@
+"""The largest entries along an axis, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import INT64, TensorType, normalise_axis
+from engine.oplib.operands import with_extent
+
+
+class TopK(Op):
+    """values, indices = the k largest entries of x along `axis`, largest first, and their int64 positions there.
+
+    Of equal entries the one with the lowest index comes first; NaN counts as largest. Two results, read through
+    get_output.
+    """
+
+    name = "topk"
+    operands = ("x",)
+    attrs = {
+        "k": Attr("int", doc="how many, at most the axis's extent", minimum=0),
+        "axis": Attr("int", 0, "the axis to search"),
+    }
+    gradient = "that of the values, put back where they came from; none for indices"
+    several = True
+    samples = (
+        Sample(Real(5), k=3),
+        Sample(Real(2, 4), k=4, axis=-1),
+        Sample(Real(3, 2, 2), k=1, axis=0),
+        Sample(Ints(3, 5, high=3), k=2, axis=1),
+        Sample(Real(2, 3), k=0, axis=1),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        axis, k = normalise_axis(attrs["axis"], types[0].ndim), attrs["k"]
+        extent = types[0].shape[axis]
+        if k > extent:
+            wanted = f"at most {extent}, the extent of axis {axis}"
+            raise BadAttribute(f"attribute k must be {wanted}, but is {k}", expected=wanted, got=str(k))
+        return {"k": k, "axis": axis}
+
+    def infer(self, x: TensorType, *, k: int, axis: int) -> ResultTypes:
+        """k entries on the axis: x's dtype, and int64."""
+        values = x.with_shape(with_extent(x.shape, axis, k))
+        return values, values.with_dtype(INT64)
+
+    def forward(self, xp: Namespace, x: Array, *, out: tuple[Array, Array], k: int, axis: int) -> None:
+        """The end of a stable sort, backwards; sorting x backwards, too, puts the first of equal ones first."""
+        values, indices = out
+        order = xp.argsort(xp.flip(x, axis), axis=axis, kind="stable")
+        last = (slice(None),) * axis + (slice(None, -k - 1, -1),)
+        xp.subtract(x.shape[axis] - 1, order[last], out=indices)
+        del order
+        values[...] = xp.take_along_axis(x, indices, axis)
+
+    def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, k: int, axis: int) -> Sequence[Value | None]:
+        """Added where the values were read."""
+        return (None if g[0] is None else x.full_like(0.0).scatter_add(y.output(1), g[0], axis=axis),)
+
+    def batch(self, mapped: Sequence[bool], x: Value, *, k: int, axis: int) -> Value:
+        """The next axis."""
+        return x.topk(k=k, axis=axis + 1)
+
+    def flops(self, out: ResultTypes, x: TensorType, *, k: int, axis: int) -> int:
+        """n log₂ n comparisons a line."""
+        return x.size * max(x.shape[axis] - 1, 0).bit_length()
+
+    def workspace(self, out: ResultTypes, x: TensorType, *, k: int, axis: int) -> int:
+        """The order, with lines to sort in; afterwards the values, before they are copied into place, and where."""
+        assert isinstance(out, tuple)
+        line, last = x.shape[axis], axis == x.ndim - 1
+        merging = line if x.dtype.itemsize == 1 else line // 2
+        sorting = x.dtype.itemsize * line + INT64.itemsize * (x.size + merging + (0 if last else line))
+        return max(sorting, out[0].nbytes + INT64.itemsize * sum(out[0].shape))

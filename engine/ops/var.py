@@ -1,0 +1,62 @@
+"""Variance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import FLOAT64, DType, TensorType
+from engine.oplib.accumulate import accumulator, count, over
+from engine.oplib.reduction import AXES, KEEPDIMS, Reduction, broadcast_back
+
+
+class Var(Reduction):
+    """y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
+
+    Computed in two passes, the mean first, so that a large mean costs no digits. Where n ≤ ddof it divides by zero,
+    as NumPy does: NaN, or infinity.
+    """
+
+    name = "var"
+    attrs = {
+        "axes": AXES,
+        "keepdims": KEEPDIMS,
+        "ddof": Attr("int", 0, "what is taken off n: 1 for the unbiased estimate", minimum=0),
+    }
+    gradient = "g · 2 (x − mean x) / (n − ddof)"
+    samples = (
+        *Reduction.samples,
+        Sample(Real(5), ddof=1),
+        Sample(Real(2, 3), axes=[0], ddof=1, keepdims=True),
+        Sample(Real()),
+        Sample(Ints(2, 3, high=9), axes=[1]),
+    )
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """float64 for what is not float."""
+        return dtype if dtype.kind == "f" else FLOAT64
+
+    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int) -> None:
+        """The mean of the squared deviations."""
+        dtype, n = accumulator(out), count(x.shape, axes)
+        mean = xp.sum(x, axis=axes, dtype=dtype, keepdims=True)
+        mean /= n
+        deviation = xp.subtract(x, mean, dtype=dtype)
+        deviation *= deviation
+        squares = xp.sum(deviation, axis=axes, keepdims=keepdims)
+        xp.divide(squares, max(n - ddof, 0), out=out)
+
+    def vjp(
+        self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: int
+    ) -> Sequence[Value | None]:
+        """The mean's own share cancels: the deviations add up to zero."""
+        deviation = x - x.mean(axes=axes, keepdims=True)
+        return (broadcast_back(over(2 * g, max(count(x.shape, axes) - ddof, 0)), x, axes) * deviation,)
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """The deviations, the means and the sums of squares."""
+        return accumulator(out).itemsize * (types[0].size + 2 * int(out.size))

@@ -1,0 +1,219 @@
+"""Where results lie while a plan runs, decided before it does: in one arena, or in memory that goes to the caller.
+
+A result that does not outlive the run gets a place in the arena. One that does has memory of its own, so that keeping
+it keeps nothing else; until it is written, that memory serves like the arena.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+#: every result begins at a multiple of it: a cache line, and what vector instructions and GPUs read at once
+ALIGNMENT = 64
+#: offline packing looks at all pairs of blocks
+MOST_PACKED = 2048
+#: what packing must be able to save: bytes, and a part of all
+WORTH_SAVING = 1 << 20, 0.02
+
+_FOREVER = 1 << 62
+_MOST_ADDRESSED = 1 << 60
+
+_Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Block(NamedTuple):
+    """Memory of a result: its bytes, the step that writes it, and the last one that reads it."""
+
+    nbytes: int
+    born: int
+    last: int
+
+
+class Place(NamedTuple):
+    """Where a result lies: buffer 0 is the arena, the others are those of the kept results."""
+
+    buffer: int
+    offset: int
+
+
+class Packing(NamedTuple):
+    """A place for each block, and the bytes of each buffer."""
+
+    places: Sequence[Place]
+    buffers: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in all."""
+        return sum(self.buffers)
+
+
+def pack(blocks: Sequence[Block], kept: Sequence[int]) -> Packing:
+    """Places for blocks, listed in the order in which they are born; the `kept` ones outlive the run.
+
+    Best fit, and for up to MOST_PACKED blocks, while that wastes memory, by size: of equal ones the first one first,
+    then the last one.
+    """
+    packing = _by_time(blocks, kept)
+    if len(blocks) > MOST_PACKED or packing.nbytes > _MOST_ADDRESSED:
+        return packing
+    live, (least, part) = _most_live(blocks, kept), WORTH_SAVING
+    enough = max(live + least, live * (1 + part))
+    for direction in (1, -1):
+        if packing.nbytes > enough:
+            packing = min(packing, _by_size(blocks, kept, direction), key=lambda p: p.nbytes)
+    return packing
+
+
+def _most_live(blocks: Sequence[Block], kept: Sequence[int]) -> int:
+    """The bytes that are needed at once: no packing takes less."""
+    forever = set(kept)
+    change = [0] * (2 + max((b.last for b in blocks), default=0))
+    for i, block in enumerate(blocks):
+        change[block.born] += aligned(block.nbytes)
+        change[block.last + 1] -= 0 if i in forever else aligned(block.nbytes)
+    return max(accumulate(change))
+
+
+def _own(kept: Sequence[int]) -> dict[int, Place]:
+    return {block: Place(1 + k, 0) for k, block in enumerate(kept)}
+
+
+def _by_time(blocks: Sequence[Block], kept: Sequence[int]) -> Packing:
+    """Best fit: step by step, each block in the shortest gap of the arena that holds it. Near-linear."""
+    arena, own, places = Arena(), _own(kept), []
+    leaving: dict[int, list[tuple[int, int]]] = {}
+    now = 0
+    for i, block in enumerate(blocks):
+        for step in range(now, block.born):
+            for start, nbytes in leaving.pop(step, ()):
+                arena.give(start, nbytes)
+        now = block.born
+        place = own.get(i)
+        if place is None:
+            nbytes = aligned(block.nbytes)
+            place = Place(0, arena.take(nbytes))
+            leaving.setdefault(block.last, []).append((place.offset, nbytes))
+        places.append(place)
+    return Packing(places, (arena.size, *(aligned(blocks[i].nbytes) for i in kept)))
+
+
+class Arena:
+    """Memory that is handed out and taken back. `size` is how much of it has been needed so far."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._gaps: list[tuple[int, int]] = []  # length and start, the shortest first
+        self._ends: dict[int, int] = {}  # start → end, of each gap
+        self._starts: dict[int, int] = {}  # end → start
+
+    def take(self, nbytes: int) -> int:
+        """Where `nbytes` are free, and from now on in use."""
+        if not nbytes:
+            return 0
+        i = bisect_left(self._gaps, (nbytes, 0))
+        if i == len(self._gaps):
+            return self._grow(nbytes)
+        length, start = self._gaps[i]
+        self._remove(start, start + length)
+        if length > nbytes:
+            self._add(start + nbytes, start + length)
+        return start
+
+    def give(self, start: int, nbytes: int) -> None:
+        """Take back what lies at `start`; gaps that touch become one."""
+        if not nbytes:
+            return
+        end = start + nbytes
+        before, after = self._starts.get(start, start), self._ends.get(end, end)
+        if before < start:
+            self._remove(before, start)
+        if after > end:
+            self._remove(end, after)
+        self._add(before, after)
+
+    def _grow(self, nbytes: int) -> int:
+        """Make room at the end, where a gap may reach up to it."""
+        start = self._starts.get(self.size, self.size)
+        if start < self.size:
+            self._remove(start, self.size)
+        self.size = start + nbytes
+        return start
+
+    def _add(self, start: int, end: int) -> None:
+        insort(self._gaps, (end - start, start))
+        self._ends[start] = end
+        self._starts[end] = start
+
+    def _remove(self, start: int, end: int) -> None:
+        del self._gaps[bisect_left(self._gaps, (end - start, start))]
+        del self._ends[start], self._starts[end]
+
+
+def _by_size(blocks: Sequence[Block], kept: Sequence[int], direction: int) -> Packing:
+    """The largest first, equal ones in the `direction` of time: each in the shortest gap between its contemporaries.
+
+    Y. Pisarchyk, J. Lee, "Efficient memory management for deep neural net inference" (2020), greedy by size. All
+    buffers share one space of addresses, the arena the last of them.
+    """
+    own = _own(kept)
+    addresses = AddressSpace([blocks[i] for i in kept], len(blocks) + 2 * len(kept))
+    places = [own.get(i, Place(0, 0)) for i in range(len(blocks))]
+    waiting = (i for i, block in enumerate(blocks) if i not in own and block.nbytes)
+    for i in sorted(waiting, key=lambda i: (-blocks[i].nbytes, direction * i)):
+        places[i] = addresses.take(blocks[i])
+    return Packing(places, (addresses.arena, *(aligned(blocks[i].nbytes) for i in kept)))
+
+
+class AddressSpace:
+    """Addresses of the kept blocks one after the other, and of the arena behind them.
+
+    Between two buffers lies a fence, which is always there, so that no gap reaches across. `arena` is how much of the
+    arena is used.
+    """
+
+    def __init__(self, kept: Sequence[Block], most: int) -> None:
+        self.arena = 0
+        self._bounds: list[int] = []
+        self._count = 0
+        #: rows: start, end, first and last step
+        self._table: _Ints = np.empty((4, most), np.int64)
+        top = 0
+        for block in kept:
+            self._bounds.append(top)
+            top = self._put(top, aligned(block.nbytes), block.born, _FOREVER)
+            top = self._put(top, ALIGNMENT, 0, _FOREVER)
+        self._bounds.append(top)
+
+    def take(self, block: Block) -> Place:
+        """A place for a block, from now on in use."""
+        start = self._gap(aligned(block.nbytes), block)
+        end = self._put(start, aligned(block.nbytes), block.born, block.last)
+        self.arena = max(self.arena, end - self._bounds[-1])
+        k = bisect_left(self._bounds, start + 1) - 1
+        return Place((k + 1) % len(self._bounds), start - self._bounds[k])
+
+    def _put(self, start: int, nbytes: int, born: int, last: int) -> int:
+        self._table[:, self._count] = start, start + nbytes, born, last
+        self._count += 1
+        return start + nbytes
+
+    def _gap(self, nbytes: int, block: Block) -> int:
+        """The start of the shortest gap that holds `nbytes` while the block lives; the end of all, if there is none."""
+        start, end, born, last = self._table[:, : self._count]
+        beside = np.flatnonzero((born <= block.last) & (last >= block.born))
+        beside = beside[np.argsort(start[beside])]
+        free_from = np.concatenate(([0], np.maximum.accumulate(end[beside])))
+        gaps = np.concatenate((start[beside], [_FOREVER])) - free_from
+        fits = np.flatnonzero(gaps >= nbytes)
+        return int(free_from[fits[np.argmin(gaps[fits])]])
+
+
+def aligned(nbytes: int) -> int:
+    """`nbytes` and what is lost up to the next multiple of ALIGNMENT."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,185 @@
+"""From a client's program, the types of its feeds and a call to a plan, and the bounded memory of plans made before."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Final, NamedTuple
+
+from engine.calls import Call, Gradients, Label, Values
+from engine.calls.call import FeedTypes, Scope
+from engine.graph.errors import OverBudget, TooManyNodes
+from engine.graph.identity import graph_id
+from engine.graph.ir import Builder, Graph
+from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.program import Program
+from engine.graph.tensor_type import TensorType
+from engine.passes.pipeline import optimise
+from engine.planning.plan import Plan, make_plan
+from engine.transforms.expand_grad import expand_grad
+
+#: bytes that one piece of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
+PIECE_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A plan, what each of its results is, and the nodes of `wrt` without a path.
+
+    `graph_id` is the program's; `dtype` that of the node that the call is about.
+    """
+
+    plan: Plan
+    labels: tuple[Label, ...]
+    disconnected: tuple[int, ...]
+    graph_id: str
+    dtype: str
+    cached: bool = False
+
+
+class Traced(NamedTuple):
+    """A call written out: a graph without `grad` nodes that no pass has touched, and what its outputs are."""
+
+    graph: Graph
+    labels: tuple[Label, ...]
+    disconnected: tuple[int, ...]
+    dtype: str
+
+
+class Compiler:
+    """Makes plans and keeps the most recently used: at most `capacity`, of at most `bytes` in all.
+
+    May be shared by threads.
+    """
+
+    def __init__(self, limits: Limits, capacity: int = 256, bytes: int = 256 << 20) -> None:
+        self.limits = limits
+        self.capacity = capacity
+        self.bytes = bytes
+        self._plans: OrderedDict[Hashable, Compiled] = OrderedDict()
+        self._held = 0
+        self._lock = Lock()
+
+    def forward(
+        self,
+        program: Program,
+        types: FeedTypes,
+        outputs: Sequence[int] | None = None,
+        deadline: Deadline = NO_DEADLINE,
+    ) -> Compiled:
+        """The plan for the values of `outputs` (default: the last node). Raises EngineError."""
+        return self.compile(program, types, Values.of_program(program, outputs), deadline)
+
+    def gradients(
+        self,
+        program: Program,
+        types: FeedTypes,
+        of: int | None = None,
+        wrt: Sequence[int] | None = None,
+        outputs: Sequence[int] | None = None,
+        cotangent: TensorType | None = None,
+        deadline: Deadline = NO_DEADLINE,
+    ) -> Compiled:
+        """The plan for the values of `outputs` and the gradients of `of` with respect to `wrt`.
+
+        Defaults: the last node, all parameters, and the value of `of`. `cotangent` is the type of the array that
+        will be fed under (COTANGENTS, of). Raises EngineError.
+        """
+        return self.compile(program, types, Gradients.of_program(program, of, wrt, outputs, cotangent), deadline)
+
+    def compile(self, program: Program, types: FeedTypes, call: Call, deadline: Deadline = NO_DEADLINE) -> Compiled:
+        """The plan for `call`, on feeds of these types. Raises EngineError."""
+        name = (program.digest, frozenset(types.items()), call)
+        known = self._recall(name)
+        if known is not None:
+            return known
+        made = compile_call(program, types, call, self.limits, deadline)
+        self._remember(name, made)
+        return made
+
+    def _recall(self, name: Hashable) -> Compiled | None:
+        with self._lock:
+            known = self._plans.get(name)
+            if known is None:
+                return None
+            self._plans.move_to_end(name)
+            return replace(known, cached=True)
+
+    def _remember(self, name: Hashable, made: Compiled) -> None:
+        with self._lock:
+            if name in self._plans:
+                return
+            self._plans[name] = made
+            self._held += made.plan.nbytes
+            while self._plans and (len(self._plans) > self.capacity or self._held > self.bytes):
+                _, oldest = self._plans.popitem(last=False)
+                self._held -= oldest.plan.nbytes
+
+
+def compile_call(
+    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE
+) -> Compiled:
+    """Write, optimise and plan, in this order. Raises EngineError."""
+    asked, plan = plan_call(program, types, call, limits, deadline)
+    return Compiled(plan, asked.labels, asked.disconnected, graph_id(program), asked.dtype)
+
+
+def plan_call(
+    program: Program,
+    types: FeedTypes,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    pieces: Sequence[int] = PIECE_BYTES,
+) -> tuple[Traced, Plan]:
+    """The call written out and optimised, and its plan; a sweep in smaller pieces where all at once is over budget.
+
+    Raises EngineError.
+    """
+    refused: OverBudget | None = None
+    for piece_bytes in pieces if call.is_swept else pieces[:1]:
+        try:
+            asked = write_call(program, types, call, limits, deadline, piece_bytes)
+            optimised = asked._replace(graph=optimise(asked.graph, deadline))
+            return optimised, make_plan(optimised.graph, limits, deadline)
+        except TooManyNodes as error:
+            raise refused or error from None
+        except OverBudget as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def write_call(
+    program: Program,
+    types: FeedTypes,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    piece_bytes: int = PIECE_BYTES[0],
+) -> Traced:
+    """Build the program, write `grad` nodes out, then what `call` adds. Raises EngineError."""
+    scope = open_scope(program, call.example(program, types), call.roots, call.wrt_nodes, limits, deadline, piece_bytes)
+    results, disconnected = call.write(scope)
+    labels = tuple(label for label, _ in results)
+    about = scope.nodes[call.roots[-1]].dtype.name
+    return Traced(scope.builder.graph([value for _, value in results]), labels, disconnected, about)
+
+
+def open_scope(
+    program: Program,
+    types: FeedTypes,
+    roots: Sequence[int],
+    barriers: Sequence[int],
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    piece_bytes: int = PIECE_BYTES[0],
+) -> Scope:
+    """The program built for these types, `grad` nodes written out: where a call writes. Raises EngineError."""
+    builder, values = program.build(types, roots, deadline, barriers, limits)
+    expanded = expand_grad(builder.graph([values[root] for root in roots]), limits, deadline)
+    writing = Builder(program.registry, limits, deadline, list(expanded.nodes))
+    nodes = {root: writing.value(i) for root, i in zip(roots, expanded.outputs, strict=True)}
+    return Scope(program, writing, nodes, piece_bytes)

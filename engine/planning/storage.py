@@ -1,0 +1,87 @@
+"""Who owns memory while a graph runs: which results are views, how they lie, and how long each block is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from engine.graph.ir import Graph, Node
+from engine.graph.op import ResultTypes, View
+from engine.graph.tensor_type import Strided, TensorType
+from engine.planning.arena import Block
+
+#: bytes that NumPy can address
+_LARGEST = 1 << 62
+
+
+class Storage:
+    """The blocks of memory behind the nodes of a graph: one for each result that is no view.
+
+    A view shares its operand's block, which lives as long as anything that looks at it. `is_view` and `contiguous`
+    say, for each node, whether it is one, and whether it fills its block densely; `block` is the number of the block
+    behind its (first) result, and `types` what rules are told of it as an operand.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.is_view: list[bool] = []
+        self.contiguous: list[bool] = []
+        self.block: list[int] = []
+        self.types: list[ResultTypes] = []
+        self._count = 0
+        for node in graph.nodes:
+            self._place(node)
+
+    def _place(self, node: Node) -> None:
+        shares = isinstance(node.op, View) and (not node.op.reshapes or self.contiguous[node.operands[0]])
+        self.is_view.append(shares)
+        self.contiguous.append(not shares or (isinstance(node.op, View) and node.op.reshapes))
+        self.block.append(self._seen(node) if shares else self._count)
+        self._count += 0 if shares else len(node.types)
+        self.types.append(self._lying(node) if shares else node.types if node.op.several else node.type)
+
+    def _seen(self, node: Node) -> int:
+        """The block that a view looks at."""
+        (operand,) = node.operands
+        return self.block[operand] + (node.attrs["index"] if self.graph.nodes[operand].op.several else 0)
+
+    def _lying(self, node: Node) -> TensorType:
+        """The type of a view, with its strides where it is not dense."""
+        operand = self.types[node.operands[0]]
+        if (isinstance(node.op, View) and node.op.reshapes) or isinstance(operand, tuple):
+            return node.type
+        return _viewed(node, operand)
+
+    def blocks(self) -> list[Block]:
+        """All blocks by number, and from which step to which they are needed; those of leaves have no bytes."""
+        found: list[Block] = []
+        last = self._last_reads()
+        for i, node in enumerate(self.graph.nodes):
+            if not self.is_view[i]:
+                sizes = [0] if node.is_leaf else [t.nbytes for t in node.types]
+                found += [Block(size, i, last[len(found) + k]) for k, size in enumerate(sizes)]
+        return found
+
+    def _last_reads(self) -> list[int]:
+        last = [0] * self._count
+        for i, node in enumerate(self.graph.nodes):
+            if not self.is_view[i]:
+                last[self.block[i] : self.block[i] + len(node.types)] = [i] * len(node.types)
+                for operand in node.operands:
+                    last[self.block[operand]] = i
+        return last
+
+    def kept(self) -> list[int]:
+        """The blocks behind the outputs, in their order, each once; a leaf's memory is its owner's."""
+        found = dict.fromkeys(self.block[i] for i in self.graph.outputs)
+        leaves = {self.block[i] for i, node in enumerate(self.graph.nodes) if node.is_leaf}
+        return [block for block in found if block not in leaves]
+
+
+def _viewed(node: Node, operand: TensorType) -> TensorType:
+    """The type of a view of `operand`, as NumPy strides it; of what nobody can address, as if it were dense."""
+    assert isinstance(node.op, View)
+    if max(operand.span, node.type.span) >= _LARGEST:
+        return node.type
+    nothing = as_strided(np.empty(1, operand.dtype), operand.shape, operand.strides)
+    return Strided(node.type, node.op.view(np, nothing, **node.attrs).strides)

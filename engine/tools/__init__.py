@@ -1,0 +1,4 @@
+"""What is asked about a graph beside its results: cost, certificates, sources of NaN, its gradient as a graph.
+
+What may live here: uses of the engine as a whole. What may not: anything that the engine needs to run.
+"""

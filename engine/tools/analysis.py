@@ -1,0 +1,123 @@
+"""What a call would take, known without running it: shapes, arithmetic, memory, and where derivatives stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from engine.calls import Call
+from engine.calls.call import FeedTypes
+from engine.graph.errors import OverBudget
+from engine.graph.ir import Node, Value
+from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from engine.graph.op import NoGradient
+from engine.graph.program import Program
+from engine.graph.tensor_type import TensorType
+from engine.planning.compiler import plan_call
+from engine.planning.plan import cost
+from engine.planning.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCost:
+    """One of the client's nodes: its (first) type, and the FLOPs of its value and of the way back through it."""
+
+    node: int
+    type: TensorType
+    flops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a call would take, and whether that is within the limits.
+
+    `saved_bytes` are of results of the forward pass that the backward pass reads.
+    """
+
+    nodes: tuple[NodeCost, ...]
+    forward_flops: int
+    backward_flops: int
+    saved_bytes: int
+    peak_bytes: int
+    stops_gradient: tuple[int, ...]
+    result_types: tuple[TensorType, ...]
+    within: bool
+
+
+def analyse(
+    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE
+) -> Analysis:
+    """Plan `call` as it would run within `limits`; where it is over their bytes or FLOPs, as it would run without.
+
+    The tensors that the call takes beside feeds are taken to fit. Raises EngineError, OverBudget only for a rank.
+    """
+    endless = replace(limits, bytes=NO_END, flops=NO_END)
+    _, values = program.build(call.example(program, types), call.roots, deadline, limits=endless)
+    call = call.fitted(values)
+    within = True
+    try:
+        asked, plan = plan_call(program, types, call, limits, deadline)
+    except OverBudget:
+        within = False
+        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,))
+    storage = Storage(asked.graph)
+    spent = _spent(storage)
+    return Analysis(
+        nodes=tuple(_node_cost(node, value, spent) for node, value in values.items()),
+        forward_flops=sum(flops for (_, backward), flops in spent.items() if not backward),
+        backward_flops=sum(flops for (_, backward), flops in spent.items() if backward),
+        saved_bytes=_saved(storage),
+        peak_bytes=plan.peak_bytes,
+        stops_gradient=stops_between(program, values, call.wrt_nodes, call.differentiated),
+        result_types=plan.result_types,
+        within=within,
+    )
+
+
+def stops_between(
+    program: Program, values: Mapping[int, Value], by: Iterable[int], ends: Iterable[int]
+) -> tuple[int, ...]:
+    """The client's nodes on the way from `by` to `ends` that no derivative passes, though they read floats."""
+    reached = set(by)
+    for node in values:
+        if not reached.isdisjoint(program.statements[node].operands):
+            reached.add(node)
+    between = reached.intersection(program.needed(ends)).difference(by)
+    return tuple(node for node in sorted(between) if _stops(program, values, node))
+
+
+def _stops(program: Program, values: Mapping[int, Value], node: int) -> bool:
+    statement = program.statements[node]
+    if not any(values[i].type.is_float for i in statement.operands):
+        return False
+    return isinstance(statement.op.vjp, NoGradient) or not any(t.is_float for t in values[node].node.types)
+
+
+def _node_cost(node: int, value: Value, spent: dict[tuple[int, bool], int]) -> NodeCost:
+    return NodeCost(node, value.type, spent.get((node, False), 0) + spent.get((node, True), 0))
+
+
+def _spent(storage: Storage) -> dict[tuple[int, bool], int]:
+    """FLOPs by the client's node that they stem from, and by direction."""
+    spent: dict[tuple[int, bool], int] = {}
+    for node in storage.graph.nodes:
+        key = (-1, False) if node.origin is None else (node.origin.node, node.origin.backward)
+        spent[key] = spent.get(key, 0) + cost(storage, node)[0]
+    return spent
+
+
+def _saved(storage: Storage) -> int:
+    """Bytes of the blocks that the forward pass writes and the backward pass reads."""
+    nodes = storage.graph.nodes
+    read = {storage.block[i] for node in nodes if _is_backward(node) for i in node.operands}
+    kept = {
+        storage.block[i] + k: type.nbytes
+        for i, node in enumerate(nodes)
+        if not (storage.is_view[i] or node.is_leaf or _is_backward(node))
+        for k, type in enumerate(node.types)
+    }
+    return sum(size for block, size in kept.items() if block in read)
+
+
+def _is_backward(node: Node) -> bool:
+    return node.origin is not None and node.origin.backward

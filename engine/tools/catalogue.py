@@ -1,0 +1,48 @@
+"""The op catalogue: what every op states about itself, as plain data."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from engine.graph.attributes import Attr
+from engine.graph.op import Op
+from engine.graph.registry import Registry
+
+
+def describe(known: Registry) -> list[dict[str, Any]]:
+    """The catalogue: one JSON-ready row an op, sorted by name."""
+    return [_row(op) for op in known.ops.values()]
+
+
+def _row(op: Op) -> dict[str, Any]:
+    doc = inspect.cleandoc(op.__doc__ or "")
+    return {
+        "name": op.name,
+        "summary": doc.partition("\n")[0],
+        "doc": doc,
+        "operands": list(op.operands),
+        "attributes": [_attribute(name, attr) for name, attr in op.attrs.items()],
+        "gradient": op.gradient,
+        "dtypes": list(op.dtypes),
+        "aliases": [{"name": alias, "systems": systems} for alias, systems in op.aliases.items()],
+        "several_outputs": op.several,
+        "since": op.since,
+    }
+
+
+def _attribute(name: str, attr: Attr) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": name, "type": attr.kind, "required": attr.required, "doc": attr.doc}
+    if not attr.required and attr.default is not None:
+        row["default"] = _jsonable(attr.default)
+    if attr.choices:
+        row["choices"] = list(attr.choices)
+    return row
+
+
+def _jsonable(default: Any) -> Any:
+    if isinstance(default, tuple):
+        return list(default)
+    return default.name if isinstance(default, np.dtype) else default

@@ -1,0 +1,76 @@
+"""Where NaN and infinity come from: a watch over an execution, which costs a look at every result."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.graph.op import Array, Namespace
+from engine.graph.program import Program
+from engine.planning.plan import Step
+
+
+class Nonfinite(NamedTuple):
+    """The first place where NaN or infinity came out of finite operands, NaN out of infinite ones, or was fed.
+
+    `computed` is the primitive that did it, `ranges` what each of its operands ranged over (None for an empty one).
+    """
+
+    node: int
+    op: str
+    backward: bool
+    computed: str
+    ranges: tuple[tuple[float, float] | None, ...]
+
+
+class NonfiniteWatch:
+    """Looks at what is fed, by node or by (role, node), then at the results of steps; keeps the first not finite.
+
+    An infinity that an op fills in for its own purposes (a mask inside `attention`) has no operands and is no finding,
+    unless it becomes NaN; one that the client's graph states is.
+    """
+
+    def __init__(self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]]) -> None:
+        self._program = program
+        wrong = (self._fed(key) for key, array in feeds.items() if not _finite(np, array))
+        self.found: Nonfinite | None = next(wrong, None)
+
+    def _fed(self, key: Any) -> Nonfinite:
+        role, node = key if isinstance(key, tuple) else (None, key)
+        op = self._program.statements[node].op.name
+        return Nonfinite(node, op, False, role or op, ())
+
+    def __call__(self, xp: Namespace, step: Step, operands: Sequence[Array], result: Array) -> None:
+        """Look at what a step has written."""
+        if self.found is not None or step.origin is None:
+            return
+        results = result if isinstance(result, tuple) else (result,)
+        if all(_finite(xp, r) for r in results) or not self._is_source(xp, step, operands, results):
+            return
+        ranges = tuple(map(_range, operands))
+        self.found = Nonfinite(*step.origin[:2], step.origin.backward, step.op.name, ranges)
+
+    def _is_source(self, xp: Namespace, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> bool:
+        assert step.origin is not None
+        if not operands:
+            return self._program.statements[step.origin.node].op is step.op
+        single = [x for x in operands if not isinstance(x, tuple)]
+        if all(_finite(xp, x) for x in single):
+            return True
+        return any(_has_nan(xp, r) for r in results) and not any(_has_nan(xp, x) for x in single)
+
+
+def _finite(xp: Namespace, array: Array) -> bool:
+    return array.dtype.kind != "f" or bool(xp.isfinite(array).all())
+
+
+def _has_nan(xp: Namespace, array: Array) -> bool:
+    return array.dtype.kind == "f" and bool(xp.isnan(array).any())
+
+
+def _range(array: Array) -> tuple[float, float] | None:
+    if isinstance(array, tuple) or not array.size:
+        return None
+    return float(array.min()), float(array.max())
