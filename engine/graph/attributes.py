@@ -21,7 +21,7 @@ REQUIRED: Final = object()
 class Attr:
     """One attribute of an op.
 
-    `kind` is one of KINDS and, for one attribute name, the same in every op. A `default` of None means that
+    `kind` is one of ATTRIBUTE_KINDS and, for one attribute name, the same in every op. A `default` of None means that
     absence has a meaning of its own, which `doc` states; REQUIRED means that there is none. `minimum` bounds an
     int and every entry of ints; `longest` the number of entries: a few for each axis, unless they stand for elements.
     """
@@ -40,7 +40,7 @@ class Attr:
 
     def check(self, name: str, value: Any) -> Any:
         """`value` in the form that rules receive. Raises BadAttribute."""
-        holds, wanted, convert = KINDS[self.kind]
+        holds, wanted, convert = ATTRIBUTE_KINDS[self.kind]
         if not holds(value):
             raise _bad(name, wanted, value)
         if self.kind == "ints" and len(value) > self.longest:
@@ -94,7 +94,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str, Callable[[Any], Any]]]] = {
+ATTRIBUTE_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str, Callable[[Any], Any]]]] = {
     "int": (_is_int, "a whole number of 64 bits", int),
     "float": (_is_float, "a finite number", float),
     "bool": (lambda v: isinstance(v, bool), "true or false", bool),

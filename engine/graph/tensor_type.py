@@ -16,6 +16,7 @@ from engine.graph.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 
 Shape = tuple[int, ...]
 DType = np.dtype[Any]
+HostArray = np.ndarray[Any, Any]
 
 DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int32", "int64")

@@ -11,7 +11,7 @@ from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import Shape, TensorType
 
 #: elements of a piece: two of them fit in a core's own cache
-PIECE = 1 << 15
+PIECE_ELEMENTS = 1 << 15
 LONGEST_TRANSPOSED = 64
 #: beyond it NumPy's pairwise sum is the more accurate one, and no slower
 LONGEST_MULTIPLIED = 128
@@ -47,7 +47,7 @@ def axis_first(xp: Namespace, x: Array, out: Array, axis: int) -> Iterator[tuple
     if rows is None:
         yield xp.moveaxis(x, axis, 0), xp.moveaxis(out, axis, 0)
         return
-    results, step = out.reshape(rows.shape), PIECE // rows.shape[1]
+    results, step = out.reshape(rows.shape), PIECE_ELEMENTS // rows.shape[1]
     for start in range(0, len(rows), step):
         piece = xp.ascontiguousarray(rows[start : start + step].T)
         result = xp.empty(piece.shape, out.dtype)
@@ -58,4 +58,4 @@ def axis_first(xp: Namespace, x: Array, out: Array, axis: int) -> Iterator[tuple
 def piece_size(x: TensorType, axis: int) -> int:
     """Elements of the pieces in which `axis_first` hands x out, one of them and the next; 0 for x as it is."""
     is_short = x.is_dense and 0 < _row_length(x.shape, (axis,)) <= LONGEST_TRANSPOSED
-    return min(x.size, 2 * PIECE) if is_short else 0
+    return min(x.size, 2 * PIECE_ELEMENTS) if is_short else 0

@@ -64,13 +64,13 @@ class Einsum(Composite):
 
     def infer(self, *types: TensorType, equation: str) -> ResultTypes:
         """The extents of the output's letters. Raises BadAttribute, ShapeMismatch."""
-        terms, output = parse(equation, len(types))
+        terms, output = parse_equation(equation, len(types))
         extents = _extents(terms, types)
         return TensorType(tuple(extents[letter] for letter in output), promote(*(t.dtype for t in types)))
 
     def decompose(self, *operands: Value, equation: str) -> Value:
         """Sum over what is one operand's own, contract pair after pair, put the axes in order."""
-        terms, output = parse(equation, len(operands))
+        terms, output = parse_equation(equation, len(operands))
         dtype = promote(*(x.dtype for x in operands))
         factors = [Factor(_in_dtype(x, dtype), term) for x, term in zip(operands, terms, strict=True)]
         uses = Counter("".join(terms))
@@ -144,7 +144,7 @@ def _in_dtype(x: Value, dtype: DType) -> Value:
     return x if x.dtype == dtype else x.cast(dtype=dtype)
 
 
-def parse(equation: str, count: int) -> tuple[list[str], str]:
+def parse_equation(equation: str, count: int) -> tuple[list[str], str]:
     """The letters of each of `count` operands, and those of the result. Raises BadAttribute."""
     inputs, arrow, output = equation.partition("->")
     terms = inputs.split(",")

@@ -17,7 +17,7 @@ from engine.oplib import batching
 from engine.oplib.indices import add_at, check_indices, require_integer
 from engine.oplib.operands import with_extent
 
-AXIS = Attr("int", 0, "the axis that is indexed")
+_AXIS = Attr("int", 0, "the axis that is indexed")
 #: dtypes that sums are not accumulated in: float16 rounds too early, and a GPU cannot add bytes atomically
 _WIDE = {"float16": "float32", "int8": "int32", "uint8": "int32", "bool": "int32"}
 
@@ -32,7 +32,7 @@ class Gather(Op):
     name = "gather"
     aliases = {"GatherOp": "born", "Gather": "born, cjc"}
     operands = ("x", "index?")
-    attrs = {"axis": AXIS, "indices": Attr("ints", None, "positions on the axis, in place of `index`", longest=10**6)}
+    attrs = {"axis": _AXIS, "indices": Attr("ints", None, "positions on the axis, in place of `index`", longest=10**6)}
     gradient = "dx = scatter_add(0, index, g): repeated indices accumulate; none for index"
     samples = (
         Sample(Real(4, 3), Ints(2, 3, high=4)),
@@ -106,7 +106,7 @@ class ScatterAdd(Op):
 
     name = "scatter_add"
     operands = ("x", "index", "updates")
-    attrs = {"axis": AXIS}
+    attrs = {"axis": _AXIS}
     gradient = "dx = g, d updates = gather(g, index); none for index"
     samples = (
         Sample(Real(4, 3), Ints(2, 3, high=4), Real(2, 3)),

@@ -14,7 +14,7 @@ from engine.graph.tensor_type import Shape, TensorType, normalise_axes, normalis
 from engine.oplib.formula import Formula
 from engine.oplib.operands import require_shape
 
-AXES = Attr("ints", (-1,), "axes to normalise over")
+_AXES = Attr("ints", (-1,), "axes to normalise over")
 EPS = Attr("float", 1e-5, "added to the variance or mean square; positive")
 
 
@@ -78,7 +78,7 @@ class LayerNorm(Normalization):
 
     name = "layer_norm"
     aliases: ClassVar[Mapping[str, str]] = {"LayerNorm": "cjc"}
-    attrs: ClassVar[Mapping[str, Attr]] = {"axes": AXES, "eps": EPS}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axes": _AXES, "eps": EPS}
     gradient = "with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps)"
     samples = (
         Sample(Real(2, 4)),
@@ -133,7 +133,7 @@ class RMSNorm(Normalization):
 
     name = "rms_norm"
     operands = ("x", "weight?")
-    attrs: ClassVar[Mapping[str, Attr]] = {"axes": AXES, "eps": EPS}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axes": _AXES, "eps": EPS}
     gradient = "with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps)"
     samples = (
         Sample(Real(2, 4)),

@@ -17,7 +17,7 @@ from engine.oplib.operands import require_axes, with_extent
 from engine.oplib.slices import along
 from engine.ops.cat import bounds
 
-AXIS = Attr("int", 0, "the axis that is cut")
+_AXIS = Attr("int", 0, "the axis that is cut")
 #: every part may be read by a node of its own
 MOST_PARTS = Limits.nodes
 
@@ -30,7 +30,7 @@ class Split(Op):
 
     name = "split"
     operands = ("x",)
-    attrs = {"sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, longest=MOST_PARTS), "axis": AXIS}
+    attrs = {"sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, longest=MOST_PARTS), "axis": _AXIS}
     gradient = "the parts' cotangents, joined; zeros for parts that are not read"
     several = True
     samples = (
@@ -85,7 +85,7 @@ class Chunk(Composite):
     name = "chunk"
     aliases: ClassVar[Mapping[str, str]] = {"ChunkOp": "born", "Chunk": "born"}
     operands = ("x",)
-    attrs = {"chunks": Attr("int", doc="the most parts to cut into", minimum=1), "axis": AXIS}
+    attrs = {"chunks": Attr("int", doc="the most parts to cut into", minimum=1), "axis": _AXIS}
     gradient = "the parts' cotangents, joined; zeros for parts that are not read"
     several = True
     samples = (Sample(Real(5, 2), chunks=2), Sample(Real(2, 6), chunks=4, axis=-1), Sample(Real(0), chunks=2))

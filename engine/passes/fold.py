@@ -11,8 +11,7 @@ from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node
 from engine.graph.op import View
 from engine.graph.registry import Registry
-
-Array = np.ndarray[Any, Any]
+from engine.graph.tensor_type import HostArray
 
 #: no operand, result or workspace of a folded node is larger
 MOST_BYTES = 1 << 16
@@ -31,7 +30,7 @@ def fold(graph: Graph) -> Graph:
     A tensor that holds one number everywhere becomes a `full`. What a kernel refuses (an index out of range) is left
     to be refused when the graph runs, and what gives NaN or infinity to be found there.
     """
-    known: dict[int, Array] = {}
+    known: dict[int, HostArray] = {}
     nodes, left = [], MOST_BYTES_IN_ALL
     for i, node in enumerate(graph.nodes):
         value = _evaluate(node, graph, known) if node.type.nbytes <= left else None
@@ -42,7 +41,7 @@ def fold(graph: Graph) -> Graph:
     return graph.rewritten(nodes, graph.outputs)
 
 
-def _evaluate(node: Node, graph: Graph, known: dict[int, Array]) -> Array | None:
+def _evaluate(node: Node, graph: Graph, known: dict[int, HostArray]) -> HostArray | None:
     if not _is_constant(node, known) or not _is_small(node, graph):
         return None
     operands = [known[i] for i in node.operands]
@@ -55,7 +54,7 @@ def _evaluate(node: Node, graph: Graph, known: dict[int, Array]) -> Array | None
     return value if finite or node.op.name in _SOURCES else None
 
 
-def _is_constant(node: Node, known: dict[int, Array]) -> bool:
+def _is_constant(node: Node, known: dict[int, HostArray]) -> bool:
     if node.op.several or node.op.name == "get_output":
         return False
     return all(i in known for i in node.operands) if node.operands else node.op.name in _SOURCES
@@ -70,7 +69,7 @@ def _is_small(node: Node, graph: Graph) -> bool:
     )
 
 
-def _run(node: Node, operands: Sequence[Array]) -> Array:
+def _run(node: Node, operands: Sequence[HostArray]) -> HostArray:
     if isinstance(node.op, View):
         return np.asarray(node.op.view(np, operands[0], **node.attrs))
     out = np.empty(node.type.shape, node.type.dtype)
@@ -78,7 +77,7 @@ def _run(node: Node, operands: Sequence[Array]) -> Array:
     return out
 
 
-def _constant(value: Array, node: Node, registry: Registry) -> Node:
+def _constant(value: HostArray, node: Node, registry: Registry) -> Node:
     dense = np.ascontiguousarray(value).reshape(value.shape)
     if dense.size and dense.tobytes() == dense.tobytes()[: dense.itemsize] * dense.size:
         attrs: dict[str, Any] = {"shape": dense.shape, "fill": float(dense.flat[0]), "dtype": dense.dtype}

@@ -18,7 +18,7 @@ from engine.graph.errors import OverBudget
 from engine.graph.ir import Builder, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.program import Program, Statement
-from engine.graph.tensor_type import FLOAT64, TensorType
+from engine.graph.tensor_type import FLOAT64, HostArray, TensorType
 from engine.passes.pipeline import optimise
 from engine.planning.compiler import plan_call
 from engine.planning.plan import Plan, make_plan
@@ -26,8 +26,6 @@ from engine.tools.analysis import stops_between
 from engine.tools.differences import MOVES, TREMBLES, Finding, findings
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.vmap import vmap_onto
-
-Array = np.ndarray[Any, Any]
 
 #: rows of one execution for each node: its moves, and its trembles
 _ROWS: Final = len(MOVES) + len(TREMBLES)
@@ -64,7 +62,7 @@ class Certificate:
 def certify(
     executor: Executor,
     program: Program,
-    feeds: Mapping[int, Array],
+    feeds: Mapping[int, HostArray],
     call: Gradients,
     directions: int,
     tolerance: float,
@@ -74,7 +72,7 @@ def certify(
     """Compare the gradients of `call` by each of its nodes along `directions`. Raises EngineError."""
     program.build({node: TensorType.of(a) for node, a in feeds.items()}, (call.of, *call.wrt), deadline)
     wide = _float64(program)
-    fed: dict[Any, Array] = {node: a.astype(FLOAT64) if a.dtype.kind == "f" else a for node, a in feeds.items()}
+    fed: dict[Any, HostArray] = {node: a.astype(FLOAT64) if a.dtype.kind == "f" else a for node, a in feeds.items()}
     types = {node: TensorType.of(a) for node, a in fed.items()}
     asked = Gradients((call.of, *call.wrt), call.of, call.wrt)
     _, exact = plan_call(wide, types, asked, limits, deadline)
@@ -83,9 +81,9 @@ def certify(
     plan, rows = _affordable(wide, types, call, limits, deadline)
     found: list[list[Finding]] = [[] for _ in call.wrt]
     for along in _directions(at, directions):
-        moved: dict[Any, Array] = {**fed, **{("direction", k): v for k, v in enumerate(along)}}
+        moved: dict[Any, HostArray] = {**fed, **{("direction", k): v for k, v in enumerate(along)}}
 
-        def around(nodes: Sequence[int], distance: float, moved: Mapping[Any, Array] = moved) -> list[Array]:
+        def around(nodes: Sequence[int], distance: float, moved: Mapping[Any, HostArray] = moved) -> list[HostArray]:
             return _values_around(executor, plan, rows, moved, len(call.wrt), nodes, distance, deadline)
 
         for k, finding in findings(float(value.ravel()[0]), gradients, along, around, tolerance).items():
@@ -150,7 +148,7 @@ def _move(x: Value, moves: Value, k: int) -> Value:
     return x + direction * distance
 
 
-def _directions(at: Sequence[Array], count: int) -> Iterator[list[Array]]:
+def _directions(at: Sequence[HostArray], count: int) -> Iterator[list[HostArray]]:
     """For each node, elements of either sign between half and all of the element's size: the same ones every time."""
     rng = np.random.default_rng(20)
     sizes = [_sizes(x) for x in at]
@@ -158,7 +156,7 @@ def _directions(at: Sequence[Array], count: int) -> Iterator[list[Array]]:
         yield [s * rng.uniform(0.5, 1.0, s.shape) * rng.choice([-1.0, 1.0], s.shape) for s in sizes]
 
 
-def _sizes(x: Array) -> Array:
+def _sizes(x: HostArray) -> HostArray:
     """How large each element is; the tensor's root mean square, or 1, where it is 0."""
     most = float(np.max(np.abs(x), initial=0.0))
     whole = np.isfinite(most) and most > 0
@@ -170,14 +168,14 @@ def _values_around(
     executor: Executor,
     plan: Plan,
     count: int,
-    feeds: Mapping[Any, Array],
+    feeds: Mapping[Any, HostArray],
     width: int,
     nodes: Sequence[int],
     distance: float,
     deadline: Deadline,
-) -> list[Array]:
+) -> list[HostArray]:
     """For each of `nodes`, of `width` in all, the value of `of` at its moves, then at its trembles."""
-    rows: list[Array] = []
+    rows: list[HostArray] = []
     for first in range(0, len(nodes), count):
         moves = np.zeros((count, _ROWS, width))
         for i, k in enumerate(nodes[first : first + count]):

@@ -8,13 +8,11 @@ looked at from closer by, where a steep curve is straight.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.graph.tensor_type import FLOAT64
-
-Array = np.ndarray[Any, Any]
+from engine.graph.tensor_type import FLOAT64, HostArray
 
 #: distances, relative to each element; to the tensor's root mean square where that is 0. The next is for what fails
 _DISTANCES: Final = (1e-4, 1e-6, 1e-8)
@@ -37,9 +35,9 @@ class Finding(NamedTuple):
 
 def findings(
     value: float,
-    gradients: Sequence[Array],
-    along: Sequence[Array],
-    around: Callable[[Sequence[int], float], list[Array]],
+    gradients: Sequence[HostArray],
+    along: Sequence[HostArray],
+    around: Callable[[Sequence[int], float], list[HostArray]],
     tolerance: float,
 ) -> dict[int, Finding]:
     """Of each node along one direction; `around` gives the values beside `value` of some nodes at a distance."""
@@ -55,7 +53,9 @@ def findings(
 
 
 @np.errstate(all="ignore")
-def _compare(value: float, near: Array, gradient: Array, along: Array, distance: float, tolerance: float) -> Finding:
+def _compare(
+    value: float, near: HostArray, gradient: HostArray, along: HostArray, distance: float, tolerance: float
+) -> Finding:
     """One gradient along one direction, of a function that is `value` here and `near` at the moves of a node."""
     far, close = (near[0] - near[1]) / (2 * distance), (near[2] - near[3]) / distance
     slope, expected = (4 * close - far) / 3, float(np.sum(gradient * along))
@@ -73,7 +73,7 @@ def _compare(value: float, near: Array, gradient: Array, along: Array, distance:
     return Finding(error, None if silent or noise <= tolerance * size else "roundoff")
 
 
-def _rounding(value: float, near: Array, moved: float) -> float:
+def _rounding(value: float, near: HostArray, moved: float) -> float:
     """How far apart two values of the same function at the same point may be, whose operand is of the size `moved`."""
     size = float(np.max(np.abs([value, *near])))
     trembling = abs(float(near[-1] + near[-2] - 2 * value))
