@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from engine.calls import COTANGENTS, HVP, JVP, VJP, Batch, Call, Gradients, Hessian, Jacobian, Label, Values
 from engine.executors import open_executor
-from engine.graph.errors import DeadlineExceeded, EngineError, OverBudget
-from engine.graph.identity import graph_id
+from engine.graph.errors import DeadlineExceeded, EngineError, OverBudget, printable
+from engine.graph.identity import OPSET, graph_id
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import Op
 from engine.graph.program import Program, Statement
 from engine.graph.registry import Registry
-from engine.graph.tensor_type import DTYPES, TensorType
+from engine.graph.tensor_type import DTYPES, HostArray, TensorType
 from engine.ops import registry
 from engine.planning.compiler import Compiled, Compiler
 from engine.planning.plan import Plan
@@ -37,6 +37,7 @@ __all__ = [
     "JVP",
     "NO_DEADLINE",
     "NO_END",
+    "OPSET",
     "VJP",
     "Analysis",
     "Batch",
@@ -52,6 +53,7 @@ __all__ = [
     "Gradients",
     "Graph",
     "Hessian",
+    "HostArray",
     "Jacobian",
     "Label",
     "Limits",
@@ -72,5 +74,6 @@ __all__ = [
     "export_gradients",
     "graph_id",
     "open_executor",
+    "printable",
     "registry",
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from schemas.numbers import Int64
+from schemas.scalars import Int64
 
 
 class AttributeInfo(TypedDict):

@@ -6,45 +6,19 @@ leaves to the engine, is written in here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from schemas import answers, requests
+from schemas.answer import Health
 from schemas.catalogue import Catalogue
 from schemas.problem import Problem
 
 JsonSchema = dict[str, Any]
 
 REFERENCE: Final = "#/components/schemas/{model}"
-ROOTS: Final = (
-    requests.ForwardRequest,
-    requests.GradientsRequest,
-    requests.VjpRequest,
-    requests.JvpRequest,
-    requests.JacobianRequest,
-    requests.HvpRequest,
-    requests.HessianRequest,
-    requests.BatchRequest,
-    requests.PlanRequest,
-    requests.CheckRequest,
-    requests.DifferentiateRequest,
-    answers.ForwardAnswer,
-    answers.GradientsAnswer,
-    answers.JvpAnswer,
-    answers.JacobianAnswer,
-    answers.HvpAnswer,
-    answers.HessianAnswer,
-    answers.PlanAnswer,
-    answers.CheckAnswer,
-    answers.DifferentiateAnswer,
-    answers.Health,
-    Catalogue,
-    Problem,
-)
-
 _WHOLE: Final = {"type": "integer", "format": "int64"}
 _KINDS: Final[Mapping[str, JsonSchema]] = {
     "int": _WHOLE,
@@ -59,22 +33,28 @@ _KINDS: Final[Mapping[str, JsonSchema]] = {
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words of an opset: canonical op names, and for each attribute its kind and what it says in which ops."""
+    """The words of an opset: canonical op names, and for each attribute its kind and what it says in which ops.
+
+    `calls` are the names of the calls that compute.
+    """
 
     ops: tuple[str, ...]
     attributes: Mapping[str, str]
     docs: Mapping[str, str]
+    calls: tuple[str, ...]
 
 
-def components(vocabulary: Vocabulary) -> dict[str, JsonSchema]:
-    """Every message by its name, with the vocabulary in it."""
-    adapters = [(root.__name__, "validation", TypeAdapter(root)) for root in ROOTS]
-    _, generated = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)  # type: ignore[arg-type]
+def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dict[str, JsonSchema]:
+    """Every message by its name, with the vocabulary in it; those of the calls are handed in."""
+    roots = (*dict.fromkeys(messages_of_calls), Health, Catalogue, Problem)
+    adapters: list[Any] = [(root.__name__, "validation", TypeAdapter(root)) for root in roots]
+    _, generated = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)
     messages: dict[str, JsonSchema] = generated["$defs"]
     for message in messages.values():
         _drop_titles(message)
     fields = messages["Node"]["properties"]
     fields["op"]["enum"] = list(vocabulary.ops)
+    messages["Planned"]["enum"] = list(vocabulary.calls)
     fields["attrs"] = {"$ref": REFERENCE.format(model="Attrs")}
     messages["Attrs"] = _attrs(vocabulary)
     return dict(sorted(messages.items()))

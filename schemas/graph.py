@@ -8,7 +8,7 @@ from pydantic import FailFast, Field, with_config
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
-from schemas.numbers import OPEN_IN_DOCUMENT, Int64, NodeId
+from schemas.scalars import OPEN_IN_DOCUMENT, Int64, NodeId
 
 NAME_CHARACTERS = 128
 

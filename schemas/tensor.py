@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, NotRequired
 from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from schemas.numbers import OPEN_IN_DOCUMENT, Int64
+from schemas.scalars import OPEN_IN_DOCUMENT, Int64
 
 DTYPES: Final = ("bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64")
 

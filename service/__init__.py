@@ -1,9 +1,10 @@
 """The service: bytes in, bytes out.
 
-    server ── protocol, middleware ── routes ── pool ── worker ── jsonio, validation, translate ── handlers ── engine
+    web ── compute ── calls ── wire ── engine, schemas
+     └──── pages ──────┘
 
-Left of the pool is the front: it reads heads and bytes, and neither parses nor computes. Right of it is the work,
-which knows no HTTP; a `Job` goes in, a `Reply` comes out, and both can be pickled.
+`app` puts them together; `settings`, `machine` and `errors` are known to all. Left of `compute` is the front: it reads
+heads and bytes, and neither parses nor computes. Right of it is the work, which knows no HTTP.
 
 What may live here: HTTP, settings, and the way between messages and the engine. What may not: anything of
 mathematics (that is `engine`) or of the shape of messages (that is `schemas`).

@@ -10,25 +10,34 @@ from starlette.types import ASGIApp
 
 from engine import Registry, registry
 from schemas import Vocabulary, components
-from service.documentation import add_pages
+from service.calls import calls
+from service.calls.computing import computing_calls
+from service.compute.pool import Pool, ThreadPool
+from service.compute.worker import Worker
 from service.errors import Refusal
-from service.middleware.cors import Cors
-from service.middleware.envelope import Envelope
-from service.middleware.guard import BodyLimits, Guard
-from service.openapi import document
-from service.openapi30 import version30
-from service.pool import Pool, ThreadPool
-from service.responses import on_error
-from service.routes import router
+from service.pages.catalogue import catalogue_of
+from service.pages.documentation import add_pages
+from service.pages.openapi import document
+from service.pages.openapi30 import version30
 from service.settings import Settings
-from service.state import State, catalogue_of
-from service.worker import Worker
+from service.web.middleware.cors import Cors
+from service.web.middleware.envelope import Envelope
+from service.web.middleware.guard import BodyLimits, Guard
+from service.web.responses import on_error
+from service.web.routes import router
+from service.web.state import State
 
 
 def create_app(settings: Settings | None = None, pool: Pool | None = None) -> ASGIApp:
     """The ASGI application, ready to serve. Raises RuntimeError when the device cannot be had."""
     settings = settings or Settings()
     return wrap(create_routes(settings, pool or open_pool(settings)), settings)
+
+
+def assemble(settings: Settings) -> tuple[ASGIApp, ThreadPool]:
+    """The application and its workers, ready to serve. Raises RuntimeError when the device cannot be had."""
+    pool = open_pool(settings)
+    return wrap(create_routes(settings, pool), settings), pool
 
 
 def open_pool(settings: Settings) -> ThreadPool:
@@ -45,7 +54,7 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     app.include_router(router)
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu"}))
-    described = document(app.routes, components(vocabulary(known)), example_worker)
+    described = document(app.routes, components(vocabulary(known), messages()), example_worker)
     add_pages(app, described)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
     app.state.service = State(settings, known, pool, catalogue_of(known), *documents)
@@ -77,4 +86,10 @@ def vocabulary(known: Registry) -> Vocabulary:
         ops=tuple(known.ops),
         attributes=known.attributes,
         docs={name: "; ".join(lines) for name, lines in docs.items()},
+        calls=tuple(computing_calls()),
     )
+
+
+def messages() -> list[type]:
+    """What the calls take and answer."""
+    return [message for call in calls().values() for message in (call.request, call.answer)]

@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from engine import registry
-from service.server import serve
+from service.app import assemble
+from service.pages.catalogue import catalogue_of
 from service.settings import Settings, complaint, default, flag, variable
-from service.state import catalogue_of
+from service.web.server import serve
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -60,7 +61,7 @@ def _stated(options: dict[str, str | None]) -> dict[str, Any]:
 def _serve(options: dict[str, str | None]) -> None:
     settings = _read(options)
     try:
-        serve(settings)
+        serve(settings, assemble)
     except OSError as error:
         _fail(f"cannot listen on {settings.host} port {settings.port}: {os.strerror(error.errno or 0)}")
     except RuntimeError as error:

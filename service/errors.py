@@ -14,8 +14,6 @@ import orjson
 from engine import EngineError
 from schemas import Problem
 
-NAME_CHARACTERS: Final = 64
-
 
 class Kind(NamedTuple):
     """What a code means to HTTP and to a reader."""
@@ -130,7 +128,11 @@ def from_engine(error: EngineError) -> Refusal:
     )
 
 
-def printable(text: str, limit: int = NAME_CHARACTERS) -> str:
-    """`text` as it may be shown in a message: at most `limit` characters, and only printable ones."""
-    clean = "".join(c if c.isprintable() else "?" for c in text[: limit + 1])
-    return clean if len(clean) <= limit else clean[: limit - 1] + "…"
+def fault() -> Refusal:
+    """The report of a fault of ours; the cause stands in the log, under the request's id."""
+    return Refusal("internal_error", "the server failed on this request; its log has the cause under this request_id")
+
+
+def out_of_memory() -> Refusal:
+    """The report where an allocation failed in spite of the budgets."""
+    return Refusal("over_budget", "the server ran out of memory on this request; send a smaller one", got="no memory")

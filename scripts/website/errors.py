@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from scripts.build_docs import table
 from scripts.website.ops import APART
 from scripts.write_openapi import documents
-from service.documentation import OPENING
-from service.error_pages import ErrorPage, Example, error_pages
-from service.layout import laid_out
+from service.pages.documentation import OPENING
+from service.pages.error_pages import ErrorPage, Example, error_pages
+from service.pages.layout import laid_out
 
 _INDEX = f"""
 # Error codes

@@ -13,8 +13,9 @@ import numpy as np
 
 from engine.graph.op import Op
 from engine.graph.sample import Operand, Sample
-from service.layout import laid_out
-from service.worker import Job, Worker
+from service.compute.job import Job
+from service.compute.worker import Worker
+from service.pages.layout import laid_out
 
 Json = dict[str, Any]
 Array = np.ndarray[Any, Any]

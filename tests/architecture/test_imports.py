@@ -60,11 +60,11 @@ def test_the_tests_of_the_engine_run_without_the_service() -> None:
     assert not {path: modules for path, modules in absent.items() if modules}
 
 
-def test_handlers_know_no_http() -> None:
+def test_the_work_knows_no_http() -> None:
     http = {"fastapi", "starlette", "uvicorn", "h11", "httpx"}
-    handlers = [path for path in files("service") if path.stem.startswith("handlers") or "handlers" in path.parts]
-    assert handlers
-    assert not {name(path) for path in handlers if {m.partition(".")[0] for m in imports(path)} & http}
+    work = files("service/wire", "service/calls", "service/compute")
+    assert work
+    assert not {name(path) for path in work if {m.partition(".")[0] for m in imports(path)} & http}
 
 
 def test_every_package_is_typed() -> None:

@@ -15,6 +15,7 @@ from tests.architecture.source import PACKAGES, ROOT, files, imports, name, pars
 
 #: each room, the lowest first: it may import from those before it
 ENGINE = ("graph", "oplib", "ops", "transforms", "passes", "calls", "planning", "executors", "tools")
+SERVICE = ("machine", "errors", "settings", "wire", "calls", "compute", "pages", "web", "app", "cli", "__main__")
 
 
 def module_of(path: Path) -> str:
@@ -51,15 +52,16 @@ def test_no_imports_go_in_a_circle(package: str) -> None:
         pytest.fail(f"a circle: {' → '.join(error.args[1])}")
 
 
-def test_the_rooms_of_the_engine_are_in_their_order() -> None:
+@pytest.mark.parametrize(("package", "order"), [("engine", ENGINE), ("service", SERVICE)])
+def test_the_rooms_are_in_their_order(package: str, order: tuple[str, ...]) -> None:
     found = {
         (module, used)
-        for module, all_used in arrows("engine").items()
+        for module, all_used in arrows(package).items()
         for used in all_used
-        if module != "engine" and room(module) != room(used)
+        if package not in (module, used) and room(module) != room(used)
     }
     assert found
-    assert not {(m, u) for m, u in found if ENGINE.index(room(u)) > ENGINE.index(room(m))}
+    assert not {(m, u) for m, u in found if order.index(room(u)) > order.index(room(m))}
 
 
 def test_nothing_in_the_engine_imports_its_public_face() -> None:
@@ -90,5 +92,11 @@ def public(module: ast.Module) -> Iterator[str]:
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         )
         found = [node.name] if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) else []
-        found += [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+        found += [part.id for target in targets for part in named(target)]
         yield from (defined for defined in found if not defined.startswith("_"))
+
+
+def named(target: ast.expr) -> list[ast.Name]:
+    """The names that an assignment binds."""
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    return [part for part in parts if isinstance(part, ast.Name)]

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-import schemas
 from examples.server import running_server
 from service.app import create_app, open_pool
+from service.calls import calls
 from service.cli import main
 from service.errors import KINDS
-from service.examples import REQUESTS
 from service.settings import Settings
 from tests.conftest import Client
 from tests.docs.marked import CODE, MARKED, ROOT, blocks, codes_by_status, run_curl, same, text_of, without_stats
@@ -27,7 +26,7 @@ from tests.docs.marked import CODE, MARKED, ROOT, blocks, codes_by_status, run_c
 FIRST, ERRORS, LIMITS = (f"docs/guide/{name}.md" for name in ("first-gradient", "errors", "limits-and-operations"))
 BINARY, CALLS = "docs/guide/calls/binary.md", "docs/guide/calls/README.md"
 PAGES = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "guide").rglob("*.md"))]
-SENT = {*REQUESTS, "http", "stopping"}
+SENT = {*calls(), "http", "stopping"}
 # What a page leaves out of a report: another one each time, or said by the code already.
 LEFT_OUT = {"request_id", "type", "title"}
 # And of an answer, where it does not show it: what depends on the machine.
@@ -93,7 +92,7 @@ def client_for(make_client: Callable[..., Client], client: Client, stopping: Cli
 
 def send(client: Client, kind: str, block: str) -> httpx.Response:
     """Send a block: a whole HTTP request, or the body of the call that its mark names."""
-    if kind in REQUESTS:
+    if kind in calls():
         block = f"POST /v1/{kind}\n\n{block}"
     head, _, body = block.partition("\n\n")
     first, *lines = head.splitlines()
@@ -150,7 +149,7 @@ def test_the_programs(page: str, language: str, name: str, command: list[str], u
 
 def test_every_call_and_every_example_has_its_page() -> None:
     index = text_of(CALLS)
-    assert not [call for call in REQUESTS if f"[`{call}`](" not in index]
+    assert not [call for call in calls() if f"[`{call}`](" not in index]
     helpers = {"adam", "client", "run", "server", "poisson"}
     examples = {path.stem for path in (ROOT / "examples").glob("*.py")} - helpers
     assert not [name for name in examples if index.count(f"/{name}.py)") != 1]
@@ -161,12 +160,12 @@ def test_every_call_and_every_example_has_its_page() -> None:
         assert told, f"no page tells of examples/{name}.py"
 
 
-@pytest.mark.parametrize("call", [call for call in REQUESTS if call != "forward"])
+@pytest.mark.parametrize("call", [call for call in calls() if call != "forward"])
 def test_the_page_of_a_call_has_its_fields_and_an_example(call: str) -> None:
     """`forward` has a section on the page of `gradients`; what all calls share is on the pages of its own."""
     page = f"docs/guide/calls/{call}.md"
     assert blocks(page, call)
-    fields = {*getattr(schemas, f"{call.capitalize()}Request").__annotations__} - {
+    fields = {*calls()[call].request.__annotations__} - {
         "graph",
         "feeds",
         "encoding",

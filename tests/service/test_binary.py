@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.numpy import load, save
 
 from engine import DTYPES
-from service.examples import REQUESTS
+from service.calls import calls
 from tests.conftest import Client, RunningServer
 from tests.service.safetensors_support import (
     BINARY,
@@ -144,7 +144,7 @@ def test_askew_tensors_compute_right(client: Client) -> None:
     assert found["values.2"] == 1.5**2 + 2**2 + 3.25**2
 
 
-CALLS = [(call, title) for call, examples in REQUESTS.items() for title in examples]
+CALLS = [(name, title) for name, call in calls().items() for title in call.examples]
 
 
 def without_times(answer: Json) -> Json:
@@ -203,7 +203,7 @@ def check_alike(client: Client, call: str, sent: Json) -> dict[str, Array]:
 
 @pytest.mark.parametrize(("call", "title"), CALLS)
 def test_every_call_answers_alike(client: Client, call: str, title: str) -> None:
-    check_alike(client, call, REQUESTS[call][title])
+    check_alike(client, call, calls()[call].examples[title])
 
 
 #: two parameters and a constant, so that blocks have two nodes each and a constant travels
@@ -329,7 +329,7 @@ def of_library(rest: Json, tensors: dict[str, Array]) -> bytes:
 def test_the_library_writes_what_we_read_and_reads_what_we_write(
     client: Client, call: str, title: str, tmp_path: Any
 ) -> None:
-    rest, tensors = split(REQUESTS[call][title])
+    rest, tensors = split(calls()[call].examples[title])
     path = f"/v1/{call}"
     expected, ours = answered(client.post(path, content=body(rest, tensors), headers=BINARY))
     response = client.post(path, content=of_library(rest, tensors), headers=BINARY)

@@ -8,10 +8,12 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.worker import CALLS
+from service.calls import calls
 from tests.conftest import Client
 from tests.service.safetensors_support import BINARY, SENT, Array, body, framed, split
 from tests.service.support import SQUARES, Json
+
+CALLS = list(calls())
 
 REST, TENSORS = split(SQUARES)
 GOOD = body(REST, TENSORS)

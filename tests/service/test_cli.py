@@ -11,8 +11,8 @@ import pytest
 from engine import registry
 from service import machine
 from service.cli import main
-from service.server import address, listen
 from service.settings import Settings, flag, variable
+from service.web.server import address, listen
 
 Capture = pytest.CaptureFixture[str]
 

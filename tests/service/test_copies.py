@@ -24,11 +24,12 @@ import pytest
 
 from engine import DTYPES, Label, Limits, TensorType
 from service.app import create_app
-from service.binary import read, write
-from service.protocol import Passing
+from service.compute.job import Job, Reply
+from service.compute.worker import Worker
 from service.settings import Settings
-from service.tensors import encoded_bytes
-from service.worker import Job, Reply, Worker
+from service.web.protocol import Passing
+from service.wire.binary import read, write
+from service.wire.tensors import encoded_bytes
 from tests.conftest import Client, RunningServer
 from tests.service.safetensors_support import BINARY, KIND, Array, answered, body, same_bits, unpacked
 from tests.service.support import Json, node, problem
@@ -186,7 +187,7 @@ def test_no_memory_for_a_body_is_no_fault(client: Client, monkeypatch: pytest.Mo
     def exhausted(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("service.uploads.np.empty", exhausted)
+    monkeypatch.setattr("service.web.uploads.np.empty", exhausted)
     problem(client.post("/v1/forward", content=body(ECHO, {"feeds.0": X[:8]}), headers=BINARY), 413, "over_budget")
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from service.documentation import _prose
-from service.error_pages import ErrorPage, Sent, error_pages
 from service.errors import KINDS, Refusal
-from service.explanations import BEYOND_THE_DOCUMENT, EXPLAINED
-from service.layout import WIDTH, laid_out, shortened
+from service.pages.documentation import _prose
+from service.pages.error_pages import ErrorPage, Sent, error_pages
+from service.pages.explanations import BEYOND_THE_DOCUMENT, EXPLAINED
+from service.pages.layout import WIDTH, laid_out, shortened
 from tests.conftest import Client
 from tests.service.support import problem
 

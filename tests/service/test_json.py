@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import Refusal
-from service.jsonio import parse
+from service.wire.json_codec import parse_json
 from tests.conftest import Client
 from tests.service.support import problem
 
@@ -90,7 +90,7 @@ def test_the_depth_is_a_setting(make_client: object) -> None:
 def test_brackets_within_strings_do_not_nest(text: str) -> None:
     closed = text if (len(text) - len(text.rstrip("\\"))) % 2 == 0 else text + "\\"
     body = ('{"a": [[["' + closed + '"]]], "b": ' + "[" * 98 + "]" * 98 + "}").encode()
-    assert len(parse(body, 100)) == 2
+    assert len(parse_json(body, 100)) == 2
 
 
 def depth_of(value: object) -> int:
@@ -109,19 +109,19 @@ values = st.recursive(
 @given(st.dictionaries(st.text('[]{}"\\a'), values, max_size=4))
 def test_the_depth_is_counted_as_a_parser_would(value: dict[str, object]) -> None:
     body, depth = json.dumps(value).encode(), depth_of(value)
-    assert parse(body, depth) == value
+    assert parse_json(body, depth) == value
     with pytest.raises(Refusal, match="nested more than"):
-        parse(body, depth - 1)
+        parse_json(body, depth - 1)
 
 
 def test_the_depth_is_counted_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.jsonio._CHUNK", 3)
+    monkeypatch.setattr("service.wire.json_codec._CHUNK", 3)
     test_the_depth_is_counted_as_a_parser_would()
 
 
 @given(st.integers(), st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_are_exact(whole: int, real: float) -> None:
-    parsed = parse(json.dumps({"whole": whole, "real": real}).encode(), 100)
+    parsed = parse_json(json.dumps({"whole": whole, "real": real}).encode(), 100)
     assert parsed == {"whole": whole, "real": real}
     assert type(parsed["whole"]) is int
     assert str(parsed["real"]) == str(real)

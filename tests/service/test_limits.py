@@ -14,10 +14,11 @@ import pytest
 
 from engine import Deadline
 from service.app import create_routes, wrap
-from service.media import JSON
-from service.pool import ThreadPool
+from service.compute.job import Job, Reply
+from service.compute.pool import ThreadPool
+from service.compute.worker import Worker
 from service.settings import Settings
-from service.worker import Job, Reply, Worker
+from service.wire.media import JSON
 from tests.conftest import Client
 from tests.service.support import SQUARES, feed, node, problem, request
 
@@ -215,7 +216,7 @@ def test_what_goes_wrong_inside_is_reported_and_not_shown(
         raise raised
 
     client = make_client()
-    monkeypatch.setattr("service.handlers.Handlers.compute", broken)
+    monkeypatch.setattr("service.calls.computing.Computing.run", broken)
     report = problem(client.post("/v1/forward", json=request(node("full"))), status, code)
     assert "secret" not in report["detail"]
     monkeypatch.undo()
@@ -229,7 +230,7 @@ def test_a_fault_of_the_front_is_reported_and_not_shown(
         raise RuntimeError("secret")
 
     client = make_client()
-    monkeypatch.setattr("service.routes.timeout_of", broken)
+    monkeypatch.setattr("service.web.routes.timeout_of", broken)
     assert "secret" not in problem(client.post("/v1/forward", json={}), 500, "internal_error")["detail"]
-    monkeypatch.setattr("service.middleware.guard.check_head", broken)
+    monkeypatch.setattr("service.web.middleware.guard.check_head", broken)
     assert "secret" not in problem(client.get("/health/live"), 500, "internal_error")["detail"]

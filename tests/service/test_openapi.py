@@ -9,9 +9,11 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from service.worker import CALLS
+from service.calls import calls
 from tests.conftest import Client
 from tests.service.support import problem
+
+CALLS = list(calls())
 
 METHODS = {"getOp": "/v1/ops/add", "listOps": "/v1/ops", "live": "/health/live", "ready": "/health/ready"}
 #: what no single request brings about, or only one that is too large for a document; tested elsewhere

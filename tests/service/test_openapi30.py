@@ -10,7 +10,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 from openapi_spec_validator.validation.exceptions import OpenAPIValidationError
 
-from service.openapi30 import version30
+from service.pages.openapi30 import version30
 from tests.conftest import Client
 
 Json = dict[str, Any]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine import DTYPES, Limits, OverBudget
 from service.errors import Refusal
-from service.tensors import decode, encode, encoded_bytes
+from service.wire.tensors import decode, encode, encoded_bytes
 from tests.conftest import Client
 from tests.service.support import feed, node, problem, request, tensor
 

@@ -1,0 +1,72 @@
+"""What answers have in common. Nothing here is ever validated: the server writes it."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from schemas.scalars import Double, Int64, NodeId
+from schemas.tensor import Tensor
+
+
+class NodeTensor(TypedDict):
+    """A tensor that belongs to a node: its value, or the gradient with respect to it."""
+
+    node: NodeId
+    tensor: Tensor
+
+
+class Versions(TypedDict):
+    """What computed the answer."""
+
+    gradserve: str
+    numpy: str
+    cupy: NotRequired[Annotated[str, Field(description="where a GPU computed")]]
+
+
+class Range(TypedDict):
+    """The least and the greatest element of a tensor: an infinite one is absent, and both are where it has none."""
+
+    low: NotRequired[Double]
+    high: NotRequired[Double]
+
+
+class Nonfinite(TypedDict):
+    """Where NaN or infinity first came out of finite operands, or was fed."""
+
+    node: NodeId
+    op: Annotated[str, Field(description="the node's op")]
+    backward: Annotated[bool, Field(description="whether it happened on the way back through the node")]
+    computed: Annotated[str, Field(description="the primitive that did it: the op itself, or a part of it")]
+    operands: Annotated[list[Range], Field(description="what the primitive's operands ranged over")]
+
+
+class Stats(TypedDict):
+    """What running the request took, and what it takes to run it again with the same result."""
+
+    device: Annotated[str, Field(description="what ran it: cpu, or cuda:N")]
+    plan_cached: Annotated[bool, Field(description="whether a plan made earlier was used")]
+    execute_ms: Annotated[Double, Field(description="execution alone, in milliseconds")]
+    peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels had at once")]
+    graph_id: Annotated[str, Field(description="hash of the graph's canonical form: the same for the same graph")]
+    opset: Int64
+    dtype: Annotated[str, Field(description="dtype of the node that the call is about: `of`, or the last output")]
+    versions: Versions
+    first_nonfinite: NotRequired[
+        Annotated[Nonfinite, Field(description="with `diagnose`: absent where everything was finite")]
+    ]
+
+
+Disconnected = Annotated[
+    list[NodeId],
+    Field(description="the `wrt` nodes without a path to what is differentiated; their gradients are zeros"),
+]
+
+
+class Health(TypedDict):
+    """The state of the server."""
+
+    status: Annotated[str, Field(description="live, or ready")]
+    device: NotRequired[str]

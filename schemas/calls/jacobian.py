@@ -1,0 +1,36 @@
+"""Whole Jacobians."""
+
+from __future__ import annotations
+
+from typing import NotRequired
+
+from pydantic import with_config
+from typing_extensions import TypedDict
+
+from schemas.answer import NodeTensor, Stats
+from schemas.request import ComputingRequest, Wrt
+from schemas.scalars import CLOSED, NodeId
+from schemas.tensor import Tensor
+
+
+@with_config(CLOSED)
+class JacobianRequest(ComputingRequest):
+    """A graph, values for its leaves, and the nodes to differentiate with respect to."""
+
+    wrt: NotRequired[Wrt]
+
+
+class JacobianBlock(TypedDict):
+    """The derivative of one output by one node: the shape of `of`, then the shape of `wrt`, and its dtype."""
+
+    of: NodeId
+    wrt: NodeId
+    tensor: Tensor
+
+
+class JacobianAnswer(TypedDict):
+    """Values, and a block for each output and each node of `wrt`."""
+
+    values: list[NodeTensor]
+    jacobian: list[JacobianBlock]
+    stats: Stats

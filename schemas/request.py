@@ -1,0 +1,91 @@
+"""What requests have in common. Unknown fields are refused: a misspelt option must not be ignored."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import FailFast, Field, with_config
+from typing_extensions import TypeAliasType, TypedDict
+
+from schemas.graph import Graph
+from schemas.scalars import CLOSED, NodeId
+from schemas.tensor import Dtype, Shape, Tensor
+
+# A message of its own in the document: generators else make one type for each request.
+Encoding = TypeAliasType("Encoding", Literal["json", "base64"])
+
+
+@with_config(CLOSED)
+class Feed(TypedDict):
+    """A tensor for a node: the value of a leaf, a cotangent, a tangent or a vector."""
+
+    node: NodeId
+    tensor: Tensor
+
+
+@with_config(CLOSED)
+class NodeType(TypedDict):
+    """The type of a leaf, in place of its value."""
+
+    node: NodeId
+    dtype: Dtype
+    shape: Shape
+
+
+Feeds = Annotated[
+    list[Feed],
+    FailFast(),
+    Field(description="a value for every input and parameter that the answer needs, and for no other node"),
+]
+Types = Annotated[
+    list[NodeType],
+    FailFast(),
+    Field(description="the type of every input and parameter that the answer needs, and of no other node"),
+]
+Outputs = Annotated[
+    list[NodeId],
+    FailFast(),
+    Field(description="nodes whose values come back; absent or empty: `of`, or else the last node"),
+]
+Of = Annotated[NodeId, Field(description="the node to differentiate; default: the last")]
+Wrt = Annotated[
+    list[NodeId],
+    FailFast(),
+    Field(
+        description="the float nodes to differentiate with respect to, leaves or not, each once; "
+        "absent or empty: all parameter nodes"
+    ),
+]
+
+
+@with_config(CLOSED)
+class GraphRequest(TypedDict):
+    """A graph, and values for its leaves."""
+
+    graph: Graph
+    feeds: NotRequired[Feeds]
+
+
+@with_config(CLOSED)
+class ComputingRequest(GraphRequest):
+    """A graph, values for its leaves, and how values come back."""
+
+    outputs: NotRequired[Outputs]
+    encoding: NotRequired[
+        Annotated[Encoding, Field(description="how the tensors of the answer are written; default json")]
+    ]
+    diagnose: NotRequired[
+        Annotated[
+            bool, Field(description="look for the first NaN or infinity, and report it in `stats`; slower; default no")
+        ]
+    ]
+
+
+@with_config(CLOSED)
+class TypesRequest(TypedDict):
+    """A graph, and the types of its leaves: nothing is run."""
+
+    graph: Graph
+    types: NotRequired[Types]
+    of: NotRequired[Of]
+    wrt: NotRequired[Wrt]

@@ -1,0 +1,76 @@
+"""A certificate for gradients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine import Certificate, Deadline, Gradients, HostArray, Program, certify, graph_id
+from schemas.calls.check import CheckAnswer, CheckRequest
+from service.calls.definition import Definition, Engine, Guide
+from service.calls.sample import MEAN
+from service.wire.answers import Body, RunStats, stats_fields, write_answer
+from service.wire.request import ParsedRequest
+
+
+@dataclass(frozen=True)
+class Checking:
+    """Compare gradients with differences."""
+
+    program: Program
+    feeds: Mapping[int, HostArray]
+    call: Gradients
+    directions: int
+    tolerance: float
+
+
+class CheckCall(Definition[Checking, tuple[Certificate, RunStats]]):
+    """A certificate for gradients.
+
+    Compares them with central differences, in float64, along random directions; and says which nodes could not be
+    compared, and why.
+    """
+
+    name = "check"
+    position = 10
+    tag = "analysis"
+    request = CheckRequest
+    answer = CheckAnswer
+    scalar = True
+    guide = Guide("gradients against differences", "6 for each direction", "a graph that is new")
+    examples = {"the gradient of a mean of squares": MEAN}
+
+    def read(self, request: ParsedRequest) -> Checking:
+        """Feeds, gradients, and how thoroughly."""
+        program = request.program
+        return Checking(
+            program=program,
+            feeds=request.feeds,
+            call=Gradients.of_program(program, *request.get("of", "wrt")),
+            directions=request.number("directions", 4, 1, 64),
+            tolerance=request.number("tolerance", 1e-6, 1e-12, 1.0),
+        )
+
+    def run(self, task: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
+        """The certificate."""
+        started, limits = time.perf_counter(), engine.compiler.limits
+        certificate = certify(
+            engine.executor, task.program, task.feeds, task.call, task.directions, task.tolerance, limits, deadline
+        )
+        elapsed = 1000 * (time.perf_counter() - started)
+        device, peak, identity = engine.executor.device, certificate.peak_bytes, graph_id(task.program)
+        return certificate, RunStats(device, False, round(elapsed, 4), peak, identity, "float64")
+
+    def write(self, outcome: tuple[Certificate, RunStats], task: Checking, encoding: str) -> Body:
+        """How far gradients are from differences."""
+        found, stats = outcome
+        answer = {
+            "passed": found.passed,
+            "errors": [{"node": node, "relative_error": error} for node, error in found.errors],
+            "uncertified": [open_._asdict() for open_ in found.uncertified],
+            "directions": task.directions,
+            "tolerance": found.tolerance,
+            "stats": stats_fields(stats),
+        }
+        return write_answer(answer, encoding)

@@ -1,0 +1,134 @@
+"""Base of the calls that run a graph: one engine call each, and answers of one form."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from engine import Call, Compiled, Deadline, HostArray, Label, NonfiniteWatch, OverBudget, Program, TensorType
+from service.calls import calls
+from service.calls.definition import Definition, Engine
+from service.wire.answers import FIELD_BYTES, Body, RunStats, write_result
+from service.wire.request import ParsedRequest, types_of
+from service.wire.tensors import encoded_bytes
+
+#: types of tensors that belong to nodes
+TypesOfNodes = tuple[tuple[int, TensorType], ...]
+
+
+@dataclass(frozen=True)
+class CallArguments:
+    """What an engine call is made from: a program, the types of its feeds and, by role, of the tensors beside them."""
+
+    program: Program
+    types: Mapping[int, TensorType]
+    fields: Mapping[str, Any]
+    beside: Mapping[str, TypesOfNodes]
+
+    def get(self, *names: str) -> list[Any]:
+        """Fields of the request, None where they are absent."""
+        return [self.fields.get(name) for name in names]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Run `call` of a program. `tensors` are the feeds by their node, and what comes beside them by (role, node)."""
+
+    program: Program
+    types: Mapping[int, TensorType]
+    call: Call
+    tensors: Mapping[Hashable, HostArray]
+    encoding: str = "json"
+    diagnose: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """Arrays and what they are, in the order of the answer; `disconnected` is None where there are no gradients."""
+
+    arrays: list[tuple[Label, HostArray]]
+    disconnected: Sequence[int] | None
+    stats: RunStats
+
+
+class Computing(Definition[Execution, Result]):
+    """A call that runs a graph. A subclass says which call of the engine it is."""
+
+    #: roles of the tensors that it takes beside the feeds, in fields of these names
+    beside: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.roles = ("feeds", "constants", *cls.beside)
+
+    @abstractmethod
+    def call(self, arguments: CallArguments) -> Call:
+        """The engine's call. Raises Refusal and EngineError."""
+
+    def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
+        """The tensors that come beside the feeds, by role and node."""
+        return {role: request.tensors(role) for role in self.beside}
+
+    def read(self, request: ParsedRequest) -> Execution:
+        """Program, feeds, and the engine's call."""
+        program, feeds = request.program, request.feeds
+        beside = self.tensors_beside(request)
+        types = types_of(feeds)
+        given = {role: tuple(types_of(arrays).items()) for role, arrays in beside.items()}
+        tensors: dict[Hashable, HostArray] = {node: array for node, array in feeds.items()}  # noqa: C416 - wider keys
+        tensors |= {(role, node): array for role, arrays in beside.items() for node, array in arrays.items()}
+        return Execution(
+            program=program,
+            types=types,
+            call=self.call(CallArguments(program, types, request.fields, given)),
+            tensors=tensors,
+            encoding=request.encoding,
+            diagnose=request.fields.get("diagnose", False),
+        )
+
+    def run(self, task: Execution, engine: Engine, deadline: Deadline) -> Result:
+        """Values and derivatives."""
+        compiled = engine.compiler.compile(task.program, task.types, task.call, deadline)
+        _admit_answer(compiled, task.encoding, engine.max_response_bytes)
+        watch = NonfiniteWatch(task.program, task.tensors) if task.diagnose else None
+        started = time.perf_counter()
+        arrays = engine.executor.run(compiled.plan, task.tensors, deadline, watch)
+        elapsed = 1000 * (time.perf_counter() - started)
+        stats = RunStats(
+            device=engine.executor.device,
+            plan_cached=compiled.cached,
+            execute_ms=round(elapsed, 4),
+            peak_bytes=compiled.plan.peak_bytes,
+            graph_id=compiled.graph_id,
+            dtype=compiled.dtype,
+            first_nonfinite=None if watch is None else watch.found,
+        )
+        named = list(zip(compiled.labels, arrays, strict=True))
+        return Result(named, compiled.disconnected if _has_gradients(compiled) else None, stats)
+
+    def write(self, outcome: Result, task: Execution, encoding: str) -> Body:
+        """A list of tensors for each kind of result."""
+        return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding)
+
+
+def computing_calls() -> Mapping[str, Computing]:
+    """Of all calls, those that run a graph."""
+    return {name: call for name, call in calls().items() if isinstance(call, Computing)}
+
+
+def _admit_answer(compiled: Compiled, encoding: str, limit: int) -> None:
+    """Refuse an answer that could get too long, before anything is computed."""
+    count = FIELD_BYTES + encoded_bytes(compiled.plan.result_types, encoding)
+    if count > limit:
+        shorter = ", or for base64" if encoding == "json" else ""
+        raise OverBudget(
+            f"the answer may need {count} bytes, and the limit is {limit}; ask for fewer outputs or gradients{shorter}",
+            expected=f"at most {limit} bytes",
+            got=f"{count} bytes",
+        )
+
+
+def _has_gradients(compiled: Compiled) -> bool:
+    return any(label.kind == "gradients" for label in compiled.labels)

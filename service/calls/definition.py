@@ -1,0 +1,85 @@
+"""The contract of a call: all of it but its messages, in one file.
+
+A call is one subclass of `Definition` in one file under `service.calls`; its messages stand in one file under
+`schemas.calls`. Discovery finds it there, and the routes, the OpenAPI document, the tests and the guide follow.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from engine import Compiler, Deadline
+from engine.executors.interpreter import Executor
+from service.wire.answers import Body
+from service.wire.request import ParsedRequest
+
+Json = dict[str, Any]
+Task = TypeVar("Task")
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What calls run on: a compiler with its plans, a device, and the limits of one request."""
+
+    compiler: Compiler
+    executor: Executor
+    max_response_bytes: int
+    #: all limits, as `plan` tells them
+    limits: Mapping[str, int]
+
+
+class Guide:
+    """A call's row in the guide: what it answers, what that costs about, and when to ask it; Markdown."""
+
+    def __init__(self, answers: str, costs: str, ask_for: str, page: str = "") -> None:
+        self.answers = answers
+        self.costs = costs
+        self.ask_for = ask_for
+        #: where the guide tells of it; by default on the page of its name
+        self.page = page
+
+
+class Definition(ABC, Generic[Task, Outcome]):
+    """One call, `POST /v1/NAME`. The docstring of a subclass is its text: a summary, then a paragraph.
+
+    Data flows one way: `read` says what is asked in the engine's terms, `run` does it, `write` makes the answer.
+    None of them knows HTTP.
+    """
+
+    name: ClassVar[str]
+    #: where it stands in lists for people
+    position: ClassVar[int] = 100
+    #: its group in the OpenAPI document
+    tag: ClassVar[str] = "compute"
+    #: its messages
+    request: ClassVar[type]
+    answer: ClassVar[type]
+    #: roles of the tensors that may stand beside the JSON of a request
+    roles: ClassVar[tuple[str, ...]] = ("feeds", "constants")
+    #: requests that it answers, each under what it shows; failing ones are made from the first
+    examples: ClassVar[Mapping[str, Json]]
+    #: whether it differentiates, and then whether one node that must have one element, by default the last
+    differentiates: ClassVar[bool] = True
+    scalar: ClassVar[bool] = False
+    guide: ClassVar[Guide]
+
+    @abstractmethod
+    def read(self, request: ParsedRequest) -> Task:
+        """What is asked, in the engine's terms. Raises Refusal and EngineError."""
+
+    @abstractmethod
+    def run(self, task: Task, engine: Engine, deadline: Deadline) -> Outcome:
+        """Do it. Raises EngineError."""
+
+    @abstractmethod
+    def write(self, outcome: Outcome, task: Task, encoding: str) -> Body:
+        """The answer, its tensors in this encoding: json, base64 or binary."""
+
+    def answer_to(self, request: ParsedRequest, engine: Engine, deadline: Deadline) -> Body:
+        """From a request to its answer. Raises Refusal and EngineError."""
+        task = self.read(request)
+        return self.write(self.run(task, engine, deadline), task, request.encoding)

@@ -1,0 +1,72 @@
+"""The gradient as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from engine import Deadline, Exported, Gradients, HostArray, Label, Program, TensorType, export_gradients
+from schemas import Graph, Tensor
+from schemas.calls.differentiate import DifferentiateAnswer, DifferentiateRequest
+from service.calls.definition import Definition, Engine, Guide
+from service.calls.sample import TYPED
+from service.wire.answers import Body, write_answer
+from service.wire.request import ParsedRequest
+from service.wire.tensors import encode
+from service.wire.translate import written
+
+
+@dataclass(frozen=True)
+class Differentiation:
+    """Give the gradient of a graph, as a graph."""
+
+    program: Program
+    types: Mapping[int, TensorType]
+    call: Gradients
+    graph: Graph
+
+
+class DifferentiateCall(Definition[Differentiation, Exported]):
+    """The gradient as a graph.
+
+    The graph that was sent, under the same node ids, and behind it the nodes of its gradients: to be sent to
+    `/v1/forward`, or to be differentiated again. Runs nothing.
+    """
+
+    name = "differentiate"
+    position = 11
+    tag = "analysis"
+    request = DifferentiateRequest
+    answer = DifferentiateAnswer
+    roles = ("constants",)
+    scalar = True
+    guide = Guide("∇f as a graph", "nothing runs", "keeping, reading, differentiating it again")
+    examples = {"a mean of squares": TYPED}
+
+    def read(self, request: ParsedRequest) -> Differentiation:
+        """The gradients, of leaves of these types."""
+        program = request.program
+        call = Gradients.of_program(program, *request.get("of", "wrt"))
+        return Differentiation(program, request.types, call, request.fields["graph"])
+
+    def run(self, task: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
+        """The gradient as a program."""
+        return export_gradients(task.program, task.types, task.call, engine.compiler.limits, deadline)
+
+    def write(self, outcome: Exported, task: Differentiation, encoding: str) -> Body:
+        """The graph; constants that came beside the JSON go back beside it."""
+        constants: list[tuple[Label, HostArray]] = []
+
+        def value(node: int, array: HostArray) -> Tensor | None:
+            if encoding != "binary":
+                return cast("Tensor", encode(array, encoding))
+            constants.append((Label("constants", (node,)), array))
+            return None
+
+        answer = {
+            "graph": written(task.graph, outcome.statements, value),
+            "gradients": [{"node": node, "gradient_node": gradient} for node, gradient in outcome.gradients],
+            "disconnected": list(outcome.disconnected),
+        }
+        return write_answer(answer, encoding, constants)

@@ -1,0 +1,28 @@
+"""Values of nodes."""
+
+from __future__ import annotations
+
+from engine import Call, Values
+from schemas.calls.forward import ForwardAnswer, ForwardRequest
+from service.calls.computing import CallArguments, Computing
+from service.calls.definition import Guide
+from service.calls.sample import MEAN
+
+
+class Forward(Computing):
+    """Values.
+
+    Runs the graph forward. The answer has the values of `outputs`, by node id, in the order of the request.
+    """
+
+    name = "forward"
+    position = 2
+    request = ForwardRequest
+    answer = ForwardAnswer
+    differentiates = False
+    guide = Guide("f(x)", "1", "predictions, line searches", page="gradients.md#values-alone")
+    examples = {"a mean of squares": MEAN}
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The values of `outputs`."""
+        return Values.of_program(arguments.program, *arguments.get("outputs"))

@@ -1,0 +1,29 @@
+"""The Hessian times vectors."""
+
+from __future__ import annotations
+
+from engine import HVP, Call
+from schemas.calls.hvp import HvpAnswer, HvpRequest
+from service.calls.computing import CallArguments, Computing
+from service.calls.definition import Guide
+from service.calls.sample import MEAN, feed
+
+
+class HvpCall(Computing):
+    """The Hessian times vectors.
+
+    The derivative of the gradients of `of` along `vectors`; exact, never by differences.
+    """
+
+    name = "hvp"
+    position = 6
+    request = HvpRequest
+    answer = HvpAnswer
+    beside = ("vectors",)
+    scalar = True
+    guide = Guide("∇²f · v", "5", "Newton's method with conjugate gradients, curvature")
+    examples = {"the Hessian of a mean of squares times a vector": MEAN | {"vectors": [feed([2], [1.0, 0.0])]}}
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The products with `vectors`."""
+        return HVP.along(arguments.program, arguments.beside["vectors"], *arguments.get("of", "wrt", "outputs"))

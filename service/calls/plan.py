@@ -1,0 +1,116 @@
+"""What a request would take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from engine import Analysis, Call, Deadline, Program, TensorType, analyse, printable
+from schemas.calls.plan import PlanAnswer, PlanRequest
+from service.calls.computing import CallArguments, Computing, computing_calls
+from service.calls.definition import Definition, Engine, Guide
+from service.calls.sample import TYPED
+from service.errors import Refusal
+from service.wire.answers import FIELD_BYTES, Body, int64, write_answer
+from service.wire.json_codec import json_kind
+from service.wire.request import ParsedRequest
+from service.wire.tensors import encoded_bytes
+
+_ANY: Final = TensorType((), np.dtype(np.float64))
+
+
+@dataclass(frozen=True)
+class Planning:
+    """Say what a call would take that is answered in `encoding`, and run nothing."""
+
+    program: Program
+    types: Mapping[int, TensorType]
+    call: Call
+    encoding: str = "json"
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a request would take, whether it is within the budgets, and these."""
+
+    analysis: Analysis
+    response_bytes: int
+    admitted: bool
+    limits: Mapping[str, int]
+
+
+class PlanCall(Definition[Planning, Forecast]):
+    """What a request would take.
+
+    Shapes, FLOPs and peak bytes of the values and gradients of a graph, from the types of its leaves. Runs nothing.
+    """
+
+    name = "plan"
+    position = 9
+    tag = "analysis"
+    request = PlanRequest
+    answer = PlanAnswer
+    roles = ("constants",)
+    scalar = True
+    guide = Guide("shapes, FLOPs, memory", "nothing runs", "asking before sending")
+    examples = {"a mean of squares and its gradient": TYPED}
+
+    def read(self, request: ParsedRequest) -> Planning:
+        """The call that is to be planned; tensors that it takes beside feeds are given no types yet."""
+        stated = _computing(request.fields["call"]) if "call" in request.fields else None
+        outputs, wrt = request.fields.get("outputs"), request.fields.get("wrt") or request.program.parameters
+        planned = stated or computing_calls()["gradients" if wrt or "of" in request.fields else "forward"]
+        nodes = {"cotangents": outputs or [len(request.program.statements) - 1], "tangents": wrt, "vectors": wrt}
+        taken = () if planned.name == "gradients" else planned.beside
+        beside = {role: tuple((node, _ANY) for node in nodes[role] if role in taken) for role in planned.beside}
+        call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
+        return Planning(request.program, request.types, call, request.encoding)
+
+    def run(self, task: Planning, engine: Engine, deadline: Deadline) -> Forecast:
+        """What the call would take; what is over a budget of bytes or FLOPs is no error here."""
+        analysis = analyse(task.program, task.types, task.call, engine.compiler.limits, deadline)
+        response = FIELD_BYTES + encoded_bytes(analysis.result_types, task.encoding)
+        admitted = analysis.within and response <= engine.max_response_bytes
+        return Forecast(analysis, response, admitted, engine.limits)
+
+    def write(self, outcome: Forecast, task: Planning, encoding: str) -> Body:
+        """Costs, node by node and in all."""
+        analysis, statements = outcome.analysis, task.program.statements
+        nodes = [
+            {
+                "node": cost.node,
+                "op": statements[cost.node].op.name,
+                "dtype": cost.type.dtype.name,
+                "shape": list(cost.type.shape),
+                "flops": int64(cost.flops),
+                "bytes": int64(cost.type.nbytes),
+            }
+            for cost in analysis.nodes
+        ]
+        answer: dict[str, Any] = {
+            "nodes": nodes,
+            "forward_flops": int64(analysis.forward_flops),
+            "backward_flops": int64(analysis.backward_flops),
+            "saved_bytes": int64(analysis.saved_bytes),
+            "peak_bytes": int64(analysis.peak_bytes),
+            "response_bytes": int64(outcome.response_bytes),
+            "stops_gradient": list(analysis.stops_gradient),
+            "admitted": outcome.admitted,
+            "limits": dict(outcome.limits),
+        }
+        return write_answer(answer, encoding)
+
+
+def _computing(name: object) -> Computing:
+    """The call of this name. Raises Refusal."""
+    known = computing_calls()
+    if isinstance(name, str) and name in known:
+        return known[name]
+    expected = f"one of {', '.join(known)}"
+    got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
+    raise Refusal(
+        "invalid_field", f"call must be {expected}, but is {got}", expected=expected, got=got, pointer="/call"
+    )

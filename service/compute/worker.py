@@ -1,0 +1,93 @@
+"""The work of one request: bytes to bytes. A job goes in, a reply comes out, and neither holds on to anything.
+
+This is the seam. A `Worker` serves a thread today; because `Job` and `Reply` can be pickled, and `Worker` is made
+from settings alone, it can as well live in a process of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
+from schemas.graph import NAME_CHARACTERS
+from service.calls import calls
+from service.calls.definition import Engine
+from service.compute.job import Job, Reply
+from service.errors import Refusal, fault, from_engine, out_of_memory
+from service.settings import Settings
+from service.wire.answers import Body
+from service.wire.binary import read
+from service.wire.json_codec import parse_json
+from service.wire.media import PROBLEM, SAFETENSORS
+from service.wire.message import Message
+from service.wire.request import Reader
+
+_logger = logging.getLogger("gradserve.worker")
+
+
+class Worker:
+    """Parses, checks, plans, executes and writes. May be shared by threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Opens the device. Raises RuntimeError when it cannot be had."""
+        limits = Limits(
+            nodes=settings.max_expanded_nodes,
+            rank=settings.max_rank,
+            bytes=settings.max_bytes,
+            flops=settings.max_flops,
+        )
+        executor = open_executor(settings.device)
+        self.device = executor.device
+        self._settings = settings
+        self._limits = limits
+        self._reader = Reader(registry(), limits, settings.max_nodes)
+        self._engine = Engine(
+            Compiler(limits, settings.plan_cache), executor, settings.max_response_bytes, limits_of(settings)
+        )
+
+    def __call__(self, job: Job) -> Reply:
+        """The reply to a job. Never raises: whatever goes wrong is a problem report."""
+        try:
+            return Reply(200, job.accepted, self._answer(job))
+        except Refusal as refusal:
+            return _refused(refusal, job)
+        except EngineError as error:
+            return _refused(from_engine(error), job)
+        except MemoryError:
+            return _refused(out_of_memory(), job)
+        except Exception:
+            _logger.exception("request %s failed", job.request_id)
+            return _refused(fault(), job)
+
+    def _answer(self, job: Job) -> Body:
+        deadline = Deadline(job.timeout, start=job.expires - job.timeout)
+        message = self._parse(job)
+        deadline.check()
+        call = calls()[job.call]
+        request = self._reader.open(message, call.request, call.roles, packed=job.accepted == SAFETENSORS)
+        return call.answer_to(request, self._engine, deadline)
+
+    def _parse(self, job: Job) -> Message:
+        if job.sent == SAFETENSORS:
+            return read(job.body, self._settings.max_body_bytes, self._settings.json_depth, self._limits)
+        return Message(parse_json(bytes(job.body), self._settings.json_depth))
+
+
+def limits_of(settings: Settings) -> dict[str, int]:
+    """What one request may take, as `plan` tells it."""
+    return {
+        "nodes": settings.max_nodes,
+        "rank": settings.max_rank,
+        "peak_bytes": settings.max_bytes,
+        "flops": settings.max_flops,
+        "response_bytes": settings.max_response_bytes,
+        "body_bytes": settings.max_body_bytes,
+        "binary_body_bytes": settings.max_binary_bytes,
+        "json_depth": settings.json_depth,
+        "name_characters": NAME_CHARACTERS,
+        "timeout_ms": settings.timeout_ms,
+    }
+
+
+def _refused(refusal: Refusal, job: Job) -> Reply:
+    return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)])

@@ -1,0 +1,121 @@
+"""The pages for people. Their assets come with a package: nothing is loaded from the network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.staticfiles import StaticFiles
+
+from engine import printable
+from service.errors import Refusal
+from service.pages.error_pages import ErrorPage, Example, error_pages
+from service.pages.layout import laid_out
+
+OPENING: Final = (
+    "What the `code` of a refusal means. Its `detail` says what was wrong with the request, and its `type` leads to "
+    "the page of its code. The calls, each with its errors, are on [the page of the calls](/docs)."
+)
+ERRORS: Final = "/docs/errors"
+_ASSETS: Final = "/docs/assets"
+_ICON: Final = f"{_ASSETS}/favicon-32x32.png"
+_STYLE: Final = """
+:root { color-scheme: light dark }
+body { font: 1rem/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+th, td { padding: .2rem 1rem .2rem 0; text-align: left; vertical-align: top }
+pre { background: #8882; padding: .8rem; overflow-x: auto }
+""".strip()
+
+
+def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
+    """Serve `/docs`, its assets, and the pages that explain the error codes, with the examples of this document."""
+    pages = error_pages(dict(document))
+    index = _index(pages.values())
+    shown = {code: _page(page) for code, page in pages.items()}
+
+    async def errors() -> HTMLResponse:
+        return HTMLResponse(index)
+
+    async def error(request: Request) -> HTMLResponse:
+        code = request.path_params["code"]
+        if code not in shown:
+            raise Refusal(
+                "not_found", f"there is no code “{printable(code)}”; {ERRORS} lists them", got=printable(code)
+            )
+        return HTMLResponse(shown[code])
+
+    app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
+    app.add_api_route(ERRORS, errors, include_in_schema=False, response_class=HTMLResponse)
+    app.add_api_route(f"{ERRORS}/{{code}}", error, include_in_schema=False, response_class=HTMLResponse)
+    app.mount(_ASSETS, StaticFiles(directory=str(files("fastapi_swagger") / "resources")), name="assets")
+
+
+async def _docs() -> HTMLResponse:
+    return get_swagger_ui_html(
+        openapi_url="/openapi.json",
+        title="gradserve",
+        swagger_js_url=f"{_ASSETS}/swagger-ui-bundle.js",
+        swagger_css_url=f"{_ASSETS}/swagger-ui.css",
+        swagger_favicon_url=_ICON,
+    )
+
+
+def _index(pages: Iterable[ErrorPage]) -> str:
+    rows = "".join(
+        f'<tr id="{page.code}"><td>{page.kind.status}<td><a href="{ERRORS}/{page.code}"><code>{page.code}</code></a>'
+        f"<td>{page.kind.title}."
+        for page in pages
+    )
+    return _html(
+        "Errors",
+        f"<p>{_prose(OPENING)}",
+        f"<table><tr><th>status<th>code<th>meaning{rows}</table>",
+    )
+
+
+def _page(page: ErrorPage) -> str:
+    return _html(
+        page.code,
+        f"<p><strong>{page.kind.status}: {page.kind.title}.</strong>",
+        f"<p>{_prose(page.explanation.meaning)}",
+        f"<h2>What to do</h2><p>{_prose(page.explanation.remedy)}",
+        *_example(page.example),
+        f"<h2>Where</h2><p>{_prose(page.where)}",
+        f'<p><a href="{ERRORS}">All codes</a>',
+    )
+
+
+def _example(example: Example | None) -> list[str]:
+    if example is None:
+        return []
+    request = f"<p>This request:{_block(example.sent.text)}<p>is answered:" if example.sent else "<p>Such a report:"
+    return [f"<h2>Example</h2>{request}{_block(laid_out(example.problem))}"]
+
+
+def _block(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>"
+
+
+def _prose(text: str) -> str:
+    """Text with code between backticks, and with links, as HTML."""
+    coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    return re.sub(r"\[([^]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', coded)
+
+
+def _html(title: str, *parts: str) -> str:
+    head = (
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width">',
+        f"<title>gradserve: {title}</title>",
+        f'<link rel="icon" href="{_ICON}">',
+        f"<style>\n{_STYLE}\n</style>",
+        f"<h1>{title}</h1>",
+    )
+    return "\n".join(["<!doctype html>", '<html lang="en">', *head, *parts, "</html>", ""])

@@ -1,0 +1,166 @@
+"""For every refusal a request that provokes it, as the document shows them.
+
+The reports shown beside them are not written down: they are what the server answers to these requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from service.calls.definition import Definition, Json
+from service.calls.sample import NODES, W, feed
+from service.errors import Refusal
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A refusal of one code, by a request: a JSON `body` or a `raw` one; or by a `head`, and then it is `stated`.
+
+    Neither body nor head: a state of the server or of the connection, which no single request brings about.
+    """
+
+    code: str
+    body: Json | None = None
+    raw: str | None = None
+    head: Mapping[str, Any] = field(default_factory=dict)
+    stated: Refusal | None = None
+
+    @property
+    def request(self) -> Json:
+        """What to send: `body` or `raw`, `path`, `query`, `method`, `headers`."""
+        sent = {"body": self.body, "raw": self.raw, **self.head}
+        return {name: value for name, value in sent.items() if value is not None}
+
+
+def _stated(code: str, detail: str, head: Mapping[str, Any] | None = None, **more: Any) -> Failure:
+    return Failure(code, head=head or {}, stated=Refusal(code, detail, **more))
+
+
+ANY: Final = (
+    _stated("bad_request_framing", "the request is not well-formed HTTP/1.1"),
+    _stated(
+        "headers_too_large",
+        "the request line and headers may have at most 16384 bytes together",
+        {"headers": {"X-Filler": "x" * 17_000}},
+        expected="at most 16384 bytes",
+        got="more",
+    ),
+)
+READY: Final = (_stated("shutting_down", "the server is stopping and takes no new work"),)
+READING: Final = (
+    *ANY,
+    _stated(
+        "not_acceptable",
+        "the answer is application/json, which Accept: text/csv rules out",
+        {"headers": {"Accept": "text/csv"}},
+        expected="application/json",
+        got="text/csv",
+    ),
+)
+GET_OP: Final = (
+    _stated(
+        "not_found",
+        "there is no op called “additon”; did you mean add?",
+        {"path": "/v1/ops/additon"},
+        expected="an op",
+        got="additon",
+    ),
+)
+STATED: Final = (
+    *ANY,
+    *READY,
+    _stated("queue_full", "the server already holds 66 requests, its limit; try again shortly"),
+    _stated("deadline_exceeded", "the request was not finished within its 0.05 s"),
+    _stated("request_timeout", "no byte of the body came for 10 s"),
+    _stated(
+        "body_too_large",
+        "the body may have at most 67108864 bytes, but has 67108865 bytes",
+        expected="at most 67108864 bytes",
+        got="67108865 bytes",
+    ),
+    _stated(
+        "not_acceptable",
+        "the answer is application/json or application/vnd.safetensors, which Accept: text/csv rules out",
+        {"headers": {"Accept": "text/csv"}},
+        expected="application/json or application/vnd.safetensors",
+        got="text/csv",
+    ),
+    _stated(
+        "unsupported_media_type",
+        "a body of the type text/csv is not understood; send application/json in UTF-8 or application/vnd.safetensors",
+        {"headers": {"Content-Type": "text/csv"}},
+        expected="application/json or application/vnd.safetensors",
+        got="text/csv",
+    ),
+    _stated(
+        "too_many_nodes",
+        "the graph has 100001 nodes, and the limit is 100000",
+        expected="at most 100000 nodes",
+        got="100001 nodes",
+    ),
+    Failure("invalid_json", raw='{"graph": [NaN]}'),
+    Failure("duplicate_key", raw='{"graph": {"nodes": []}, "graph": {"nodes": []}}'),
+    Failure("too_deep", raw="[" * 101 + "]" * 101),
+)
+
+#: mistakes in a node of the graph that all examples share: code → position and what the node becomes
+_MISTAKES: Final[Mapping[str, tuple[int, Json]]] = {
+    "unknown_op": (1, {"op": "squared", "operands": [0]}),
+    "bad_reference": (1, {"op": "square", "operands": [7]}),
+    "operand_count": (1, {"op": "square", "operands": [0, 0]}),
+    "bad_attribute": (2, {"op": "mean", "operands": [1], "attrs": {"axis": 0}}),
+    "shape_mismatch": (0, W | {"attrs": {"shape": [3]}}),
+    "dtype_mismatch": (0, W | {"attrs": {"dtype": "float32"}}),
+    "over_budget": (1, {"op": "reshape", "operands": [0], "attrs": {"shape": [2, *[1] * 40]}}),
+}
+_OUT_OF_RANGE: Final[Json] = {"op": "gather", "operands": [0], "attrs": {"indices": [7, 7]}}
+
+
+def failures(call: Definition[Any, Any]) -> tuple[Failure, ...]:
+    """Every refusal of a call, by a request that provokes it, where one alone does."""
+    request = next(iter(call.examples.values()))
+    mistaken = [Failure(code, _mistaken(request, *mistake)) for code, mistake in _MISTAKES.items()]
+    wrong = _wrong_types(request) if "types" in request else _wrong_feeds(request)
+    scalar = [Failure("non_scalar_output", request | {"of": 1})] if call.scalar else []
+    differentiable = [f for f in wrong if f.code != "not_differentiable" or call.differentiates]
+    return (*STATED, *mistaken, *differentiable, *scalar, Failure("invalid_field", request | {"feed": []}))
+
+
+def _mistaken(request: Json, position: int, node: Json) -> Json:
+    return request | {"graph": {"nodes": [*NODES[:position], node, *NODES[position + 1 :]]}}
+
+
+def _indexed(request: Json) -> Json:
+    """The request with elements of w picked in place of squares: as node 2, behind the constant that picks them."""
+    outside = {"op": "constant", "attrs": {"value": {"dtype": "int64", "shape": [2], "data": [0, 7]}}}
+    picked = {"op": "gather", "operands": [0, 1]}
+    moved = {"outputs": [2]} if "outputs" in request else {}
+    if "cotangents" in request:
+        moved["cotangents"] = [cotangent | {"node": 2} for cotangent in request["cotangents"]]
+    return request | {"graph": {"nodes": [W, outside, picked, {"op": "mean", "operands": [2]}]}, **moved}
+
+
+def _wrong_feeds(request: Json) -> list[Failure]:
+    """A value that is missing, one too many, one that is malformed, one that is not float; and an index outside."""
+    (stated,) = request["feeds"]
+    shape, data = stated["tensor"]["shape"], stated["tensor"]["data"]
+    return [
+        Failure("index_out_of_range", _indexed(request)),
+        Failure("missing_feed", request | {"feeds": []}),
+        Failure("unexpected_feed", request | {"feeds": [stated, feed([], [1], 1)]}),
+        Failure("bad_tensor", request | {"feeds": [feed(shape, data[1:])]}),
+        Failure("not_differentiable", request | {"feeds": [feed(shape, [1] * len(data), dtype="int64")]}),
+    ]
+
+
+def _wrong_types(request: Json) -> list[Failure]:
+    """The same of types, where these stand for the values."""
+    (type,) = request["types"]
+    return [
+        Failure("missing_feed", request | {"types": []}),
+        Failure("unexpected_feed", request | {"types": [type, type | {"node": 1}]}),
+        Failure("bad_tensor", request | {"types": [type | {"dtype": "float31"}]}),
+        Failure("not_differentiable", request | {"types": [type | {"dtype": "int64"}]}),
+    ]

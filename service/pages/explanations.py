@@ -1,0 +1,210 @@
+"""What each code means and how to mend it: the text of the pages that `type` leads to.
+
+The pages, as the server shows them and as the site does, are made from this, from the codes in `service.errors` and
+from the examples in the OpenAPI document. Words between backticks are code.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from service.errors import Refusal, fault
+from service.pages.examples import Failure
+
+
+class Explanation(NamedTuple):
+    """What happened, and what to do about it, in a sentence or two each."""
+
+    meaning: str
+    remedy: str
+
+
+EXPLAINED: Final[dict[str, Explanation]] = {
+    "invalid_json": Explanation(
+        "The bytes of the body are not JSON: the sentence says what is wrong, and at which line and column.",
+        "Write the body with a JSON library, in UTF-8 without a byte-order mark. JSON has no NaN and no infinity: "
+        "send a tensor that holds them as `data_b64`.",
+    ),
+    "duplicate_key": Explanation(
+        "One object of the body has the same key twice. Readers disagree on which of the two counts, so neither does.",
+        "Remove one of them. The sentence names the key, and its line and column.",
+    ),
+    "too_deep": Explanation(
+        "Lists and objects of the body are nested more deeply than the server reads (`--json-depth`).",
+        "No request needs much depth: a graph is a flat list of nodes, and the `data` of a tensor is a flat list of "
+        "numbers in row-major order, not a list of rows.",
+    ),
+    "bad_request_framing": Explanation(
+        "The bytes on the connection are not HTTP/1.1, say in two ways where the body ends, or stop within it.",
+        "Use an HTTP library and let it set `Content-Length`. Where one is in use, look at what lies between it and "
+        "the server.",
+    ),
+    "unauthenticated": Explanation(
+        "The server asks for a key, and the request has none, or one that the server does not know.",
+        "Send the key that whoever runs the server has given you.",
+    ),
+    "forbidden": Explanation(
+        "The server knows who asks, and does not let them. To a web page: its origin is not among those that may call.",
+        "Start the server with the page's origin in `--cors-origins`. Programs outside a browser need no origin.",
+    ),
+    "not_found": Explanation(
+        "There is nothing at this path, or nothing of this name: no such call, op or page.",
+        "Compare the path with [the calls](/docs), and a name with the nearest one, which the sentence suggests.",
+    ),
+    "method_not_allowed": Explanation(
+        "The path exists and does not take this method. `expected`, and the header `Allow`, list those that it takes.",
+        "Use one of them. A call that computes is a `POST`, also where nothing is kept.",
+    ),
+    "not_acceptable": Explanation(
+        "The header `Accept` rules out every media type that the call can answer with.",
+        "Accept a type that `expected` names, or leave the header out.",
+    ),
+    "request_timeout": Explanation(
+        "The body began, and then no byte of it came for as long as the server waits (`--body-timeout`).",
+        "Look at the network, and send the request again. Nothing of it was computed.",
+    ),
+    "conflict": Explanation(
+        "The request does not fit the state that the server has come to since the client last looked at it.",
+        "Read the state again, and decide anew.",
+    ),
+    "precondition_failed": Explanation(
+        "The request states a condition, in `If-Match` or `If-None-Match`, and the condition does not hold.",
+        "Read the present version, and send the request again with its `ETag`, if it is still what you want.",
+    ),
+    "body_too_large": Explanation(
+        "The body has, or announces, more bytes than the server takes (`--max-body-bytes`).",
+        "Send tensors as `data_b64`, which takes about half the bytes of float64 numbers, or send smaller batches.",
+    ),
+    "too_many_nodes": Explanation(
+        "The graph has more nodes than the server takes, as it was sent (`--max-nodes`) or with the nodes of its "
+        "gradients (`--max-expanded-nodes`).",
+        "Write loops over elements as ops on whole tensors. Each `grad` adds the nodes of a backward pass.",
+    ),
+    "over_budget": Explanation(
+        "The request needs more bytes, floating-point operations or axes than the server gives one request, or its "
+        "answer would be too long. This is known from the shapes: nothing was allocated.",
+        "Compare `got` with `expected`; then take smaller batches, a narrower dtype or fewer outputs, or start the "
+        "server with a higher limit.",
+    ),
+    "unsupported_media_type": Explanation(
+        "The header `Content-Type` names a type of body that the call does not read.",
+        "Send a type that `expected` names, not compressed; JSON in UTF-8.",
+    ),
+    "unknown_op": Explanation(
+        "A node's `op` is neither the name of an op nor another system's spelling of one. Case does not matter.",
+        "Take the nearest name, which the sentence suggests, or look it up in `GET /v1/ops`.",
+    ),
+    "bad_reference": Explanation(
+        "The request refers to a node that does not exist, that comes later, or that has several results and was not "
+        "read through `get_output`.",
+        "A node's id is its index in `nodes`, from 0. An operand is the id of an earlier node.",
+    ),
+    "operand_count": Explanation(
+        "The node has fewer or more operands than its op takes.",
+        "Look at the op's signature, which the sentence repeats. A constant may be an attribute and no operand: "
+        "`add_scalar` takes one operand and `scalar`.",
+    ),
+    "bad_attribute": Explanation(
+        "An attribute in `attrs` is one that the op does not have, is missing, is of the wrong type, or has a value "
+        "that makes no sense for these operands.",
+        "The sentence names the attribute, and lists those that the op has. Other systems' attributes are not renamed "
+        "with their ops.",
+    ),
+    "shape_mismatch": Explanation(
+        "The shapes of a node's operands do not fit its op or each other, or a feed or cotangent has not the shape "
+        "that was declared.",
+        "Go to `node` and `operand`: the sentence has the shapes. `reshape`, `transpose`, `broadcast_to` and "
+        "`unsqueeze` make others.",
+    ),
+    "dtype_mismatch": Explanation(
+        "An operand has a dtype that the op does not take, or a feed or cotangent has not the dtype that was declared.",
+        "Put a `cast` before the operand, or send the tensor in the dtype that `expected` names.",
+    ),
+    "index_out_of_range": Explanation(
+        "An element of an index tensor is below 0, or not below the extent of the axis that it points into.",
+        "Count from 0. Indices from the end, as negative ones are elsewhere, are not known here.",
+    ),
+    "missing_feed": Explanation(
+        "The answer needs the value of an `input` or `parameter`, and `feeds` has none for it.",
+        "Feed the node that the report names. Every leaf needs a feed on which an output, or a node of `wrt`, depends.",
+    ),
+    "unexpected_feed": Explanation(
+        "A feed is for a node that is no `input` and no `parameter`, that does not exist, or that the answer does not "
+        "need.",
+        "Leave the feed out, or ask for what depends on it. It is refused, not ignored, as it is mostly one for the "
+        "wrong node.",
+    ),
+    "bad_tensor": Explanation(
+        "A tensor is not what its `dtype` and `shape` say: too few or too many elements, one that the dtype does not "
+        "hold, a nested list, or bytes that are not base64.",
+        "Send as many elements as the product of the shape, in one flat list `data`, or as little-endian bytes in "
+        "`data_b64`.",
+    ),
+    "non_scalar_output": Explanation(
+        "The node to differentiate has several elements, and the request does not say how they are weighted.",
+        "Reduce the node to one element with `sum` or `mean`, or send a `cotangent` of its shape.",
+    ),
+    "not_differentiable": Explanation(
+        "A derivative was asked of, or with respect to, a node that is not float.",
+        "`cast` it to a float dtype, or take it out of `wrt`.",
+    ),
+    "invalid_field": Explanation(
+        "A field of the body or the query is misspelt, missing, of the wrong type, or out of range. A body with "
+        "several such faults has a report for each in `errors`.",
+        "Go to `pointer`. A field that is not known is refused, not ignored; the sentence suggests the nearest one.",
+    ),
+    "rate_limited": Explanation(
+        "This key has used up its share for now.",
+        "Wait for the seconds in the header `Retry-After`, then send the request again.",
+    ),
+    "headers_too_large": Explanation(
+        "The request line and the headers have more bytes together than the server reads (`--max-header-bytes`).",
+        "Send fewer or shorter headers. Cookies meant for others are a common cause.",
+    ),
+    "internal_error": Explanation(
+        "The server failed, and the request is not to blame. Nothing was kept of it.",
+        "Look at the server's log, which has the cause under the `request_id`, and report both.",
+    ),
+    "queue_full": Explanation(
+        "As many requests compute and wait as the server admits (`--workers`, `--queue`).",
+        "Wait for the seconds in the header `Retry-After`, then send the request again. If this is frequent, the "
+        "server needs more workers, or its clients should wait for an answer before they send more.",
+    ),
+    "shutting_down": Explanation(
+        "The server has been told to stop: it finishes what it has, and takes nothing new.",
+        "Send the request again after the seconds in the header `Retry-After`, to this server's successor.",
+    ),
+    "deadline_exceeded": Explanation(
+        "The request was not finished within its time: `timeout_ms` of the query, or the server's own "
+        "(`--timeout-ms`). Waiting for a worker counts.",
+        "Give it more time, up to the server's own, or less to do. Sent again unchanged it may succeed, if the server "
+        "was busy.",
+    ),
+    "store_full": Explanation(
+        "The server has no room left for what the request would keep. The value that was there before stands.",
+        "Delete what is no longer needed, or give the server more room.",
+    ),
+}
+
+#: what no call of the OpenAPI document lists, since any path may answer it or none in particular
+BEYOND_THE_DOCUMENT: Final = (
+    Failure(
+        "method_not_allowed",
+        head={"method": "GET", "path": "/v1/gradients"},
+        stated=Refusal(
+            "method_not_allowed",
+            "/v1/gradients does not take GET; it takes POST",
+            expected="POST",
+            got="GET",
+        ),
+    ),
+    Failure(
+        "forbidden",
+        stated=Refusal(
+            "forbidden",
+            "pages of https://elsewhere.example may not make this call",
+            got="https://elsewhere.example",
+        ),
+    ),
+    Failure("internal_error", stated=fault()),
+)

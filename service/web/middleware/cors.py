@@ -1,0 +1,33 @@
+"""Which web pages may call, by the browser's rules."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from engine import printable
+from service.errors import Refusal
+from service.web.middleware.envelope import HEADER
+
+
+class Cors(CORSMiddleware):
+    """Starlette's CORS, with a problem report for a page that may not call."""
+
+    def __init__(self, app: ASGIApp, origins: tuple[str, ...]) -> None:
+        super().__init__(
+            app,
+            allow_origins=origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("*",),
+            expose_headers=(HEADER, "Retry-After"),
+        )
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """What the browser is told before it calls. Raises Refusal (forbidden)."""
+        response = super().preflight_response(request_headers)
+        if response.status_code == 200:
+            return response
+        origin = printable(request_headers.get("origin", ""))
+        raise Refusal("forbidden", f"pages of {origin} may not make this call", got=origin)

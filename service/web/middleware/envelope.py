@@ -1,0 +1,76 @@
+"""The outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a report."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+import uuid
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.errors import Refusal, fault
+from service.web.responses import report
+
+_logger = logging.getLogger("gradserve")
+
+HEADER: Final = "X-Request-Id"
+_SANE: Final = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
+
+
+class Envelope:
+    """Wraps the whole application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request. Never raises: uvicorn would close the connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope["state"] = {**scope.get("state", {}), "request_id": id_of(scope), "arrived": time.monotonic()}
+        outgoing = _Outgoing(scope["state"]["request_id"], send)
+        try:
+            await self._app(scope, receive, outgoing)
+        except Refusal as refusal:
+            await _last_word(refusal, scope, outgoing)
+        except asyncio.CancelledError:  # the grace after SIGTERM is over
+            await _last_word(Refusal("shutting_down", "the server stopped before this was done"), scope, outgoing)
+        except Exception:
+            _logger.exception("request %s failed", scope["state"]["request_id"])
+            await _last_word(fault(), scope, outgoing)
+
+
+class _Outgoing:
+    """`send`, with the request's id in the headers; remembers whether an answer has begun."""
+
+    def __init__(self, request_id: str, send: Send) -> None:
+        self._request_id = request_id
+        self._send = send
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            MutableHeaders(scope=message)[HEADER] = self._request_id
+        await self._send(message)
+
+
+def id_of(scope: Scope) -> str:
+    """The client's own id for the request where it is sane, else a new one."""
+    stated = Headers(scope=scope).get(HEADER, "")
+    return stated if _SANE.fullmatch(stated) else uuid.uuid4().hex
+
+
+async def _last_word(refusal: Refusal, scope: Scope, outgoing: _Outgoing) -> None:
+    if not outgoing.begun:
+        await report(Request(scope), refusal)(scope, _nothing, outgoing)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}

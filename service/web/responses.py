@@ -1,0 +1,83 @@
+"""Answers and problem reports as HTTP responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from engine import printable
+from service.compute.job import Reply
+from service.errors import Refusal, fault, out_of_memory
+from service.wire.media import JSON, PROBLEM
+
+#: bytes of an array that are handed to the socket at once
+PIECE: Final = 1 << 18
+
+
+def answer(content: Mapping[str, Any]) -> Response:
+    """200 with `content`."""
+    return Response(orjson.dumps(content), media_type=JSON)
+
+
+class Pieces(Response):
+    """A body in pieces, sent from the memory that they lie in."""
+
+    def __init__(self, reply: Reply) -> None:
+        """What a worker replied."""
+        length = sum(len(piece) for piece in reply.pieces)
+        super().__init__(None, reply.status, {"content-length": str(length)}, reply.media_type)
+        self._pieces = reply.pieces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send head and body."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for piece in self._pieces:
+            whole = memoryview(piece)
+            for start in range(0, len(piece), PIECE):
+                part = whole[start : start + PIECE]
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def from_reply(reply: Reply) -> Response:
+    """What a worker replied."""
+    whole = len(reply.pieces) == 1 and len(reply.pieces[0]) <= PIECE
+    return Response(reply.body, reply.status, media_type=reply.media_type) if whole else Pieces(reply)
+
+
+def report(request: Request, refusal: Refusal) -> Response:
+    """The problem report."""
+    body = refusal.body(request.state.request_id)
+    return Response(body, refusal.status, refusal.headers, media_type=PROBLEM)
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """The report for whatever a route raised."""
+    return report(request, refusal_of(request, error))
+
+
+def refusal_of(request: Request, error: Exception) -> Refusal:
+    """What an exception means to the client."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, ClientDisconnect):
+        return Refusal("bad_request_framing", "the connection was closed before the body was complete")
+    if isinstance(error, HTTPException):
+        return _routing(request, error)
+    return out_of_memory() if isinstance(error, MemoryError) else fault()
+
+
+def _routing(request: Request, error: HTTPException) -> Refusal:
+    path = printable(request.url.path)
+    if error.status_code == 405:
+        allow = (error.headers or {}).get("Allow", "")
+        method = printable(request.method)
+        detail = f"{path} does not take {method}; it takes {allow}"
+        return Refusal("method_not_allowed", detail, expected=allow, got=method, allow=allow)
+    return Refusal("not_found", f"there is nothing at {path}; /docs lists the calls", got=path)

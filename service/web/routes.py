@@ -1,0 +1,121 @@
+"""The paths. A route takes raw bytes and hands them on; nothing here parses or computes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
+from typing import Final
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from engine import printable
+from service.calls import calls
+from service.compute.job import Job
+from service.errors import Refusal
+from service.web.query import timeout_of
+from service.web.responses import answer, from_reply
+from service.web.state import State
+from service.web.uploads import whole_body
+from service.wire.media import SAFETENSORS
+
+router: Final = APIRouter()
+
+
+def _state(request: Request) -> State:
+    state: State = request.app.state.service
+    return state
+
+
+def add_calls(to: APIRouter) -> None:
+    """A path for each call."""
+    for call in calls().values():
+        to.add_api_route(
+            f"/v1/{call.name}",
+            _endpoint(call.name),
+            methods=["POST"],
+            operation_id=call.name,
+            tags=[call.tag],
+            description=inspect.cleandoc(call.__doc__ or ""),
+        )
+
+
+def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        return await _compute(call, request)
+
+    return endpoint
+
+
+async def _compute(call: str, request: Request) -> Response:
+    state = _state(request)
+    timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+    expires = request.state.arrived + timeout
+    sent, accepted = request.state.sent, request.state.accepted
+    body = await (whole_body(request) if sent == SAFETENSORS else request.body())
+    job = Job(call, body, request.state.request_id, timeout, expires, sent, accepted)
+    return from_reply(await state.pool.run(job))
+
+
+add_calls(router)
+
+
+@router.get("/v1/ops", operation_id="listOps", tags=["catalogue"])
+async def list_ops(request: Request) -> Response:
+    """All ops.
+
+    Operands, attributes, dtypes, the gradient as a formula, and how other systems spell the op.
+    """
+    return answer(_state(request).catalogue)
+
+
+@router.get("/v1/ops/{name}", operation_id="getOp", tags=["catalogue"])
+async def get_op(request: Request) -> Response:
+    """One op, by its name or by any alias, ignoring case."""
+    name = request.path_params["name"]
+    op = _state(request).op(name)
+    if op is None:
+        raise _no_such_op(name, [row["name"] for row in _state(request).catalogue["ops"]])
+    return answer(op)
+
+
+def _no_such_op(name: str, known: list[str]) -> Refusal:
+    shown = printable(name)
+    near = get_close_matches(shown.lower(), known, n=1)
+    hint = f"did you mean {near[0]}?" if near else "GET /v1/ops lists all ops"
+    return Refusal("not_found", f"there is no op called “{shown}”; {hint}", expected="an op", got=shown)
+
+
+@router.get("/health/live", operation_id="live", tags=["health"])
+async def live() -> Response:
+    """Whether the process answers at all.
+
+    Says nothing of whether it takes work; restart a server that fails this.
+    """
+    return answer({"status": "live"})
+
+
+@router.get("/health/ready", operation_id="ready", tags=["health"])
+async def ready(request: Request) -> Response:
+    """Whether the server takes work.
+
+    The device is open and the ops are loaded. 503 while the server stops.
+    """
+    pool = _state(request).pool
+    if not pool.ready:
+        raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+    return answer({"status": "ready", "device": pool.device})
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """The document that clients are generated from."""
+    return Response(_state(request).document, media_type="application/json")
+
+
+@router.get("/openapi-3.0.json", include_in_schema=False)
+async def openapi30(request: Request) -> Response:
+    """The same document in the version that some generators still need."""
+    return Response(_state(request).document30, media_type="application/json")

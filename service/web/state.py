@@ -1,0 +1,27 @@
+"""What the routes share: made once, read by every request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine import Registry
+from schemas import Catalogue, OpInfo
+from service.compute.pool import Pool
+from service.settings import Settings
+
+
+@dataclass(frozen=True)
+class State:
+    """The settings, the workers, and what the server says about itself."""
+
+    settings: Settings
+    registry: Registry
+    pool: Pool
+    catalogue: Catalogue
+    document: bytes
+    document30: bytes
+
+    def op(self, spelling: str) -> OpInfo | None:
+        """The catalogue's row for an op, under any of its names."""
+        op = self.registry.find(spelling)
+        return None if op is None else next(row for row in self.catalogue["ops"] if row["name"] == op.name)

@@ -1,0 +1,119 @@
+"""Answers, from the engine's terms to the fields of the wire: JSON, or safetensors where these were asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from engine import OPSET, HostArray, Label
+from engine.tools.diagnose import Nonfinite
+from service.wire.binary import write
+from service.wire.tensors import encode
+
+Body = list[bytes | memoryview]
+
+#: bytes that answers have in common: their fields, and the statistics
+FIELD_BYTES: Final = 640
+#: how the nodes of a result are called, by its kind
+_FIELDS: Final = {"jacobian": ("of", "wrt"), "hessian": ("row", "column")}
+
+
+@dataclass(frozen=True)
+class RunStats:
+    """What an execution took, and what it takes to have the same again."""
+
+    device: str
+    plan_cached: bool
+    execute_ms: float
+    peak_bytes: int
+    graph_id: str
+    dtype: str
+    first_nonfinite: Nonfinite | None = None
+
+
+def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> Body:
+    """An answer of these fields; `tensors` go beside them where the encoding is binary."""
+    if encoding == "binary":
+        return write(answer, tensors)
+    return [orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)]
+
+
+def write_result(
+    arrays: Sequence[tuple[Label, HostArray]], disconnected: Sequence[int] | None, stats: RunStats, encoding: str
+) -> Body:
+    """Values and derivatives; `disconnected` is None where there are no gradients."""
+    if encoding == "binary":
+        answer = _listed(arrays, lambda array: {})
+    else:
+        answer = _listed(arrays, lambda array: {"tensor": encode(array, encoding)})
+    if disconnected is not None:
+        answer["disconnected"] = list(disconnected)
+    return write_answer(answer | {"stats": stats_fields(stats)}, encoding, arrays)
+
+
+def _listed(arrays: Iterable[tuple[Label, HostArray]], tensor: Callable[[HostArray], dict[str, Any]]) -> dict[str, Any]:
+    """A list for each kind of result."""
+    answer: dict[str, Any] = {}
+    for label, array in arrays:
+        fields = _FIELDS.get(label.kind, ("node",))
+        entry = dict(zip(fields, label.nodes, strict=True)) | tensor(array)
+        answer.setdefault(label.kind, []).append(entry)
+    return answer
+
+
+def int64(count: int) -> int:
+    """The count; what is beyond 64 bits is beyond every limit, and JSON's readers."""
+    return min(count, 2**63 - 1)
+
+
+def stats_fields(stats: RunStats) -> dict[str, Any]:
+    """`stats` as it is answered."""
+    found: dict[str, Any] = {
+        "device": stats.device,
+        "plan_cached": stats.plan_cached,
+        "execute_ms": stats.execute_ms,
+        "peak_bytes": stats.peak_bytes,
+        "graph_id": stats.graph_id,
+        "opset": OPSET,
+        "dtype": stats.dtype,
+        "versions": _versions(stats.device),
+    }
+    return found | ({} if stats.first_nonfinite is None else {"first_nonfinite": _nonfinite(stats.first_nonfinite)})
+
+
+def _versions(device: str) -> dict[str, str]:
+    return VERSIONS if device == "cpu" else VERSIONS | {"cupy": _version("cupy-cuda13x", "cupy-cuda12x", "cupy")}
+
+
+def _nonfinite(found: Nonfinite) -> dict[str, Any]:
+    ranges = [dict(_bounds(both)) for both in found.ranges]
+    return {
+        "node": found.node,
+        "op": found.op,
+        "backward": found.backward,
+        "computed": found.computed,
+        "operands": ranges,
+    }
+
+
+def _bounds(both: tuple[float, float] | None) -> Iterator[tuple[str, float]]:
+    """The ends of a range that are finite: JSON has no others."""
+    return ((name, end) for name, end in zip(("low", "high"), both or (), strict=False) if math.isfinite(end))
+
+
+def _version(*packages: str) -> str:
+    for package in packages:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            continue
+    return "0"
+
+
+VERSIONS: Final[dict[str, str]] = {"gradserve": _version("gradserve"), "numpy": np.__version__}

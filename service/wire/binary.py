@@ -1,0 +1,182 @@
+"""Requests and answers as safetensors: an 8-byte length, a JSON header, and the tensors' bytes as they lie in memory.
+
+Arrays are views of the body that came, and answers are sent from the arrays' own memory: nothing is copied here.
+The format: https://github.com/huggingface/safetensors#format
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeGuard
+
+import numpy as np
+import orjson
+
+from engine import EngineError, HostArray, Label, Limits, TensorType, printable
+from service.errors import Refusal, from_engine
+from service.wire.json_codec import parse_json
+from service.wire.message import Message
+
+_DTYPES: Final = {
+    "BOOL": "bool",
+    "I8": "int8",
+    "U8": "uint8",
+    "I32": "int32",
+    "I64": "int64",
+    "F16": "float16",
+    "F32": "float32",
+    "F64": "float64",
+}
+_NAMES: Final = {name: spelling for spelling, name in _DTYPES.items()}
+_LENGTH: Final = 8  # bytes of the number in front; and what the data is aligned to
+_HEADER: Final = "the header of the safetensors body"
+_METADATA: Final = "__metadata__"
+_NAME: Final = re.compile(r"([a-z]{1,32})\.(0|[1-9][0-9]{0,17})")
+
+
+def read(body: bytes | HostArray, most: int, depth: int, limits: Limits) -> Message:
+    """The request that a body holds, its tensors as read-only views of it.
+
+    `most` bounds the bytes of the header, and `depth` its nesting: it is JSON, and as costly as other JSON.
+    Raises Refusal: what `parse` finds wrong with the JSON, body_too_large, invalid_field, bad_tensor, over_budget.
+    """
+    view = np.frombuffer(body, np.uint8).data.toreadonly()
+    start = _LENGTH + _header_length(view, most)
+    header = parse_json(bytes(view[_LENGTH:start]), depth, _HEADER)
+    request = _request(header.pop(_METADATA, None), depth)
+    places = {name: _place(name) for name in header}
+    data = view[start:]
+    _check_layout(header, len(data))
+    tensors = {place: _array(name, header[name], data, limits) for name, place in places.items()}
+    return Message(_without_places(request, tensors), tensors)
+
+
+def write(response: Mapping[str, Any], arrays: Iterable[tuple[Label, HostArray]]) -> list[bytes | memoryview]:
+    """The pieces of a body: a header with `response`, then the arrays, the widest dtypes first to keep all aligned."""
+    ordered = sorted(arrays, key=lambda labelled: -labelled[1].itemsize)
+    header: dict[str, Any] = {_METADATA: {"response": orjson.dumps(response).decode()}}
+    end = 0
+    for label, array in ordered:
+        start, end = end, end + array.nbytes
+        name = ".".join((label.kind, *map(str, label.nodes)))
+        header[name] = {"dtype": _NAMES[array.dtype.name], "shape": array.shape, "data_offsets": [start, end]}
+    text = orjson.dumps(header)
+    text += b" " * (-len(text) % _LENGTH)
+    return [len(text).to_bytes(_LENGTH, "little") + text, *(_bytes(array) for _, array in ordered if array.nbytes)]
+
+
+def _header_length(view: memoryview, most: int) -> int:
+    if len(view) < _LENGTH:
+        raise _malformed("is too short to hold the length of its header", "at least 8 bytes", f"{len(view)} bytes")
+    length = int.from_bytes(view[:_LENGTH], "little")
+    if length > len(view) - _LENGTH:
+        left = f"{len(view) - _LENGTH} bytes"
+        raise _malformed(f"states a header of {length} bytes, but has {left} after the length", left, f"{length} bytes")
+    if length > most:
+        wanted, got = f"at most {most} bytes", f"{length} bytes"
+        raise Refusal("body_too_large", f"{_HEADER} may have {wanted}, but has {got}", expected=wanted, got=got)
+    return length
+
+
+def _request(metadata: object, depth: int) -> dict[str, Any]:
+    text = metadata.get("request") if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        detail = "has no request: __metadata__.request holds the JSON request without its tensors, as a string"
+        raise _malformed(detail, "a string in __metadata__.request", "none")
+    return parse_json(text.encode(), depth, "__metadata__.request of the safetensors body")
+
+
+def _without_places(request: dict[str, Any], tensors: Mapping[tuple[str, int], HostArray]) -> dict[str, Any]:
+    """`request` without list entries that only say `{"node": n}`, where the tensor of that place is there."""
+    return {
+        field: [entry for entry in value if not _only_a_place(field, entry, tensors)]
+        if isinstance(value, list)
+        else value
+        for field, value in request.items()
+    }
+
+
+def _only_a_place(field: str, entry: object, tensors: Mapping[tuple[str, int], HostArray]) -> bool:
+    if not isinstance(entry, dict) or set(entry) != {"node"} or type(entry["node"]) is not int:
+        return False
+    return (field, entry["node"]) in tensors
+
+
+def _place(name: str) -> tuple[str, int]:
+    found = _NAME.fullmatch(name)
+    if found is None:
+        shown = printable(name)
+        detail = f"the body has a tensor “{shown}”; names are ROLE.NODE, such as feeds.0"
+        raise Refusal("invalid_field", detail, expected="ROLE.NODE", got=shown)
+    return found[1], int(found[2])
+
+
+def _check_layout(header: Mapping[str, Any], length: int) -> None:
+    """Raise bad_tensor unless the tensors fill the data without gaps and overlaps: a body has one reading."""
+    end = 0
+    for start, stop, name in sorted((*_offsets(name, entry), name) for name, entry in header.items()):
+        if start != end or stop < start:
+            got = f"{start} to {stop}"
+            raise _bad(
+                name, f"lies at {got}, but must begin at {end}, where the one before it ends", f"from {end}", got
+            )
+        end = stop
+    if end != length:
+        raise _malformed(f"has {length} bytes of data, but its tensors take {end}", f"{end} bytes", f"{length} bytes")
+
+
+def _offsets(name: str, entry: object) -> tuple[int, int]:
+    offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
+    if not _is_numbers(offsets) or len(offsets) != 2:
+        raise _bad(name, "has no data_offsets: two whole numbers are expected", "two whole numbers", "something else")
+    return offsets[0], offsets[1]
+
+
+def _is_numbers(value: Any) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(type(n) is int and 0 <= n < 1 << 62 for n in value)
+
+
+def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits) -> HostArray:
+    dtype, shape, (start, stop) = entry.get("dtype"), entry.get("shape"), entry["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        known, got = ", ".join(_DTYPES), printable(str(dtype))
+        raise _bad(name, f"has the dtype {got}; one of {known} is expected", f"one of {known}", got)
+    if not _is_numbers(shape):
+        raise _bad(
+            name, "has no shape: a list of whole numbers is expected", "a list of whole numbers", "something else"
+        )
+    type = TensorType(tuple(shape), np.dtype(_DTYPES[dtype]))
+    try:
+        limits.admit_type(type)
+    except EngineError as error:
+        refusal = from_engine(error)
+        refusal.detail, refusal.node = f"tensor {name}: {error.detail}", _place(name)[1]
+        raise refusal from None
+    if stop - start != type.nbytes:
+        needed, got = f"{type.nbytes} bytes", f"{stop - start} bytes"
+        raise _bad(name, f"must hold {needed} to be {type}, but holds {got}", needed, got)
+    return _viewed(name, data[start:stop], type)
+
+
+def _viewed(name: str, data: memoryview, type: TensorType) -> HostArray:
+    """The array of this type that the bytes are; copied only where they lie askew."""
+    flat = np.frombuffer(data, type.dtype.newbyteorder("<"))
+    if type.dtype == np.bool_ and flat.size and flat.view(np.uint8).max() > 1:
+        raise _bad(name, "has a byte that is neither 0 nor 1", "bytes 0 and 1", "another byte")
+    array = flat.astype(type.dtype, copy=False).reshape(type.shape)
+    return array if array.flags.aligned else array.copy()
+
+
+def _bytes(array: HostArray) -> memoryview:
+    """The array's own memory, little-endian and row-major."""
+    dense = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return dense.reshape(-1).view(np.uint8).data
+
+
+def _bad(name: str, detail: str, expected: str, got: str) -> Refusal:
+    return Refusal("bad_tensor", f"tensor {name} {detail}", node=_place(name)[1], expected=expected, got=got)
+
+
+def _malformed(detail: str, expected: str, got: str) -> Refusal:
+    return Refusal("bad_tensor", f"the safetensors body {detail}", expected=expected, got=got)

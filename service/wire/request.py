@@ -1,0 +1,138 @@
+"""A request that fits its schema, read part by part as its call asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from engine import NO_END, EngineError, HostArray, Limits, Program, Registry, TensorType
+from schemas import Feed, NodeType
+from service.errors import Refusal
+from service.wire.message import Message
+from service.wire.tensors import type_of
+from service.wire.translate import Translator, located, read_array, unexpected_tensor
+from service.wire.validation import validate
+
+
+class Reader:
+    """Opens requests of one opset within limits."""
+
+    def __init__(self, registry: Registry, limits: Limits, max_nodes: int) -> None:
+        self.limits = limits
+        self.translator = Translator(registry, limits)
+        self._max_nodes = max_nodes
+
+    def open(self, message: Message, model: type, roles: Sequence[str], *, packed: bool) -> ParsedRequest:
+        """The request, once it fits `model`; `roles` are those of tensors that may stand beside its JSON.
+
+        `packed` says that the answer goes as safetensors. Raises Refusal.
+        """
+        self._admit(message.body)
+        fields: Mapping[str, Any] = validate(model, message.body)
+        _check_roles(message, roles)
+        return ParsedRequest(fields, message, self, "binary" if packed else fields.get("encoding", "json"))
+
+    def _admit(self, body: Mapping[str, Any]) -> None:
+        """Refuse a graph that is too long before each of its nodes is looked at."""
+        graph = body.get("graph")
+        nodes = graph.get("nodes") if isinstance(graph, dict) else None
+        if isinstance(nodes, list) and len(nodes) > self._max_nodes:
+            raise Refusal(
+                "too_many_nodes",
+                f"the graph has {len(nodes)} nodes, and the limit is {self._max_nodes}",
+                expected=f"at most {self._max_nodes} nodes",
+                got=f"{len(nodes)} nodes",
+            )
+
+
+@dataclass(frozen=True)
+class ParsedRequest:
+    """The fields of a request, and what they stand for in the engine's terms. Parts raise Refusal and EngineError.
+
+    `encoding` is how the answer holds its tensors: json or base64, or binary for safetensors.
+    """
+
+    fields: Mapping[str, Any]
+    message: Message
+    reader: Reader
+    encoding: str
+
+    def get(self, *names: str) -> list[Any]:
+        """Fields of the request, None where they are absent."""
+        return [self.fields.get(name) for name in names]
+
+    @cached_property
+    def program(self) -> Program:
+        """The program that the graph stands for."""
+        return self.reader.translator.program(self.fields["graph"], self.message.of_role("constants"))
+
+    @cached_property
+    def feeds(self) -> dict[int, HostArray]:
+        """The values of leaves, by node."""
+        return self.tensors("feeds")
+
+    def tensors(self, role: str) -> dict[int, HostArray]:
+        """The tensors of one role by node: those beside the JSON, and those in its field of that name."""
+        arrays = self.message.of_role(role)
+        listed: Sequence[Feed] = self.fields.get(role, [])
+        for i, one in enumerate(listed):
+            if one["node"] in arrays:
+                raise _twice(role, i, one["node"])
+            arrays[one["node"]] = read_array(one["tensor"], self.reader.limits, (role, i, "tensor"), one["node"])
+        return arrays
+
+    @cached_property
+    def types(self) -> dict[int, TensorType]:
+        """The types of leaves where these stand in place of values, by node."""
+        types: dict[int, TensorType] = {}
+        for i, one in enumerate(self.fields.get("types", [])):
+            if one["node"] in types:
+                raise _twice("types", i, one["node"])
+            types[one["node"]] = self._type(one, i)
+        return types
+
+    def _type(self, one: NodeType, i: int) -> TensorType:
+        try:
+            return type_of(one, replace(self.reader.limits, bytes=NO_END))  # nothing of these types is allocated
+        except (EngineError, Refusal) as error:
+            raise located(error, ("types", i), one["node"]) from None
+
+    def number(self, field: str, default: float, low: float, high: float) -> Any:
+        """A field that must be from `low` to `high`."""
+        value = self.fields.get(field, default)
+        if low <= value <= high:
+            return value
+        wanted = f"{low:g} to {high:g}"
+        raise Refusal(
+            "invalid_field",
+            f"{field} must be {wanted}, but is {value:g}",
+            expected=wanted,
+            got=f"{value:g}",
+            pointer=f"/{field}",
+        )
+
+
+def types_of(arrays: Mapping[int, HostArray]) -> dict[int, TensorType]:
+    """The types of arrays, by node."""
+    return {node: TensorType.of(array) for node, array in arrays.items()}
+
+
+def _twice(role: str, i: int, node: int) -> Refusal:
+    return Refusal(
+        "invalid_field",
+        f"{role} name node {node} twice",
+        node=node,
+        expected=f"one of {role} for a node",
+        got="two",
+        pointer=f"/{role}/{i}/node",
+    )
+
+
+def _check_roles(message: Message, known: Sequence[str]) -> None:
+    """Refuse tensors beside the JSON that the call has no use for."""
+    for role, node in message.tensors:
+        if role not in known:
+            takes = ", ".join(f"{name}.NODE" for name in known)
+            raise unexpected_tensor(f"{role}.{node}", f"this call takes {takes}")

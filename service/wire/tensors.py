@@ -1,0 +1,185 @@
+"""Tensors on the wire to arrays and back, without losing a bit.
+
+Shapes and counts are compared before anything is allocated. No message ever contains an element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pybase64
+
+from engine import DTYPES, HostArray, Limits, TensorType, printable
+from schemas import NodeType, Tensor
+from service.errors import Refusal
+from service.wire.json_codec import json_kind
+
+Numbers = list[int | float]
+
+_EXACT: Final = 2**53  # up to here every reader of JSON keeps integers apart
+# The longest that one element can be written, with its comma.
+_JSON_CHARACTERS: Final = {
+    "bool": 2,
+    "int8": 5,
+    "uint8": 4,
+    "int32": 12,
+    "int64": 18,
+    "float16": 16,
+    "float32": 17,
+    "float64": 26,
+}
+_ENVELOPE: Final = 96  # a tensor's braces, keys, dtype and node; extents come on top
+_EXTENT: Final = 21
+_PLACES: Final = 80  # what safetensors take beside that: a name, offsets, and the place in the response
+
+
+def decode(tensor: Tensor, limits: Limits) -> HostArray:
+    """The array that a tensor stands for. Raises Refusal (bad_tensor) and the engine's OverBudget."""
+    wanted = type_of(tensor, limits)
+    data, packed = tensor.get("data"), tensor.get("data_b64")
+    if "data_b64" not in tensor or (packed == "" and data):
+        return _from_numbers(_checked(data, "data" in tensor, wanted), wanted)
+    if "data" in tensor and data != []:
+        raise _bad("has both data and data_b64; one of them is expected", "one payload", "two payloads")
+    return _from_base64(packed, wanted)
+
+
+def encode(array: HostArray, encoding: str) -> dict[str, Any]:
+    """The tensor for an array; as base64 where asked for, and where JSON would not keep its elements."""
+    tensor: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
+    if encoding == "base64" or not _json_keeps(array):
+        little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        return tensor | {"data_b64": pybase64.b64encode_as_string(little_endian.tobytes())}
+    numbers = array.astype(np.uint8) if array.dtype == np.bool_ else array
+    return tensor | {"data": np.ascontiguousarray(numbers.reshape(-1))}
+
+
+def encoded_bytes(types: Sequence[TensorType], encoding: str) -> int:
+    """How long an answer with tensors of these types can get, at most, beside what is the same for every answer.
+
+    `encoding` is json, base64 or, for safetensors, binary.
+    """
+    return sum(_ENVELOPE + _EXTENT * t.ndim + _payload_bytes(t, encoding) for t in types)
+
+
+def _payload_bytes(t: TensorType, encoding: str) -> int:
+    if encoding == "binary":
+        return _PLACES + t.nbytes
+    base64 = 4 * -(-t.nbytes // 3)
+    return base64 if encoding == "base64" else max(base64, t.size * _JSON_CHARACTERS[t.dtype.name])
+
+
+def _json_keeps(array: HostArray) -> bool:
+    if array.dtype.kind == "f":
+        return bool(np.isfinite(array).all())
+    if array.dtype != np.int64 or not array.size:
+        return True
+    return int(array.min()) >= -_EXACT and int(array.max()) <= _EXACT
+
+
+def _bad(detail: str, expected: str | None = None, got: str | None = None) -> Refusal:
+    return Refusal("bad_tensor", detail, expected=expected, got=got)
+
+
+def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
+    """The type that a message states. Raises Refusal (bad_tensor) and the engine's OverBudget."""
+    dtype, shape = tensor["dtype"], tensor["shape"]
+    if dtype not in DTYPES:
+        known, got = "one of " + ", ".join(DTYPES), printable(dtype)
+        raise _bad(f"has the dtype “{got}”; {known} is expected", known, got)
+    if shape and min(shape) < 0:
+        raise _bad("has a negative extent in its shape", "extents of 0 or more", str(min(shape)))
+    t = TensorType(tuple(shape), np.dtype(dtype))
+    limits.admit_type(t)
+    return t
+
+
+def _miscounted(wanted: TensorType, expected: int, got: int, unit: str) -> Refusal:
+    needed = f"{expected} {unit}" if expected == 1 else f"{expected} {unit}s"
+    return _bad(f"must hold {needed} to be {wanted}, but holds {got}", needed, str(got))
+
+
+def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
+    """`data`, once it is a list of as many numbers as the type has elements."""
+    elements = data if stated else []
+    if not isinstance(elements, list):
+        got = json_kind(elements)
+        raise _bad(f"has data that is {got}; a flat list of numbers is expected", "a list of numbers", got)
+    if len(elements) != wanted.size:
+        raise _miscounted(wanted, wanted.size, len(elements), "element")
+    if not {int, float}.issuperset(map(type, elements)):
+        position = next(i for i, x in enumerate(elements) if type(x) not in (int, float))
+        got = json_kind(elements[position])
+        raise _bad(f"has {got} at data[{position}]; data is a flat list of numbers", "a number", got)
+    return elements
+
+
+def _from_numbers(numbers: Numbers, wanted: TensorType) -> HostArray:
+    flat = _floats(numbers, wanted) if wanted.is_float else _integers(numbers, wanted)
+    return flat.reshape(wanted.shape)
+
+
+def _floats(numbers: Numbers, wanted: TensorType) -> HostArray:
+    try:
+        with np.errstate(over="ignore"):
+            flat = np.array(numbers, np.float64).astype(wanted.dtype, copy=False)
+    except OverflowError:
+        raise _out_of_range(wanted) from None
+    if not np.isfinite(flat).all():
+        raise _out_of_range(wanted)
+    return flat
+
+
+def _integers(numbers: Numbers, wanted: TensorType) -> HostArray:
+    """Whole numbers, exactly; 1.0 counts as one, as some languages write it."""
+    if float in set(map(type, numbers)):
+        numbers = [_whole(x, wanted) for x in numbers]
+    try:
+        flat = np.array(numbers, np.int64)
+    except OverflowError:
+        raise _out_of_range(wanted) from None
+    low, high = _range(wanted)
+    if flat.size and (flat.min() < low or flat.max() > high):
+        raise _out_of_range(wanted)
+    return flat.astype(wanted.dtype, copy=False)
+
+
+def _whole(x: float, wanted: TensorType) -> int:
+    if isinstance(x, int):
+        return x
+    if not x.is_integer() or abs(x) > _EXACT:
+        raise _bad(f"has a fraction in data, but holds whole numbers ({wanted})", "whole numbers", "a fraction")
+    return int(x)
+
+
+def _range(wanted: TensorType) -> tuple[int, int]:
+    if wanted.dtype == np.bool_:
+        return 0, 1
+    info = np.iinfo(wanted.dtype)
+    return int(info.min), int(info.max)
+
+
+def _out_of_range(wanted: TensorType) -> Refusal:
+    name = wanted.dtype.name
+    if wanted.is_float:
+        return _bad(f"has a number in data that is beyond {name}", f"finite {name} numbers", "a larger one")
+    low, high = _range(wanted)
+    return _bad(f"has a number in data that {name} does not hold", f"{low} to {high}", "a number outside")
+
+
+def _from_base64(packed: object, wanted: TensorType) -> HostArray:
+    if not isinstance(packed, str):
+        got = json_kind(packed)
+        raise _bad(f"has data_b64 that is {got}; a base64 string is expected", "a base64 string", got)
+    try:
+        raw = pybase64.b64decode(packed, validate=True)
+    except ValueError:
+        raise _bad("has data_b64 that is not base64 (RFC 4648, padded)", "base64", "something else") from None
+    if len(raw) != wanted.nbytes:
+        raise _miscounted(wanted, wanted.nbytes, len(raw), "byte")
+    if wanted.dtype == np.bool_ and raw.strip(b"\0\1"):
+        raise _bad("has a byte in data_b64 that is neither 0 nor 1", "bytes 0 and 1", "another byte")
+    flat = np.frombuffer(raw, wanted.dtype.newbyteorder("<"))
+    return flat.astype(wanted.dtype, copy=False).reshape(wanted.shape)

@@ -1,0 +1,170 @@
+"""From graphs on the wire to programs of the engine, and back. The only place that knows both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from engine import OPSET, EngineError, HostArray, Limits, Op, Program, Registry, Statement, printable
+from schemas import Graph, Node, Tensor
+from service.errors import Refusal, from_engine
+from service.wire.json_codec import json_kind
+from service.wire.tensors import decode
+from service.wire.validation import Location, pointer, spoken, validate
+
+_KINDS: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "a string",
+    "ints": "a list of whole numbers",
+    "dtype": "a dtype",
+    "tensor": "a tensor",
+}
+
+
+class Translator:
+    """Reads graphs of one opset within limits."""
+
+    def __init__(self, registry: Registry, limits: Limits) -> None:
+        self._registry = registry
+        self._limits = limits
+
+    def program(self, graph: Graph, constants: dict[int, HostArray]) -> Program:
+        """The program that a graph stands for; `constants` came beside the JSON. Raises Refusal and EngineError."""
+        _check_opset(graph)
+        beside = dict(constants)
+        statements = [self._statement(i, node, beside.pop(i, None)) for i, node in enumerate(graph["nodes"])]
+        for i in beside:
+            raise unexpected_tensor(f"constants.{i}", f"the graph has {len(statements)} nodes")
+        return Program(self._registry, statements, self._limits)
+
+    def _statement(self, i: int, node: Node, constant: HostArray | None) -> Statement:
+        label = node.get("name")
+        try:
+            op = self._registry.get(node["op"])
+        except EngineError as error:
+            raise error.at(i, printable(node["op"]), label) from None
+        attrs = {
+            name: self._attribute(i, node, name, value)
+            for name, value in node.get("attrs", {}).items()
+            if value != [] or _has_no_default(op, name)
+        }
+        if constant is not None:
+            if op.name != "constant" or "value" in attrs:
+                raise unexpected_tensor(f"constants.{i}", f"node {i} is no constant without a value of its own")
+            attrs["value"] = constant
+        return Statement(op, tuple(node.get("operands", ())), attrs, label)
+
+    def _attribute(self, i: int, node: Node, name: str, value: Any) -> Any:
+        """The value as the engine takes it. What is wrong with numbers and lists, the engine says; it knows the op."""
+        place = ("graph", "nodes", i, "attrs", printable(name))
+        kind = self._registry.attributes.get(name)
+        if value is None:
+            raise _bad_attribute(i, node, place, f"{_KINDS.get(kind or '', 'a value')}, or absent", value)
+        if kind == "tensor":
+            if not isinstance(value, dict):
+                raise _bad_attribute(i, node, place, _KINDS[kind], value)
+            return read_array(validate(Tensor, value, place, i), self._limits, place, i)
+        if kind is not None and isinstance(value, dict):
+            raise _bad_attribute(i, node, place, _KINDS[kind], value)
+        return value
+
+
+def _has_no_default(op: Op, name: str) -> bool:
+    """Whether an empty list is meant: some clients send [] for every list that they leave unset.
+
+    Of a 0-d tensor, `pad` and `update_slice` need an empty one.
+    """
+    return name in op.attrs and op.attrs[name].required
+
+
+def written(graph: Graph, statements: Sequence[Statement], encode: Callable[[int, HostArray], Tensor | None]) -> Graph:
+    """`graph`, its ops under their canonical names, and behind it the statements that it does not have yet.
+
+    `encode` gives the value of constant number i, or None where it travels beside the JSON.
+    """
+    own = graph["nodes"]
+    nodes = [
+        Node(**own[i] | {"op": statement.op.name})
+        if i < len(own) and not _lacks_its_value(own[i], statement)
+        else _node(i, statement, encode)
+        for i, statement in enumerate(statements)
+    ]
+    return Graph(opset=OPSET, nodes=nodes)
+
+
+def _lacks_its_value(node: Node, statement: Statement) -> bool:
+    """Whether a constant came beside the JSON."""
+    return statement.op.name == "constant" and "value" not in node.get("attrs", {})
+
+
+def _node(i: int, statement: Statement, encode: Callable[[int, HostArray], Tensor | None]) -> Node:
+    node = Node(op=statement.op.name)
+    if statement.operands:
+        node["operands"] = list(statement.operands)
+    attrs = {
+        name: encode(i, value) if isinstance(value, np.ndarray) else value for name, value in statement.attrs.items()
+    }
+    stated = {name: value for name, value in attrs.items() if value is not None}
+    if stated:
+        node["attrs"] = stated
+    if statement.name is not None:
+        node["name"] = statement.name
+    return node
+
+
+def read_array(tensor: Tensor, limits: Limits, place: Location, node: int | None) -> HostArray:
+    """The array that a tensor at this place stands for. Raises Refusal."""
+    try:
+        return decode(tensor, limits)
+    except (EngineError, Refusal) as error:
+        raise located(error, place, node) from None
+
+
+def located(error: EngineError | Refusal, place: Location, node: int | None) -> Refusal:
+    """What is wrong with a tensor or its type, with the place it stands at."""
+    refusal = from_engine(error) if isinstance(error, EngineError) else error
+    where = f"node {node}: {spoken(place)}" if node is not None else spoken(place)
+    refusal.detail = f"{where} {refusal.detail}" if refusal.code == "bad_tensor" else f"{where}: {refusal.detail}"
+    refusal.node, refusal.pointer = node, pointer(place)
+    return refusal
+
+
+def unexpected_tensor(name: str, why: str) -> Refusal:
+    """The report of a tensor beside the JSON that has no place in the request."""
+    return Refusal("invalid_field", f"the body has a tensor “{printable(name)}”, but {why}", got=printable(name))
+
+
+def _bad_attribute(i: int, node: Node, place: Location, expected: str, value: object) -> Refusal:
+    got = json_kind(value)
+    return Refusal(
+        "bad_attribute",
+        f"node {i} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}",
+        node=i,
+        expected=expected,
+        got=got,
+        pointer=pointer(place),
+    )
+
+
+def _check_opset(graph: Graph) -> None:
+    opset = graph.get("opset", OPSET)
+    if opset != OPSET:
+        raise Refusal(
+            "invalid_field",
+            f"the graph is of opset {opset}, and this server has opset {OPSET}",
+            expected=str(OPSET),
+            got=str(opset),
+            pointer="/graph/opset",
+        )
+    if graph.get("functions"):
+        raise Refusal(
+            "invalid_field",
+            "graph.functions must be absent or empty: opset 1 has no functions",
+            expected="an empty list",
+            got="functions",
+            pointer="/graph/functions",
+        )

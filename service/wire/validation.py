@@ -1,0 +1,187 @@
+"""Parsed JSON against the wire's schemas, and pydantic's findings as a refusal that says where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+from typing_extensions import is_typeddict
+
+from engine import printable
+from schemas import Feed, Tensor
+from service.errors import Refusal
+from service.wire.json_codec import json_kind
+
+Location = tuple[str | int, ...]
+T = TypeVar("T")
+
+_MOST_ERRORS: Final = 10
+_EXPECTED: Final = {
+    "int_type": "a whole number",
+    "string_type": "a string",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "bool_type": "true or false",
+    "float_type": "a number",
+}
+
+
+def validate(model: type[T], value: object, at: Location = (), node: int | None = None) -> T:
+    """`value`, which stands at the place `at` of the request, as the TypedDict `model`.
+
+    Raises Refusal: bad_tensor inside a tensor, else invalid_field; with the node, where the place lies in one.
+    """
+    _check_sizes(model, value, at, node)
+    try:
+        valid: T = _adapter(cast("Any", model)).validate_python(value)
+    except ValidationError as error:
+        details = error.errors(include_url=False)[:_MOST_ERRORS]
+    else:
+        return valid
+    # A misspelt field explains the one that is then missing.
+    details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
+    found = [_refusal(model, value, detail, at, node) for detail in details]
+    raise replace(found[0], errors=found if len(found) > 1 else [])
+
+
+@cache
+def _adapter(model: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
+
+
+@cache
+def _parts(model: type) -> Mapping[str, type | None]:
+    """The fields of a message, in alphabetical order: the message that stands in each, or in its list, if any."""
+    return {name: _message(hint) for name, hint in sorted(get_type_hints(model).items())}
+
+
+@cache
+def _inner(model: type) -> Mapping[str, type]:
+    """The fields of a message that hold others."""
+    return {name: part for name, part in _parts(model).items() if part is not None}
+
+
+def _message(hint: Any) -> type | None:
+    found = (part for part in (hint, *get_args(hint)) if is_typeddict(part))
+    return next(found, None)
+
+
+def _models(model: type, location: Location) -> Iterator[type | None]:
+    """The message at every step from `model` along a location in it; None within what is no message."""
+    inner: type | None = model
+    yield inner
+    for key in location:
+        if isinstance(key, str):
+            inner = None if inner is None else _parts(inner).get(key)
+        yield inner
+
+
+def pointer(place: Location) -> str:
+    """The place as a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in place)
+
+
+def spoken(place: Location) -> str:
+    """The place as it is written in messages: `feeds[0].tensor`."""
+    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in place]
+    return "".join(keys).removeprefix(".")
+
+
+def _check_sizes(model: type, value: object, at: Location, node: int | None) -> None:
+    """Refuse an object with more fields than there are: pydantic would report each, and there may be millions."""
+    if not isinstance(value, dict):
+        return
+    if len(value) > len(_parts(model)):
+        name = next(name for name in value if name not in _parts(model))
+        place = (*at, printable(name))
+        node = _graph_node(place) if node is None else node
+        raise _located(*_unknown_field(model, place), "invalid_field", place, node)
+    for key, part in _inner(model).items():
+        inner = value.get(key)
+        if isinstance(inner, list):
+            for i, item in enumerate(inner):
+                _check_sizes(part, item, (*at, key, i), node)
+        else:
+            _check_sizes(part, inner, (*at, key), node)
+
+
+def _refusal(model: type, value: object, detail: ErrorDetails, at: Location, node: int | None) -> Refusal:
+    location = tuple(printable(key) if isinstance(key, str) else key for key in detail["loc"])
+    models, place = list(_models(model, location)), at + location
+    code = "bad_tensor" if _in_tensor(models, detail["type"]) else "invalid_field"
+    node = _node(model, place, value) if node is None else node
+    return _located(*_finding(models[-2] if location else model, detail, place), code, place, node)
+
+
+def _located(expected: str, got: str, sentence: str, code: str, place: Location, node: int | None) -> Refusal:
+    return Refusal(
+        code,
+        sentence if node is None else f"node {node}: {sentence}",
+        node=node,
+        expected=expected,
+        got=got,
+        pointer=pointer(place),
+    )
+
+
+def _finding(model: type | None, detail: ErrorDetails, place: Location) -> tuple[str, str, str]:
+    """What was expected, what came, and the sentence."""
+    where = spoken(place)
+    if detail["type"] == "missing":
+        return f"the field {place[-1]}", "nothing", f"{where} is missing, and required"
+    if detail["type"] == "extra_forbidden":
+        assert model is not None
+        return _unknown_field(model, place)
+    expected, got = _sides(detail)
+    return expected, got, f"{where} must be {expected}, but is {got}"
+
+
+def _sides(detail: ErrorDetails) -> tuple[str, str]:
+    """What was expected, and what came."""
+    value, kind = detail["input"], detail["type"]
+    if kind == "literal_error":
+        choices = str(detail["ctx"]["expected"]).replace(" or ", ", ").replace("'", "")
+        return f"one of {choices}", f"“{printable(value)}”" if isinstance(value, str) else json_kind(value)
+    if kind == "string_too_long":
+        return f"at most {detail['ctx']['max_length']} characters long", f"{len(value)} characters long"
+    if kind in ("less_than_equal", "greater_than_equal"):
+        return "a whole number of 64 bits", "outside their range"
+    return _EXPECTED.get(kind, "something else"), json_kind(value)
+
+
+def _unknown_field(model: type, place: Location) -> tuple[str, str, str]:
+    known = list(_parts(model))
+    name = str(place[-1])
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    inside = spoken(place[:-1]) or "the request"
+    listed = ", ".join(known)
+    return f"one of: {listed}", name, f"{inside} has no field “{name}” (known: {listed}){hint}"
+
+
+def _in_tensor(models: list[type | None], finding: str) -> bool:
+    """Whether a finding at the last of `models` is about a tensor, and not about a field of that name."""
+    if finding == "extra_forbidden":
+        return False
+    return Tensor in models[:-1] or (models[-1] is Tensor and finding != "missing")
+
+
+def _graph_node(place: Location) -> int | None:
+    match place:
+        case ("graph", "nodes", int(node), *_):
+            return node
+    return None
+
+
+def _node(model: type, place: Location, request: Any) -> int | None:
+    """The node that the place speaks of: one of the graph, or the one that a feed names."""
+    match place:
+        case (str(field), int(i), "tensor", *_) if _parts(model).get(field) is Feed:
+            node = request[field][i].get("node")
+            return node if type(node) is int and -(2**63) <= node < 2**63 else None
+    return _graph_node(place)
