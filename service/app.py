@@ -15,6 +15,7 @@ from service.errors import Refusal
 from service.middleware.cors import Cors
 from service.middleware.envelope import Envelope
 from service.middleware.guard import BodyLimits, Guard
+from service.middleware.slashes import Slashes
 from service.openapi import document
 from service.openapi30 import version30
 from service.pool import Pool, ThreadPool
@@ -47,6 +48,7 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     example_worker = Worker(settings.model_copy(update={"device": "cpu"}))
     described = document(app.routes, components(vocabulary(known)), example_worker)
     add_pages(app, described)
+    app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
     app.state.service = State(settings, known, pool, catalogue_of(known), *documents)
     return app
