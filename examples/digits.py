@@ -29,9 +29,6 @@ from tqdm import tqdm
 
 PICTURE = Path(__file__).parents[1] / "build" / "digits-loss.png"
 HIDDEN, BATCH = 64, 128
-# As SVG: letters as text, and nothing of the time or the program, so that the same picture is the same file.
-PLAIN = {"svg.fonttype": "none", "svg.hashsalt": "digits"}
-NOTHING = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 Data = tuple[Array, Array]  # images [n, 64] between 0 and 1, labels [n]
 
@@ -130,8 +127,10 @@ def save_picture(losses: list[float], picture: Path) -> None:
     axes.set(title="digits, 64-64-10, Adam", xlabel="step", ylabel="cross-entropy of the batch")
     axes.grid(alpha=0.3)
     picture.parent.mkdir(exist_ok=True)
-    with rc_context(PLAIN):
-        figure.savefig(picture, dpi=150, metadata=NOTHING if picture.suffix == ".svg" else None)
+    # As SVG: letters as text, and nothing of the time or the program, so that the same picture is the same file.
+    plain = dict.fromkeys(("Date", "Creator", "Format", "Type")) if picture.suffix == ".svg" else None
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "digits"}):
+        figure.savefig(picture, dpi=150, metadata=plain)
     print(f"loss curve: {picture}")
 
 

@@ -34,7 +34,10 @@ pre { background: #8882; padding: .8rem; overflow-x: auto }
 
 
 def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
-    """Serve `/docs`, to which `/` leads, its assets, and the pages that explain the error codes, with the examples of this document."""
+    """Serve `/docs`, to which `/` leads, its assets, and the pages that explain the error codes.
+
+    Their examples are those of this document.
+    """
     pages = error_pages(dict(document))
     index = _index(pages.values())
     shown = {code: _page(page) for code, page in pages.items()}
