@@ -3,9 +3,10 @@
 #   docker build --target cuda --tag gradserve:cuda .
 # docs/deploy.md says how to run them. Needs BuildKit, Docker's builder since version 23.
 
-ARG DEBIAN=bookworm
+# `make pin` writes the digest of the image behind it.
+ARG BASE=debian:bookworm-slim
 
-FROM debian:${DEBIAN}-slim AS python
+FROM ${BASE} AS python
 # Debian mends the packages of a release in place: a version pinned here would be gone with the next repair.
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -21,28 +22,32 @@ RUN python3 -m venv --without-pip /opt/gradserve
 WORKDIR /src
 
 # What gradserve needs, before gradserve itself: a change of the code leaves these layers as they are.
+# Every version, and every file by its hash, is written down in deploy/lock, which `make lock` makes.
 # A secret called pip, where one is given, is the configuration of another package index; no layer keeps it.
 FROM builder AS cpu-dependencies
-COPY pyproject.toml deploy/dependencies.py ./
+COPY deploy/lock/cpu.txt ./
 RUN --mount=type=cache,target=/var/cache/pip \
     --mount=type=secret,id=pip,target=/etc/pip.conf \
-    python3 dependencies.py > requirements.txt \
- && python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --requirement requirements.txt
+    python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --require-hashes --requirement cpu.txt
 
 FROM cpu-dependencies AS cuda-dependencies
 ARG CUDA=12
+COPY deploy/lock/cuda12.txt deploy/lock/cuda13.txt ./
 RUN --mount=type=cache,target=/var/cache/pip \
     --mount=type=secret,id=pip,target=/etc/pip.conf \
-    python3 dependencies.py "cuda${CUDA}" > requirements.txt \
- && sed 's/^\(cupy-cuda[0-9]*x\)/\1[ctk]/' requirements.txt > with-toolkit.txt \
- && python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --requirement with-toolkit.txt
+    python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --require-hashes --requirement "cuda${CUDA}.txt"
 
 # The code alone, in an environment of the same path: laid over the dependencies it is one small layer.
+# What builds it is pinned too, and stays in this stage.
 FROM builder AS code
-COPY . .
+COPY deploy/lock/build.txt ./
 RUN --mount=type=cache,target=/var/cache/pip \
     --mount=type=secret,id=pip,target=/etc/pip.conf \
-    python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --no-deps .
+    python3 -m venv --without-pip /opt/build \
+ && python3 -m pip --python /opt/build --cache-dir /var/cache/pip install --require-hashes --requirement build.txt
+COPY . .
+RUN python3 -m pip --python /opt/build wheel --no-index --no-deps --no-build-isolation --wheel-dir /opt/wheels . \
+ && python3 -m pip --python /opt/gradserve install --no-index --no-deps /opt/wheels/*.whl
 
 FROM python AS runtime
 RUN groupadd --gid 10001 gradserve \

@@ -6,16 +6,22 @@ WORKERS ?= auto
 PORT    ?= 8000
 # Extra arguments: `make test ARGS="-k softmax"`, `make serve ARGS="--device cpu"`.
 ARGS    ?=
+# Where `make pin` asks for the base image; empty: where engines do.
+REGISTRY ?=
 
 BIN := $(VENV)/bin
 API := build/api
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
+# For the images' Python. The hashes are those of all files of a version, so of every architecture; no index is recorded.
+COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 --python-platform linux \
+  --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+
 # Tests and small requests gain nothing from several BLAS threads on top of several processes.
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check format coverage mutants bench docs lint-api browser-test container-check test-gpu clean
+.PHONY: help setup demo serve test check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -70,6 +76,18 @@ browser-test: $(VENV)/.dev ## open /docs and the site in headless Chromium, offl
 
 container-check: $(VENV)/.dev ## build the cpu image's steps in a Debian root and ask it for a gradient; as root, on Linux
 	$(BIN)/python -m deploy.check --store build/container $(ARGS)
+
+lock: $(VENV)/bin/python ## write deploy/lock anew: what the images are made of, by version and hash
+	@$(PIP) uv
+	@mkdir -p deploy/lock
+	$(COMPILE) --output-file deploy/lock/cpu.txt pyproject.toml
+	for cuda in 12 13; do echo "cupy-cuda$${cuda}x[ctk]" | $(COMPILE) --constraints deploy/lock/cpu.txt \
+	  --extra cuda$$cuda --output-file deploy/lock/cuda$$cuda.txt pyproject.toml - || exit 1; done
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
+	  | $(COMPILE) --output-file deploy/lock/build.txt -
+
+pin: $(VENV)/.demo ## write the digest of the base image into the Dockerfile, asked of its registry (REGISTRY=host)
+	@$(BIN)/python -m deploy.pin --registry '$(REGISTRY)'
 
 # For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)

@@ -6,6 +6,7 @@ there, gradients come back.
 
     python examples/digits.py                 starts a server of its own, and stops it
     python examples/digits.py --url URL       uses one that is running
+    python examples/digits.py --picture FILE  keeps the loss curve there, in the format that its name ends with
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def show_one_call(client: Client) -> None:
     print("POST /v1/gradients", json.dumps(request), "200 OK", json.dumps(answer), sep="\n", end="\n\n")
 
 
-def train(client: Client, epochs: int) -> list[float]:
+def train(client: Client, epochs: int, picture: Path = PICTURE) -> list[float]:
     """The whole job. Prints the accuracy on the test images; returns the loss of every step."""
     rng = np.random.default_rng(0)
     training, test = digits()
@@ -110,23 +111,27 @@ def train(client: Client, epochs: int) -> list[float]:
             losses.append(classifier.train_on(client, images, labels))
             progress.set_postfix(loss=f"{losses[-1]:.4f}", refresh=False)
     print(f"loss: {losses[0]:.4f} at first, {losses[-1]:.4f} after {len(losses)} steps")
-    save_picture(losses)
+    save_picture(losses, picture)
     print(f"test accuracy: {classifier.accuracy(client, *test):.4f}")
     return losses
 
 
-def save_picture(losses: list[float]) -> None:
+def save_picture(losses: list[float], picture: Path) -> None:
     """The loss curve, on a logarithmic scale."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second, needed only now
+    from matplotlib import rc_context  # noqa: PLC0415 - takes a second, needed only now
+    from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     axes.semilogy(losses, linewidth=1)
     axes.set(title="digits, 64-64-10, Adam", xlabel="step", ylabel="cross-entropy of the batch")
     axes.grid(alpha=0.3)
-    PICTURE.parent.mkdir(exist_ok=True)
-    figure.savefig(PICTURE, dpi=150)
-    print(f"loss curve: {PICTURE}")
+    picture.parent.mkdir(exist_ok=True)
+    # As SVG: letters as text, and nothing of the time or the program, so that the same picture is the same file.
+    plain = dict.fromkeys(("Date", "Creator", "Format", "Type")) if picture.suffix == ".svg" else None
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "digits"}):
+        figure.savefig(picture, dpi=150, metadata=plain)
+    print(f"loss curve: {picture}")
 
 
 def main() -> None:
@@ -134,12 +139,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train a classifier of digits through gradserve.")
     parser.add_argument("--url", help="the address of a running server; default: start one")
     parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--picture", type=Path, default=PICTURE, help="a file for the loss curve")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped then, too
     with nullcontext(options.url) if options.url else running_server() as url, Client(url) as client:
         print(f"server: {url}\n", flush=True)
         show_one_call(client)
-        train(client, options.epochs)
+        train(client, options.epochs, options.picture)
 
 
 if __name__ == "__main__":

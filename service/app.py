@@ -23,6 +23,7 @@ from service.settings import Settings
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import BodyLimits, Guard
+from service.web.middleware.slashes import Slashes
 from service.web.responses import on_error
 from service.web.routes import router
 from service.web.state import State
@@ -56,6 +57,7 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     example_worker = Worker(settings.model_copy(update={"device": "cpu"}))
     described = document(app.routes, components(vocabulary(known), messages()), example_worker)
     add_pages(app, described)
+    app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
     app.state.service = State(settings, known, pool, catalogue_of(known), *documents)
     return app

@@ -2,85 +2,84 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+import signal
+import socket
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from engine import registry
+from engine import printable, registry
 from service.app import assemble
+from service.arguments import parse
 from service.pages.catalogue import catalogue_of
-from service.settings import Settings, complaint, default, flag, variable
+from service.settings import Settings, complaint, default, flag, misspelt, shown, variable
+from service.spelling import hint
 from service.web.server import serve
+from service.wire.answers import VERSIONS
+
+Options = dict[str, str | None]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; without one, serve."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help")):
-        given.insert(0, "serve")
-    options = vars(_parser().parse_args(given))
-    options.pop("run")(options)
+    """Run one command; without one, serve. Ends with status 141, as a shell's tools do, when nobody reads on."""
+    try:
+        try:
+            options = parse(sys.argv[1:] if arguments is None else arguments, VERSIONS["gradserve"])
+            _RUN[options.pop("command")](options)
+        finally:
+            print(end="", flush=True)
+    except BrokenPipeError:
+        # Python writes what is left once more when it ends, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(128 + signal.SIGPIPE) from None
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("gradserve", description="Send a computation graph, get gradients back.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    server = commands.add_parser("serve", help="serve until Ctrl-C (the default command)")
-    _add_settings(server)
-    server.set_defaults(run=_serve)
-    settings = commands.add_parser("settings", help="list every setting: value, default, variable, meaning")
-    _add_settings(settings)
-    settings.set_defaults(run=_settings)
-    ops = commands.add_parser("ops", help="list all ops, or describe one")
-    ops.add_argument("name", nargs="?", help="an op, by its name or any alias")
-    ops.set_defaults(run=_ops)
-    return parser
-
-
-def _add_settings(parser: argparse.ArgumentParser) -> None:
-    for name, info in Settings.model_fields.items():
-        text = f"{info.description} ({variable(name)})".replace("%", "%%")
-        parser.add_argument(flag(name), dest=name, help=text, metavar="VALUE")
-
-
-def _read(options: dict[str, str | None]) -> Settings:
+def _read(options: Options) -> Settings:
+    if sentence := misspelt(os.environ):
+        _fail(sentence)
     try:
         return Settings(**_stated(options))
     except ValidationError as error:
         _fail(complaint(error))
 
 
-def _stated(options: dict[str, str | None]) -> dict[str, Any]:
+def _stated(options: Options) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _serve(options: dict[str, str | None]) -> None:
+def _serve(options: Options) -> None:
     settings = _read(options)
     try:
         serve(settings, assemble)
-    except OSError as error:
-        _fail(f"cannot listen on {settings.host} port {settings.port}: {os.strerror(error.errno or 0)}")
+    except BrokenPipeError:
+        raise
+    except (OSError, UnicodeError) as error:
+        _fail(f"cannot listen on {printable(settings.host)} port {settings.port}: {_reason(error)}")
     except RuntimeError as error:
         _fail(str(error))
 
 
-def _settings(options: dict[str, str | None]) -> None:
+def _reason(error: OSError | UnicodeError) -> str:
+    """Why there is no such socket. Names that are not resolved have error numbers of their own, or none."""
+    if isinstance(error, socket.gaierror):
+        return f"the host is not known ({error.strerror})"
+    if isinstance(error, UnicodeError):
+        return "the host is not a name that can be looked up"
+    return os.strerror(error.errno or 0)
+
+
+def _settings(options: Options) -> None:
     settings = _read(options)
     for name, info in Settings.model_fields.items():
-        value, usual = getattr(settings, name), default(info, settings)
-        print(f"{flag(name)} = {_shown(value)}   (default {_shown(usual)}; {variable(name)})")
+        value, usual = shown(name, getattr(settings, name)), shown(name, default(info, settings))
+        print(f"{flag(name)} = {value}   (default {usual}; {variable(name)})")
         print(f"    {info.description}")
 
 
-def _shown(value: object) -> str:
-    return (",".join(map(str, value)) or "none") if isinstance(value, tuple) else str(value)
-
-
-def _ops(options: dict[str, str | None]) -> None:
+def _ops(options: Options) -> None:
     name = options["name"]
     if name is None:
         for row in catalogue_of(registry())["ops"]:
@@ -88,7 +87,8 @@ def _ops(options: dict[str, str | None]) -> None:
         return
     op = registry().find(name)
     if op is None:
-        _fail(f"there is no op called {name}; gradserve ops lists all ops")
+        advice = hint(name, {known: known for known in registry().ops}, "gradserve ops lists all ops")
+        _fail(f"there is no op called {printable(name)}; {advice}")
     _describe(op.name)
 
 
@@ -106,3 +106,6 @@ def _describe(name: str) -> None:
 def _fail(sentence: str) -> NoReturn:
     print(f"gradserve: {sentence}", file=sys.stderr)
     raise SystemExit(2)
+
+
+_RUN = {"serve": _serve, "settings": _settings, "ops": _ops}

@@ -1,19 +1,26 @@
 """Every setting of the server: its default, its limits, and what it is for.
 
 Each can be given as a flag (`--timeout-ms 5000`) and in the environment (`GRADSERVE_TIMEOUT_MS=5000`); a flag wins.
+Sizes may have units (`--max-bytes 4GiB`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from engine import printable
 from service import machine
+from service.sizes import SIZE, Size, readable
+from service.spelling import hint
 
 PREFIX: Final = "GRADSERVE_"
+#: what the names of variables begin with that the project's own tests read
+OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
 
 
 def _default_workers() -> int:
@@ -29,7 +36,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
-    host: str = Field("127.0.0.1", description="address to listen on")
+    host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one and prints it")
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="what computes: cpu, cuda, or auto (cuda where a GPU can be used)"
@@ -42,11 +49,11 @@ class Settings(BaseSettings):
     max_nodes: int = Field(100_000, ge=1, description="nodes of a graph as it is sent")
     max_expanded_nodes: int = Field(1_000_000, ge=1, description="nodes of a graph with those of its gradients")
     max_rank: int = Field(32, ge=1, le=64, description="axes of a tensor")
-    max_body_bytes: int = Field(64 << 20, ge=1, description="bytes of a request's body in JSON")
-    max_binary_bytes: int = Field(1 << 30, ge=1, description="bytes of a request's body in safetensors")
-    max_header_bytes: int = Field(16 << 10, ge=1024, description="bytes of a request's line and headers")
+    max_body_bytes: Size = Field(64 << 20, ge=1, description="bytes of a request's body in JSON")
+    max_binary_bytes: Size = Field(1 << 30, ge=1, description="bytes of a request's body in safetensors")
+    max_header_bytes: Size = Field(16 << 10, ge=1024, description="bytes of a request's line and headers")
     json_depth: int = Field(100, ge=8, le=190, description="levels of nesting in a JSON body")
-    max_bytes: int = Field(
+    max_bytes: Size = Field(
         default_factory=_default_max_bytes,
         ge=1,
         description="peak bytes of one execution; default: half the memory, divided by the workers",
@@ -56,7 +63,7 @@ class Settings(BaseSettings):
         ge=1,
         description="floating-point operations of one execution; default: 10^12 for each processor",
     )
-    max_response_bytes: int = Field(256 << 20, ge=1, description="bytes of an answer, at most")
+    max_response_bytes: Size = Field(256 << 20, ge=1, description="bytes of an answer, at most")
     plan_cache: int = Field(256, ge=1, description="plans that are kept for requests of the same graph and shapes")
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
@@ -64,7 +71,7 @@ class Settings(BaseSettings):
     body_timeout: float = Field(
         10.0, gt=0, le=3600, allow_inf_nan=False, description="seconds without a byte of the body before 408"
     )
-    drain_bytes: int = Field(
+    drain_bytes: Size = Field(
         16 << 20, ge=0, description="bytes read and dropped after an early refusal, so that the client sees it"
     )
     keep_alive: int = Field(75, ge=1, description="seconds that an idle connection stays open")
@@ -90,6 +97,26 @@ def variable(name: str) -> str:
 def default(info: FieldInfo, settings: Settings) -> object:
     """The default of a setting, on this machine."""
     return info.get_default(call_default_factory=True, validated_data=settings.model_dump())
+
+
+def shown(name: str, value: object) -> str:
+    """A setting's value as a person reads it, and as the setting can be given."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or "none"
+    if isinstance(value, int) and SIZE in Settings.model_fields[name].metadata:
+        return readable(value)
+    return str(value)
+
+
+def misspelt(environment: Iterable[str]) -> str | None:
+    """What is wrong with the names of these variables, as one sentence; None where nothing is."""
+    known = {name: variable(name) for name in Settings.model_fields}
+    for name in sorted(environment):
+        stated = name.upper()
+        if stated.startswith(PREFIX) and not stated.startswith(OF_THE_TESTS) and stated not in known.values():
+            advice = hint(stated.removeprefix(PREFIX), known, "gradserve serve --help lists all settings")
+            return f"the environment has {printable(name)}, which is no setting; {advice}"
+    return None
 
 
 def complaint(error: ValidationError) -> str:

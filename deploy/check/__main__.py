@@ -19,9 +19,18 @@ from deploy.check import ask
 from deploy.check.build import Builder
 from deploy.check.container import Mount, child, inside, start
 from deploy.check.dockerfile import needed, read
-from deploy.check.image import Image, program
+from deploy.check.image import Image, program, require
 
 CONTEXT = Path(__file__).parents[2]
+#: what it runs on this machine, and the packages of Debian that these come from
+PROGRAMS = {
+    "debootstrap": "debootstrap",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "mount": "mount",
+    "ip": "iproute2",
+    "chroot": "coreutils",
+}
 GRADIENT = [{"node": 1, "tensor": {"dtype": "float64", "shape": [2], "data": [-2.0, -2.0]}}]
 
 
@@ -129,6 +138,7 @@ def main() -> None:
     given = options()
     if os.geteuid() != 0:
         raise SystemExit("container-check has to run as root: it changes roots, mounts and users")
+    require(PROGRAMS)
     if given.store:
         given.store.mkdir(parents=True, exist_ok=True)
         check(given, given.store)

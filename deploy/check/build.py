@@ -41,6 +41,7 @@ class Builder:
             except subprocess.CalledProcessError as error:
                 raise SystemExit(f"FAIL [{stage.name}] {_shown(instruction)}: exit status {error.returncode}") from None
             print(f"[{stage.name}] {_shown(instruction)}  ({time.monotonic() - begin:.1f} s)", flush=True)
+        print(f"[{stage.name}] {image.size / 1e6:.0f} MB", flush=True)
         return image
 
     def _execute(self, image: Image, instruction: Instruction, arguments: dict[str, str]) -> None:
@@ -57,7 +58,7 @@ class Builder:
         if stage.base in self.images:
             return self.images[stage.base].copy(root)
         root.parent.mkdir(parents=True, exist_ok=True)
-        release = stage.base.removeprefix("debian:").removesuffix("-slim")
+        release = stage.base.partition("@")[0].removeprefix("debian:").removesuffix("-slim")
         print(f"    stands for it: debootstrap --variant=minbase {release}", flush=True)
         return bootstrap(release, self.store / f"debian-{release}").copy(root)
 

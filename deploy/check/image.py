@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,9 +38,24 @@ class Image:
             ports=list(self.ports),
         )
 
+    @property
+    def size(self) -> int:
+        """The bytes of its files, a file of several names once."""
+        found = [path.lstat() for path in self.root.rglob("*") if path.is_symlink() or path.is_file()]
+        return sum({(each.st_dev, each.st_ino): each.st_size for each in found}.values())
+
     def path(self, inside: str) -> Path:
         """Where a path of the image lies on this machine; a relative one is relative to its folder."""
         return self.root / (Path(self.folder) / inside).relative_to("/")
+
+
+def require(programs: Mapping[str, str]) -> None:
+    """Raise SystemExit, with the command that installs them, where programs are missing: name → Debian's package."""
+    missing = [name for name in programs if shutil.which(name) is None]
+    if missing:
+        packages = " ".join(dict.fromkeys(programs[name] for name in missing))
+        install = f"on Debian: apt-get install {packages}"
+        raise SystemExit(f"container-check needs {' and '.join(missing)}, which this machine lacks; {install}")
 
 
 def program(name: str) -> str:

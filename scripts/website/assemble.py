@@ -103,7 +103,7 @@ def _turned(text: str, source: PurePosixPath, places: dict[PurePosixPath, str], 
 
 
 def _leads_elsewhere(link: str) -> bool:
-    return "://" in link or link.startswith("#") or link.endswith(".svg")
+    return "://" in link or link.startswith("#")
 
 
 def _target(link: str, source: PurePosixPath, places: dict[PurePosixPath, str], shown: set[PurePosixPath]) -> str:
@@ -115,6 +115,8 @@ def _target(link: str, source: PurePosixPath, places: dict[PurePosixPath, str], 
         return _relative(places[target], places[source]) + (f"#{fragment}" if fragment else "")
     if not (ROOT / target).exists():
         raise ValueError(f"{source} refers to {link}, which is not there")
+    if target.suffix == ".svg":
+        return _relative(f"{target.relative_to('docs')}", places[source])
     shown.add(target)
     return _relative(_source_page(target), places[source])
 

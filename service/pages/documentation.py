@@ -11,7 +11,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 
 from engine import printable
@@ -35,7 +35,10 @@ pre { background: #8882; padding: .8rem; overflow-x: auto }
 
 
 def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
-    """Serve `/docs`, its assets, and the pages that explain the error codes, with the examples of this document."""
+    """Serve `/docs`, to which `/` leads, its assets, and the pages that explain the error codes.
+
+    Their examples are those of this document.
+    """
     pages = error_pages(dict(document))
     index = _index(pages.values())
     shown = {code: _page(page) for code, page in pages.items()}
@@ -51,10 +54,15 @@ def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
             )
         return HTMLResponse(shown[code])
 
+    app.add_api_route("/", _start, include_in_schema=False, response_class=RedirectResponse)
     app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(ERRORS, errors, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(f"{ERRORS}/{{code}}", error, include_in_schema=False, response_class=HTMLResponse)
     app.mount(_ASSETS, StaticFiles(directory=str(files("fastapi_swagger") / "resources")), name="assets")
+
+
+async def _start() -> RedirectResponse:
+    return RedirectResponse("/docs", 307)  # for now: another page may come to stand here
 
 
 async def _docs() -> HTMLResponse:

@@ -80,6 +80,7 @@ def listen(host: str, port: int) -> socket.socket:
     delayed acknowledgement. asyncio turns it off only for sockets it made itself; accepted ones inherit this.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socket.getaddrinfo(host, port, family)  # raises gaierror, which create_server would make an error without a reason
     listening = socket.create_server((host, port), family=family, backlog=2048)
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

@@ -42,6 +42,18 @@ def test_it_shows_one_request_and_draws_the_loss() -> None:
     assert "training: 100%" in run.stderr, "the progress bar"
 
 
+def test_the_picture_of_the_readme_is_made_by_an_option(tmp_path: Path) -> None:
+    """As SVG it has no date in it, so that it changes only where the curve does."""
+    pictures = [tmp_path / "one" / "loss.svg", tmp_path / "two.svg"]
+    for picture in pictures:
+        assert demo("--epochs", "1", "--picture", str(picture)).returncode == 0
+    first, second = (picture.read_text(encoding="utf-8") for picture in pictures)
+    assert "<svg" in first
+    assert "<dc:date" not in first
+    assert first == second
+    assert "cross-entropy of the batch" in (EXAMPLES.parent / "docs/digits.svg").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("program", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_the_examples_use_nothing_but_the_wire(program: Path) -> None:
     tree = ast.parse(program.read_text(encoding="utf-8"))

@@ -64,20 +64,27 @@ def test_everything_after_the_code_is_the_code(target: str) -> None:
     assert copied == [f"{target}-dependencies", "code"]
     makers = reader().needed(stages(), f"{target}-dependencies")
     assert "code" not in [stage.name for stage in makers]
-    assert {word for stage in makers for copy in stage.of("COPY") for word in copy.words} == {
-        "pyproject.toml", "deploy/dependencies.py", "./",
-    }  # fmt: skip
+    files = {word for stage in makers for copy in stage.of("COPY") for word in copy.words}
+    assert {Path(word).parent for word in files - {"./"}} == {Path("deploy/lock")}
 
 
-def test_the_dependencies_are_those_of_the_project() -> None:
-    (cpu,) = stages()["cpu-dependencies"].of("RUN")
-    (cuda,) = stages()["cuda-dependencies"].of("RUN")
-    assert "python3 dependencies.py > requirements.txt" in cpu.value
-    assert 'python3 dependencies.py "cuda${CUDA}" > requirements.txt' in cuda.value
-    assert (
-        f"cuda{stages()['cuda-dependencies'].of('ARG')[0].value.removeprefix('CUDA=')}"
-        in project()["optional-dependencies"]
-    )
+def test_the_dependencies_are_those_of_the_lock() -> None:
+    cuda, default = stages()["cuda-dependencies"], stages()["cuda-dependencies"].of("ARG")[0].value
+    assert "install --require-hashes --requirement cpu.txt" in stages()["cpu-dependencies"].of("RUN")[0].value
+    assert 'install --require-hashes --requirement "cuda${CUDA}.txt"' in cuda.of("RUN")[0].value
+    copied = [word for copy in cuda.of("COPY") for word in copy.words]
+    assert f"deploy/lock/{default.lower().replace('=', '')}.txt" in copied
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_all_that_is_installed_is_pinned(target: str) -> None:
+    """From an index by hash, or from no index at all."""
+    needed = reader().needed(stages(), target)
+    installing = [
+        line for stage in needed for run in stage.of("RUN") for line in run.value.split("&&") if " pip " in line
+    ]
+    assert len(installing) >= 4
+    assert not [line for line in installing if "--require-hashes" not in line and "--no-index" not in line]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -132,7 +139,9 @@ def test_no_registry_is_recorded(name: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_secret_is_copied(target: str) -> None:
-    runs = [run for stage in reader().needed(stages(), target) for run in stage.of("RUN") if " pip " in run.value]
+    runs = [
+        run for stage in reader().needed(stages(), target) for run in stage.of("RUN") if "--requirement" in run.value
+    ]
     assert len(runs) >= 2
     assert all("mount=type=secret,id=pip,target=/etc/pip.conf" in run.flags for run in runs)
     assert not [i for i in instructions(target) if i.name in ("ARG", "ENV") and "PIP_" in i.value]
@@ -140,7 +149,8 @@ def test_no_secret_is_copied(target: str) -> None:
 
 def test_the_context_is_what_the_image_is_made_of() -> None:
     found = context() - {"Dockerfile", ".dockerignore"}
-    beside = {"LICENSE", "README.md", "pyproject.toml", "deploy/dependencies.py", "deploy/health.py"}
+    beside = {"LICENSE", "README.md", "pyproject.toml", "deploy/health.py"}
+    beside |= {f"deploy/lock/{name}.txt" for name in ("build", "cpu", "cuda12", "cuda13")}
     assert beside <= found
     assert {path.split("/")[0] for path in found - beside} == set(CODE)
     assert not [path for path in found if path.endswith(".pyc")]

@@ -1,7 +1,8 @@
-"""The two programs that the image contains or is made with, run as the Dockerfile runs them."""
+"""The program that the image contains, run as the Dockerfile runs it; and what `make container-check` runs."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from tests.deploy.images import ROOT, project
+from tests.deploy.images import ROOT, WHY
 
 
 def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -60,16 +61,18 @@ def test_health_asks_no_proxy() -> None:
         assert run("health.py", GRADSERVE_PORT=str(port), http_proxy="http://127.0.0.1:1").returncode == 0
 
 
-def test_dependencies_are_the_projects() -> None:
-    assert run("dependencies.py").stdout.splitlines() == project()["dependencies"]
+def test_a_machine_without_the_tools_is_told_what_to_install() -> None:
+    image = pytest.importorskip("deploy.check.image", reason=WHY)
+    tools = {"python3": "python3", "no-such-tool": "one", "no-such-other": "two", "no-such-third": "one"}
+    with pytest.raises(SystemExit, match=r"^container-check needs no-such-tool and no-such-other and no-such-third, "):
+        image.require(tools)
+    with pytest.raises(SystemExit, match=r"; on Debian: apt-get install one two$"):
+        image.require(tools)
+    image.require({"python3": "python3"})
 
 
-@pytest.mark.parametrize("extra", ["cuda12", "cuda13"])
-def test_an_extra_is_what_it_adds(extra: str) -> None:
-    assert run("dependencies.py", extra).stdout.splitlines() == project()["optional-dependencies"][extra]
-
-
-def test_an_unknown_extra_stops_the_build() -> None:
-    done = run("dependencies.py", "cuda11")
-    assert done.returncode == 1
-    assert "cuda11" in done.stderr
+def test_every_program_that_a_container_needs_is_looked_for() -> None:
+    check = pytest.importorskip("deploy.check.__main__", reason=WHY)
+    text = (ROOT / "deploy/check/container.py").read_text(encoding="utf-8")
+    called = set(re.findall(r'program\("([a-z]+)"\)', text)) | {"mount", "ip", "debootstrap"}
+    assert called == set(check.PROGRAMS)

@@ -16,9 +16,52 @@ CALLS = ["/v1/gradients", "/v1/forward"]
 BOTH = "application/json or application/vnd.safetensors"
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/", "/v2/gradients", "/v1/gradients/", "/v1/ops/", "/v1/train"])
+@pytest.mark.parametrize(
+    "path", ["/v1", "/v1/", "/v2/gradients", "/v1/gradients//", "/v1/ops//", "/v1/train", "/v1/train/"]
+)
 def test_nothing_there(client: Client, path: str) -> None:
-    problem(client.get(path), 404, "not_found")
+    """The report has the path as it was sent."""
+    sent = client.get("http://gradserve.test" + path)
+    assert problem(sent, 404, "not_found")["detail"] == f"there is nothing at {path}; /docs lists the calls"
+
+
+def test_the_start_leads_to_the_calls(client: Client) -> None:
+    response = client.get("/")
+    assert (response.status_code, response.headers["location"]) == (307, "/docs")
+    assert client.post("/").headers["allow"] == "GET"
+    assert "/" not in client.get("/openapi.json").json()["paths"]
+
+
+class TestSlashes:
+    """A slash at the end changes nothing."""
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/v1/ops", "/v1/ops/add", "/health/live", "/health/ready", "/docs", "/docs/errors",
+            "/docs/errors/not_found", "/openapi.json", "/openapi-3.0.json",
+        ],
+    )  # fmt: skip
+    def test_a_page(self, client: Client, path: str) -> None:
+        with_slash, without = client.get(path + "/"), client.get(path)
+        assert (with_slash.status_code, with_slash.content) == (200, without.content)
+
+    @pytest.mark.parametrize("query", ["", "?timeout_ms=60000"])
+    def test_a_call_keeps_its_body_and_query(self, client: Client, query: str) -> None:
+        answers = [client.post(f"/v1/gradients{slash}{query}", json=SQUARES) for slash in ("", "/")]
+        first, second = (answer.json() for answer in answers)
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert first["gradients"] == second["gradients"]
+
+    def test_a_method_that_a_call_does_not_take(self, client: Client) -> None:
+        problem(client.get("/v1/gradients/"), 405, "method_not_allowed")
+
+    def test_a_type_that_is_not_spoken(self, client: Client) -> None:
+        response = client.post("/v1/gradients/", content=b"x", headers={"Content-Type": "text/plain"})
+        problem(response, 415, "unsupported_media_type")
+
+    def test_an_op_that_does_not_exist(self, client: Client) -> None:
+        assert "did you mean square?" in problem(client.get("/v1/ops/squar/"), 404, "not_found")["detail"]
 
 
 def test_a_path_is_shown_short(client: Client) -> None:

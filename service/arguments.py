@@ -1,0 +1,70 @@
+"""The command line as a command and its options, or one sentence on what is wrong with it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+from engine import printable
+from service.settings import Settings, default, flag, shown, variable
+from service.spelling import hint
+
+COMMANDS: Final = {
+    "serve": "serve until Ctrl-C (the default command)",
+    "settings": "list every setting: value, default, variable, meaning",
+    "ops": "list all ops, or describe one",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that takes no abbreviated flags, and complains in one sentence. So do those of its commands."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options | {"allow_abbrev": False})
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2."""
+        self.exit(2, f"gradserve: {message}\n")
+
+
+def parse(given: Sequence[str], version: str) -> dict[str, Any]:
+    """`command`, one of COMMANDS, and its options, None where not given. Raises SystemExit: 0 for help, else 2."""
+    words = list(given)
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
+        words.insert(0, "serve")
+    parser = _parser(version)
+    if not words[0].startswith("-") and words[0] not in COMMANDS:
+        advice = hint(words[0], {name: name for name in COMMANDS}, "gradserve --help lists the commands")
+        parser.error(f"there is no command {printable(words[0])}; {advice}")
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        parser.error(_stray(unknown[0], options.command))
+    return vars(options)
+
+
+def _stray(word: str, command: str) -> str:
+    if not word.startswith("-"):
+        return f"gradserve {command} does not take {printable(word)}; gradserve {command} --help says what it takes"
+    stated = word.partition("=")[0]
+    flags = {flag(name)[2:]: flag(name) for name in Settings.model_fields if command != "ops"}
+    advice = hint(stated.lstrip("-"), flags, f"gradserve {command} --help lists all flags")
+    return f"there is no flag {printable(stated)}; {advice}"
+
+
+def _parser(version: str) -> _Parser:
+    parser = _Parser("gradserve", description="Send a computation graph, get gradients back.")
+    parser.add_argument("--version", action="version", version=f"gradserve {version}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    server, settings, ops = (commands.add_parser(name, help=text) for name, text in COMMANDS.items())
+    for each in (server, settings):
+        _add_settings(each)
+    ops.add_argument("name", nargs="?", help="an op, by its name or any alias")
+    return parser
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    usual = Settings.model_construct()  # the defaults alone: what the environment says does not matter, or may be wrong
+    for name, info in Settings.model_fields.items():
+        text = f"{info.description} (default {shown(name, default(info, usual))}; {variable(name)})"
+        parser.add_argument(flag(name), dest=name, help=text.replace("%", "%%"), metavar="VALUE")

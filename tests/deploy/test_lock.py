@@ -1,0 +1,87 @@
+"""What the images are made of is written down: each version within the bounds of the project, each file by its hash."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+
+from tests.deploy.images import ROOT, project
+
+CPU, CUDA = "cpu", ("cuda12", "cuda13")
+PINNED = re.compile(
+    r"^([a-z0-9-]+)==([0-9.]+)(?: ; \S.*)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.MULTILINE
+)
+BOUND = re.compile(r"(>=|<)([0-9.]+)")
+ADDRESS = re.compile(r"://|index-url|find-links|trusted-host| @ |[a-z0-9]\.(?:org|com|net|io|dev)\b")
+
+
+def text(name: str) -> str:
+    """One of the locks."""
+    return (ROOT / f"deploy/lock/{name}.txt").read_text(encoding="utf-8")
+
+
+def versions(lock: str) -> dict[str, str]:
+    """What a lock pins: name → version."""
+    return {name: version for name, version, _ in PINNED.findall(lock)}
+
+
+def number(version: str) -> tuple[int, ...]:
+    """A version as one that can be compared; zeros at its end count for nothing."""
+    parts = [int(part) for part in version.split(".")]
+    while parts and not parts[-1]:
+        parts.pop()
+    return tuple(parts)
+
+
+def outside(requirements: list[str], pinned: dict[str, str]) -> list[str]:
+    """The requirements that the pinned versions do not meet."""
+    return [requirement for requirement in requirements if not met(requirement, pinned)]
+
+
+def met(requirement: str, pinned: dict[str, str]) -> bool:
+    """Whether a requirement, a name and bounds, is pinned within them."""
+    name = re.match(r"[A-Za-z0-9-]+", requirement)
+    bounds = BOUND.findall(requirement)
+    assert name
+    assert requirement == name[0] + ",".join("".join(bound) for bound in bounds), (
+        f"{requirement} is not understood here"
+    )
+    found = pinned.get(name[0].lower())
+    return found is not None and all(
+        number(found) >= number(end) if sign == ">=" else number(found) < number(end) for sign, end in bounds
+    )
+
+
+@pytest.mark.parametrize("lock", [CPU, *CUDA])
+def test_every_dependency_is_pinned_within_its_bounds(lock: str) -> None:
+    needed = project()["dependencies"] + (project()["optional-dependencies"][lock] if lock in CUDA else [])
+    assert not outside(needed, versions(text(lock)))
+
+
+def test_what_builds_the_code_is_pinned() -> None:
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    assert not outside(built, versions(text("build")))
+
+
+@pytest.mark.parametrize("lock", CUDA)
+def test_the_targets_agree(lock: str) -> None:
+    """The GPU's image starts from the CPU's layer."""
+    assert versions(text(CPU)).items() <= versions(text(lock)).items()
+    assert [name for name in versions(text(lock)) if name.startswith("nvidia-")], "the libraries that CuPy loads"
+
+
+@pytest.mark.parametrize("lock", [CPU, *CUDA, "build"])
+def test_a_lock_is_names_versions_and_hashes(lock: str) -> None:
+    left = [line for line in PINNED.sub("", text(lock)).splitlines() if not re.fullmatch(r"\s*#.*", line)]
+    assert not left
+    assert not ADDRESS.findall(text(lock))
+
+
+def test_the_test_itself() -> None:
+    pinned = {"numpy": "2.4.6", "h11": "1.0"}
+    assert outside(["numpy>=2.1,<3", "numpy>=2.4.7", "numpy<2.4", "h11>=1,<1.0", "scipy>=1"], pinned) == [
+        "numpy>=2.4.7", "numpy<2.4", "h11>=1,<1.0", "scipy>=1",
+    ]  # fmt: skip
+    assert ADDRESS.search("# from https://index.example/simple")
