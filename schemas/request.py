@@ -13,6 +13,7 @@ from schemas.tensor import Dtype, Shape, Tensor
 
 # A message of its own in the document: generators else make one type for each request.
 Encoding = TypeAliasType("Encoding", Literal["json", "base64"])
+AnswerEncoding = Annotated[Encoding, Field(description="how the tensors of the answer are written; default json")]
 
 
 @with_config(CLOSED)
@@ -64,6 +65,7 @@ class GraphRequest(TypedDict):
 
     graph: Graph
     feeds: NotRequired[Feeds]
+    encoding: NotRequired[AnswerEncoding]
 
 
 @with_config(CLOSED)
@@ -71,9 +73,6 @@ class ComputingRequest(GraphRequest):
     """A graph, values for its leaves, and how values come back."""
 
     outputs: NotRequired[Outputs]
-    encoding: NotRequired[
-        Annotated[Encoding, Field(description="how the tensors of the answer are written; default json")]
-    ]
     diagnose: NotRequired[
         Annotated[
             bool, Field(description="look for the first NaN or infinity, and report it in `stats`; slower; default no")
@@ -87,5 +86,6 @@ class TypesRequest(TypedDict):
 
     graph: Graph
     types: NotRequired[Types]
+    encoding: NotRequired[AnswerEncoding]
     of: NotRequired[Of]
     wrt: NotRequired[Wrt]

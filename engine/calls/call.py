@@ -165,6 +165,11 @@ def checked(program: Program, field: str, nodes: Sequence[int]) -> tuple[int, ..
     return tuple(nodes)
 
 
+def outputs_of(program: Program, outputs: Sequence[int] | None, default: int) -> tuple[int, ...]:
+    """`outputs`, each of which comes back once. Raises BadReference, and InvalidField when one is there twice."""
+    return distinct("outputs", checked(program, "outputs", outputs or (default,)))
+
+
 def parameters(program: Program, wrt: Sequence[int] | None) -> tuple[int, ...]:
     """`wrt`, by default all parameters. Raises BadReference, and InvalidField when there is none or one is twice."""
     by = checked(program, "wrt", wrt or program.parameters)

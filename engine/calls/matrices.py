@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from engine.calls.call import Derivative, Label, Results, Scope, checked, distinct, last, parameters
+from engine.calls.call import Derivative, Label, Results, Scope, last, outputs_of, parameters
 from engine.calls.values import Gradients
 from engine.graph.ir import Value
 from engine.graph.program import Program
@@ -24,7 +24,7 @@ class Jacobian(Derivative):
         cls, program: Program, wrt: Sequence[int] | None = None, outputs: Sequence[int] | None = None
     ) -> Self:
         """By default of the last node, by all parameters. Raises BadReference and InvalidField."""
-        asked = distinct("outputs", checked(program, "outputs", outputs or (last(program),)))
+        asked = outputs_of(program, outputs, last(program))
         return cls(asked, parameters(program, wrt))
 
     def write(self, scope: Scope) -> Results:

@@ -17,6 +17,7 @@ from engine.calls.call import (
     fitting,
     labelled,
     last,
+    outputs_of,
     parameters,
 )
 from engine.calls.values import COTANGENTS, Gradients
@@ -53,7 +54,7 @@ class VJP(Derivative):
         batched: bool = False,
     ) -> Self:
         """By default of the last node, by all parameters. Raises BadReference and InvalidField."""
-        asked = distinct("outputs", checked(program, "outputs", outputs or (last(program),)))
+        asked = outputs_of(program, outputs, last(program))
         matched = _one_for_each("cotangents", "outputs", asked, cotangents)
         return cls(asked, parameters(program, wrt), matched, batched)
 
@@ -106,7 +107,7 @@ class JVP(Call):
     @classmethod
     def of_program(cls, program: Program, tangents: GivenTypes, outputs: Sequence[int] | None = None) -> Self:
         """By default of the last node. Raises BadReference, and InvalidField for a tangent of what is no leaf."""
-        asked = checked(program, "outputs", outputs or (last(program),))
+        asked = outputs_of(program, outputs, last(program))
         for node in distinct("tangents", checked(program, "tangents", [node for node, _ in tangents])):
             if node not in program.leaves:
                 wrong = InvalidField("tangents name this node, but only leaves take one", expected="a leaf")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from engine.calls.call import Call, Results, Scope, checked, labelled, last, parameters
+from engine.calls.call import Call, Results, Scope, checked, labelled, last, outputs_of, parameters
 from engine.graph.ir import Value
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
@@ -22,8 +22,8 @@ class Values(Call):
 
     @classmethod
     def of_program(cls, program: Program, outputs: Sequence[int] | None = None) -> Self:
-        """By default of the last node. Raises BadReference."""
-        return cls(checked(program, "outputs", outputs or (last(program),)))
+        """By default of the last node. Raises BadReference and InvalidField."""
+        return cls(outputs_of(program, outputs, last(program)))
 
     def write(self, scope: Scope) -> Results:
         """The values."""
@@ -49,11 +49,12 @@ class Gradients(Call):
     ) -> Self:
         """By default of the last node, by all parameters, with the value of `of`.
 
-        Raises BadReference, and InvalidField when `wrt` names a node twice or there is no parameter to default to.
+        Raises BadReference, and InvalidField when `wrt` or `outputs` names a node twice, or there is no parameter to
+        default to.
         """
         (target,) = checked(program, "of", (last(program) if of is None else of,))
         by = parameters(program, wrt)
-        return cls(checked(program, "outputs", outputs or (target,)), target, by, cotangent)
+        return cls(outputs_of(program, outputs, target), target, by, cotangent)
 
     @property
     def differentiated(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
-from schemas.request import Encoding, Outputs, TypesRequest
+from schemas.request import Outputs, TypesRequest
 from schemas.scalars import CLOSED, Int64, NodeId
 from schemas.tensor import Dtype, Shape
 
@@ -35,9 +35,6 @@ class PlanRequest(TypesRequest):
         ]
     ]
     outputs: NotRequired[Outputs]
-    encoding: NotRequired[
-        Annotated[Encoding, Field(description="how the tensors of the answer would be written; default json")]
-    ]
 
 
 class NodePlan(TypedDict):

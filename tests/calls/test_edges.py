@@ -56,21 +56,18 @@ def test_an_output_that_is_what_is_differentiated_by() -> None:
     np.testing.assert_array_equal(pulled[(x,)], [[4.0, 5.0, 6.0], [1.0, 0.0, 0.0]])
 
 
-def test_values_and_tangents_of_a_node_that_is_named_twice() -> None:
-    net, x, h, y = chain()
-    types, fed = net.given("tangents", {x: [1.0, 0.0, 0.0]})
-    call = JVP.of_program(net.program, types, [y, h, y])
-    _, plan = plan_call(net.program, net.types, call, LIMITS)
-    assert len(plan.results) == 6
-    assert kind(net.ask(call, fed), "tangents")[(y,)] == pytest.approx(3.0)
-
-
-@pytest.mark.parametrize("call", [VJP, Jacobian, Gradients, Hessian, HVP])
-def test_what_is_named_twice_is_refused(call: type) -> None:
+@pytest.mark.parametrize(
+    "call", ["values", "jvp", "batch", "outputs of gradients", VJP, Jacobian, Gradients, Hessian, HVP], ids=str
+)
+def test_what_is_named_twice_is_refused(call: type | str) -> None:
     net, x, h, _ = chain()
     tensors = net.given("vectors", {x: [1.0, 1.0, 1.0]})[0]
     with pytest.raises(EngineError, match="twice"):
         {
+            "values": lambda: Values.of_program(net.program, [h, h]),
+            "jvp": lambda: JVP.of_program(net.program, tensors, [h, h]),
+            "batch": lambda: Batch.of_program(net.program, net.types, [x], None, None, [h, h]),
+            "outputs of gradients": lambda: Gradients.of_program(net.program, None, [x], [h, h]),
             VJP: lambda: VJP.of_program(net.program, tensors, [x], [h, h]),
             Jacobian: lambda: Jacobian.of_program(net.program, [x], [h, h]),
             Gradients: lambda: Gradients.of_program(net.program, None, [x, x]),

@@ -301,3 +301,11 @@ class TestDiagnose:
         body = request(x, mask, node("attention", 0, 0, 0, 1), feeds=[feed(0, [2, 1], [1, 2])], diagnose=True)
         found = client.post("/v1/forward", json=body).json()["stats"]["first_nonfinite"]
         assert (found["op"], list(found["operands"][0])) == ("attention", ["high"])
+
+
+@pytest.mark.parametrize("call", sorted(ASKED))
+def test_every_call_takes_an_encoding(client: Client, call: str) -> None:
+    answer = client.post(f"/v1/{call}", json=ASKED[call] | {"encoding": "base64"})
+    assert answer.status_code == 200, answer.text
+    wrong = client.post(f"/v1/{call}", json=ASKED[call] | {"encoding": "base32"})
+    assert problem(wrong, 422, "invalid_field")["detail"] == "encoding must be one of json, base64, but is “base32”"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from service.calls import calls
 from tests.conftest import Client
 from tests.service.support import feed, node, problem, request, tensor
 from tests.service.test_derivative_calls import ASKED, TYPED
@@ -266,6 +267,14 @@ def test_the_refusal(client: Client, call: str, changed: Json, code: str, senten
     if sentence.startswith("node "):
         assert report["node"] == int(sentence.split()[1].rstrip(":"))
         assert "pointer" in report
+
+
+@pytest.mark.parametrize("call", sorted(name for name in ASKED if "outputs" in calls()[name].request.__annotations__))
+@pytest.mark.parametrize("accept", ["application/json", "application/vnd.safetensors"])
+def test_an_output_that_is_named_twice(client: Client, call: str, accept: str) -> None:
+    """As safetensors it would be one header entry and two bodies: a file that nobody can read."""
+    response = client.post(f"/v1/{call}", json=ASKED[call] | {"outputs": [1, 1]}, headers={"Accept": accept})
+    assert problem(response, 422, "invalid_field")["detail"] == "outputs names node 1 twice"
 
 
 @pytest.mark.parametrize("call", sorted(ASKED))
