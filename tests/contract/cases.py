@@ -139,6 +139,11 @@ def all_cases() -> Iterator[Case]:
             yield Case(op, number)
 
 
+def place(op: Op) -> str:
+    """Where an op is defined, for messages."""
+    return f"class {type(op).__name__} ({type(op).__module__.replace('.', '/')}.py)"
+
+
 def has_rule(case: Case) -> bool:
     """Whether derivatives pass through this case."""
     real = any(o.kind == "real" for o in case.sample.operands)
