@@ -18,7 +18,7 @@ class Truth:
     Tensors are numbers or nested lists; as in JSON, 1.0 makes float64, 1 int64 and True bool. `value` is the result,
     a tuple where the op has several. `gradients` are those of sum(value · cotangent), one an operand, with None for an
     operand that has none; absent, the truth is of the value alone. Without `cotangent`, it is 1 everywhere; where the
-    op has several results, it is a tuple.
+    op has several results, it is a tuple, with None for a result that is not float.
     """
 
     operands: Sequence[Any]

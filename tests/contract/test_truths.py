@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from engine import registry
 from engine.graph.op import NoGradient, Op
+from engine.graph.truth import Truth
 from tests.contract.cases import place
 from tests.contract.truths import check, facts, speaks_of_gradient
 from tests.contract.wrong import doubled
@@ -79,6 +81,33 @@ def test_what_an_op_leaves_to_others_never_runs(name: str, part: str) -> None:
     op = registry().ops[name]
     with pytest.raises(AssertionError):
         op.forward(np, out=np.zeros(1)) if part == "value" else op.vjp()
+
+
+TOPK = Truth(
+    operands=[[3.0, 1.0, 2.0]],
+    attrs={"k": 2},
+    value=([3.0, 2.0], [0, 2]),
+    cotangent=([1.0, 10.0], None),
+    gradients=[[1.0, 0.0, 10.0]],
+    source="by hand",
+)
+WHERE = Truth(
+    operands=[[True, False], [1.0, 2.0], 3.0],
+    value=[1.0, 3.0],
+    gradients=[None, [1.0, 0.0], 1.0],
+    source="by hand",
+)
+
+
+@pytest.mark.parametrize(("name", "truth"), [("topk", TOPK), ("where", WHERE)], ids=["topk", "where"])
+def test_what_a_truth_can_state(name: str, truth: Truth) -> None:
+    """Several results, operands without a gradient, cotangents; of the gradients, one an operand."""
+    op = registry().ops[name]
+    check(op, truth)
+    check(op, replace(truth, gradients=None))
+    for wrong in ([None] * len(truth.operands), [], [*truth.gradients, 0.0]):
+        with pytest.raises(AssertionError, match=f"gradient of {name}|a truth of {name}"):
+            check(op, replace(truth, gradients=wrong))
 
 
 def test_a_truth_names_its_source() -> None:
