@@ -17,6 +17,7 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import DtypeMismatch, OperandCount
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import DTYPES, TensorType
+from engine.graph.truth import Truth
 
 Emitted = Any  # engine.graph.ir.Value: the contract states rules, and does not know what they write into
 Array = Any  # numpy.ndarray or cupy.ndarray
@@ -55,6 +56,9 @@ class Op(ABC):
     #: dtypes that every operand may have (index and condition operands are checked by `infer`)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
     samples: ClassVar[tuple[Sample, ...]]
+    #: values and gradients from elsewhere, of this op and not of those derived from it; an op whose truths are in
+    #: tests/reference need state none
+    truths: ClassVar[tuple[Truth, ...]] = ()
     since: ClassVar[int] = 1
     #: swapping two operands leaves the result as it is, bit for bit
     commutative: ClassVar[bool] = False

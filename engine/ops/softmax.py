@@ -10,6 +10,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT64, TensorType, normalise_axis
+from engine.graph.truth import Truth
 from engine.oplib.accumulate import accumulator
 from engine.oplib.rows import axis_first, piece_size
 
@@ -31,6 +32,15 @@ class Softmax(Op):
         Sample(Real(2, 3, 2), axis=1),
         Sample(Real(0, 3), axis=0),
         Sample(Ints(2, 3, high=5)),
+    )
+    truths = (
+        Truth(
+            operands=[[0.0, 0.6931471805599453, 1.6094379124341003]],
+            value=[1 / 8, 2 / 8, 5 / 8],
+            cotangent=[1.0, 0.0, 0.0],
+            gradients=[[7 / 64, -2 / 64, -5 / 64]],
+            source="by hand: x = log(1, 2, 5), and ∂y₀/∂xⱼ = y₀ (δ₀ⱼ − yⱼ)",
+        ),
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:

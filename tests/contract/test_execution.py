@@ -30,6 +30,7 @@ from tests.contract.cases import (
     each,
     feeds_of,
     has_rule,
+    place,
     run_graph,
 )
 from tests.contract.test_derivatives import weighted, weights_for
@@ -196,7 +197,11 @@ MEASURED = [(case, layout) for case in all_cases() if is_measured(case) for layo
 @pytest.mark.parametrize(("case", "layout"), MEASURED, ids=str)
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
 def test_measured_peak_is_the_planned_one(case: Case, layout: str) -> None:
-    """In a batch that is large enough for the law of large peaks."""
+    measure(case, layout)
+
+
+def measure(case: Case, layout: str) -> None:
+    """Fails where a batch, large enough for the law of large peaks, takes another peak than planned."""
     arrays = case.arrays("float16" if layout == "float16" else "float64")
     written = case.write(arrays)
     single = written.builder.graph(written.outputs)
@@ -206,7 +211,32 @@ def test_measured_peak_is_the_planned_one(case: Case, layout: str) -> None:
     run_graph(single, feeds_of(arrays))
     plan, size = batched_plan(single, len(arrays))
     batch = feeds_of([np.repeat(a[None], size, axis=0) for a in arrays])
-    assert_planned_peak_holds(plan, {key: batch[key] for key in plan.feeds})
+    assert_planned_peak_holds(plan, {key: batch[key] for key in plan.feeds}, f"; state them in {declarations(plan)}")
+
+
+def declarations(plan: Plan) -> str:
+    """Where the ops of a plan that compute something declare what their kernels allocate."""
+    computing = {step.op.name: step.op for step in plan.steps if not isinstance(step.op, View)}
+    return ", or in ".join(f"`{declaration(op)}` of {place(op)}" for op in computing.values())
+
+
+def declaration(op: Op) -> str:
+    """The member that says it: how many arrays like the result; or, where that is no measure, how many bytes."""
+    return "temporaries" if type(op).workspace is Elementwise.workspace else "workspace"
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "nothing"), [("softmax", "workspace", Op.workspace), ("sigmoid", "temporaries", 0)]
+)
+@pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
+def test_memory_that_is_not_declared_is_asked_for(
+    name: str, member: str, nothing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = next(case for case in all_cases() if case.op.name == name)
+    monkeypatch.setattr(type(case.op), member, nothing)
+    wanted = rf"bytes are allocated .* and 0 declared; state them in `{member}` of class \w+ \(engine/ops/{name}\.py\)"
+    with pytest.raises(AssertionError, match=wanted):
+        measure(case, "dense")
 
 
 def batched_plan(graph: Graph, operands: int) -> tuple[Plan, int]:

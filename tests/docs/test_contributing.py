@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.docs.marked import blocks
 from tests.docs.tree import copy_tree
 
 CUBE = '''"""The op that the tests of CONTRIBUTING drop in."""
@@ -18,6 +20,7 @@ from __future__ import annotations
 from engine.graph.attributes import Attr
 from engine.oplib.elementwise import Elementwise
 from engine.graph.sample import Real, Sample
+from engine.graph.truth import Truth
 
 
 class Cube(Elementwise):
@@ -31,6 +34,7 @@ class Cube(Elementwise):
     gradient = "3 · sharpness · g · x²"
     partials = (lambda y, x, sharpness: x.square() * (FACTOR * sharpness),)
     samples = (Sample(Real(2, 3)), Sample(Real(2), sharpness=0.5))
+TRUTHS
     cost = 3
     temporaries = 1
 
@@ -41,7 +45,7 @@ class Cube(Elementwise):
     def compute(self, xp, *xs, out, sharpness, **attrs):
         """Two products and a factor."""
         xp.multiply(xs[0] * xs[0], xs[0], out=out)
-        xp.multiply(out, sharpness, out=out)
+        xp.multiply(out, GAIN * sharpness, out=out)
 '''
 
 SERVED = """
@@ -64,16 +68,26 @@ with TestClient(create_app()) as client:
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with one file more."""
-    copy = copy_tree(tmp_path_factory.mktemp("contributing"))
-    drop_in(copy, factor="3.0")
-    return copy
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project."""
+    return copy_tree(tmp_path_factory.mktemp("contributing"))
 
 
-def drop_in(tree: Path, factor: str) -> None:
-    """Put the op into the copy, with this factor in its derivative; 3 is the right one."""
-    (tree / "engine/ops/cube.py").write_text(CUBE.replace("FACTOR", factor), encoding="utf-8")
+@pytest.fixture
+def tree(copied: Path) -> Path:
+    """The copy, with one file more."""
+    drop_in(copied)
+    return copied
+
+
+def drop_in(tree: Path, gain: float = 1.0, factor: float = 3.0, truths: str | None = None) -> None:
+    """Put the op into the copy: with a factor in its kernel and one in its derivative, by default the right ones.
+
+    It states the truths that CONTRIBUTING shows, or others.
+    """
+    stated = blocks("CONTRIBUTING.md", "truths")[0] if truths is None else truths
+    op = CUBE.replace("GAIN", str(gain)).replace("FACTOR", str(factor)).replace("TRUTHS\n", stated)
+    (tree / "engine/ops/cube.py").write_text(op, encoding="utf-8")
 
 
 def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -114,14 +128,47 @@ def test_the_documents_have_it_after_make_docs(tree: Path) -> None:
     assert "`ThirdPower`" in (tree / "docs/porting.md").read_text(encoding="utf-8")
 
 
+def contract(tree: Path, tests: str = "") -> tuple[str, set[str]]:
+    """What the contract tests (those of one file) print of the op, and the files in which one of them fails."""
+    done = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/contract/{tests}", "-k", "cube")
+    failed = set(re.findall(r"^FAILED tests/contract/(\w+)\.py", done.stdout, re.MULTILINE))
+    assert done.returncode == bool(failed), done.stdout[-3000:]
+    return done.stdout, failed
+
+
 def test_the_contract_tests_cover_it(tree: Path) -> None:
-    right = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract", "-k", "cube")
-    assert right.returncode == 0, right.stdout[-3000:]
-    drop_in(tree, factor="2.0")
-    wrong = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract", "-k", "cube")
-    drop_in(tree, factor="3.0")
-    assert wrong.returncode == 1, "a wrong derivative passes"
-    assert "FAILED tests/contract/test_derivatives.py" in wrong.stdout
+    printed, failed = contract(tree)
+    assert not failed, printed[-3000:]
+    assert "passed" in printed
+
+
+def test_a_wrong_derivative_fails(tree: Path) -> None:
+    drop_in(tree, factor=2.0)
+    assert "test_derivatives" in contract(tree)[1]
+
+
+def test_an_op_that_is_doubled_throughout_fails(tree: Path) -> None:
+    """Whose gradient is the slope of its kernel: every comparison of the op with itself passes."""
+    drop_in(tree, gain=2.0, factor=6.0)
+    printed, failed = contract(tree)
+    assert failed == {"test_truths"}, printed[-3000:]
+    assert "the value of cube, by hand: 0.5 · x³" in printed
+
+
+def test_an_op_that_nothing_is_known_of_fails(tree: Path) -> None:
+    drop_in(tree, truths="")
+    printed, failed = contract(tree, "test_truths.py")
+    assert failed, printed[-3000:]
+    assert "state in class Cube (engine/ops/cube.py), beside `samples`, truths = (Truth(" in printed
+
+
+def test_a_truth_that_would_not_notice_fails(tree: Path) -> None:
+    """At 0 the value and the gradient of a cube are those of any multiple."""
+    zero = 'Truth(operands=[0.0], value=0.0, gradients=[0.0], source="by hand")'
+    drop_in(tree, truths=f"    truths = ({zero},)\n")
+    printed, failed = contract(tree, "test_truths.py")
+    assert failed, printed[-3000:]
+    assert printed.count("FAILED") == 3, "the value, the gradient, and both"
 
 
 def test_the_promises_still_hold(tree: Path) -> None:

@@ -11,44 +11,18 @@ import numpy as np
 import pytest
 
 from tests.conftest import Client
-from tests.reference.case import Array, Case
+from tests.reference.agreement import check, seed
+from tests.reference.case import Case
 from tests.reference.client import Graph
 from tests.reference.families import ALL
 
-CLOSE = {"rtol": 1e-7, "atol": 1e-9}
 OPSET = tomllib.loads((Path(__file__).parents[1] / "spec" / "opset1.toml").read_text(encoding="utf-8"))["op"]
 FIRST_PART = {name: op for name, op in OPSET.items() if op.get("part", 1) == 1}
 
 
-def seed(y: Array) -> Array:
-    return np.asarray(np.random.default_rng(9).uniform(0.5, 1.5, y.shape)).astype(y.dtype)
-
-
-def check(client: Client, case: Case, spelling: str) -> None:
-    g = Graph(client)
-    leaves, outputs = case.written(g, spelling)
-    wanted = case.values()
-    for node, found, value in zip(outputs, g.forward(*outputs), wanted, strict=True):
-        assert (found.shape, found.dtype) == (value.shape, value.dtype)
-        np.testing.assert_allclose(found, value, **CLOSE)
-        if value.dtype.kind == "f":
-            check_gradients(g, case, outputs.index(node), node, leaves)
-
-
-def check_gradients(g: Graph, case: Case, output: int, node: int, leaves: list[int]) -> None:
-    """By the float operands; where there is none, by the node itself."""
-    cotangent = seed(case.values()[output])
-    wrt = [i for i in leaves if g.feeds[i].dtype.kind == "f"]
-    expected = case.gradients(output, cotangent) if wrt else [cotangent]
-    _, *found = g.gradients(node, wrt or [node], cotangent)
-    for gradient, value in zip(found, expected, strict=True):
-        assert gradient.shape == value.shape
-        np.testing.assert_allclose(gradient, value, **CLOSE)
-
-
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_values_and_gradients(client: Client, case: Case) -> None:
-    check(client, case, case.op)
+    check(Graph(client), case, case.op)
 
 
 def spellings() -> Iterator[tuple[str, Case]]:
@@ -62,7 +36,7 @@ def spellings() -> Iterator[tuple[str, Case]]:
 
 @pytest.mark.parametrize(("alias", "case"), list(spellings()), ids=str)
 def test_every_spelling(client: Client, alias: str, case: Case) -> None:
-    check(client, case, alias)
+    check(Graph(client), case, alias)
 
 
 def test_no_op_and_no_alias_is_left_out() -> None:

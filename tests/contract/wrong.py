@@ -1,0 +1,87 @@
+"""Ops that are wrong in a way that no comparison of an op with itself can see: twice what they should be.
+
+Of a result that is whole or bool, where 2 · 0 = 0 would be right again, it is one more, or its negation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from engine import Value
+from engine.graph.op import NoGradient, Op, View
+from tests.contract.cases import Array
+
+Method = Callable[..., Any]
+
+
+def doubled(op: Op, *, value: bool, gradient: bool) -> AbstractContextManager[Any]:
+    """Within this, the op is wrong wherever it is used: in its value, its gradient rule, or both."""
+    methods: dict[str, Method] = {"decompose": _decompose(op, value, gradient)}
+    if value:
+        methods["forward"] = _forward(op)
+        if isinstance(op, View):
+            methods["view"] = _view(op)
+    if gradient and not isinstance(op.vjp, NoGradient):
+        methods["vjp"] = _vjp(op)
+    return mock.patch.multiple(op, **methods)
+
+
+def _spoil(xp: Any, y: Array) -> Array:
+    with np.errstate(all="ignore"):  # a plan looks at views of memory that holds anything
+        y[...] = xp.logical_not(y) if y.dtype.kind == "b" else y * 2 if y.dtype.kind == "f" else y + 1
+    return y
+
+
+def _forward(op: Op) -> Method:
+    right = op.forward
+
+    def forward(xp: Any, *arrays: Any, out: Any, **attrs: Any) -> None:
+        right(xp, *arrays, out=out, **attrs)
+        for y in out if op.several else (out,):
+            _spoil(xp, y)
+
+    return forward
+
+
+def _view(op: View) -> Method:
+    right = op.view
+
+    def view(xp: Any, x: Any, **attrs: Any) -> Array:
+        return _spoil(xp, right(xp, x, **attrs).copy())
+
+    return view
+
+
+def _vjp(op: Op) -> Method:
+    right = op.vjp
+
+    def vjp(*args: Any, **attrs: Any) -> Sequence[Value | None]:
+        return [None if g is None else g + g for g in right(*args, **attrs)]
+
+    return vjp
+
+
+def _decompose(op: Op, value: bool, gradient: bool) -> Method:
+    """One that has several results is only linear in its operand, where there is any: that one is twice as large."""
+    right = op.decompose
+
+    def decompose(*operands: Value, **attrs: Any) -> Value | None:
+        if op.several:
+            return right(*(_twice(x, value, gradient) for x in operands), **attrs)
+        y = right(*operands, **attrs)
+        return None if y is None else _twice(y, value, gradient)
+
+    return decompose
+
+
+def _twice(y: Value, value: bool, gradient: bool) -> Value:
+    """y + y, where one of the two may have no gradient, or no value beside its gradient."""
+    if not y.type.is_float:
+        return y if not value else y.logical_not() if y.dtype.kind == "b" else y + y
+    constant = y.stop_gradient()
+    return y + (y if value and gradient else constant if value else y - constant)
