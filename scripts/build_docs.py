@@ -1,4 +1,4 @@
-"""Write docs/ops.md and docs/porting.md from the op registry; with --check, say whether they are current."""
+"""Write the pages that come from the definitions of ops and calls; with --check, say whether they are current."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import describe, registry
+from scripts.calls_table import PAGE, page_of_calls
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -172,7 +173,11 @@ def pages() -> dict[Path, str]:
     """Every generated page, by path."""
     rows = describe(registry())
     systems = tomllib.loads(NOTES.read_text(encoding="utf-8"))
-    return {DOCS / "ops.md": ops_page(rows), DOCS / "porting.md": porting_page(rows, systems)}
+    return {
+        DOCS / "ops.md": ops_page(rows),
+        DOCS / "porting.md": porting_page(rows, systems),
+        PAGE: page_of_calls(),
+    }
 
 
 def stale(written: Mapping[Path, str]) -> list[str]:
@@ -184,7 +189,7 @@ def stale(written: Mapping[Path, str]) -> list[str]:
 
 def main() -> int:
     """Write the pages, or with --check return 1 where one is not current."""
-    parser = argparse.ArgumentParser(description="Write docs/ops.md and docs/porting.md from the op registry.")
+    parser = argparse.ArgumentParser(description="Write the pages that come from the definitions of ops and calls.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a page is not current")
     options = parser.parse_args()
     written = pages()

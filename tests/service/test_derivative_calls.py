@@ -10,6 +10,7 @@ import jsonschema_rs
 import numpy as np
 import pytest
 
+from service.calls import calls
 from tests.conftest import Client
 from tests.reference.client import array
 from tests.service.support import SQUARES, feed, node, problem, request, tensor
@@ -19,7 +20,8 @@ Json = dict[str, Any]
 TYPED = {"graph": SQUARES["graph"], "types": [{"node": 0, "dtype": "float64", "shape": [2]}]}
 
 #: call → a request that it answers
-ASKED: dict[str, Json] = {
+#: a request of every call; one that is not named here gets the first of its own examples
+ASKED: dict[str, Json] = {name: next(iter(call.examples.values())) for name, call in calls().items()} | {
     "gradients": SQUARES,
     "forward": SQUARES,
     "vjp": SQUARES | {"outputs": [1], "cotangents": [feed(1, [2], [1, 10])]},

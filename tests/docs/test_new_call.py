@@ -1,0 +1,163 @@
+"""A call dropped in as two files is in the routes, the OpenAPI document, the plans, the tests and the guide."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.tree import copy_tree
+
+MESSAGES = '''"""The derivative by time, of all leaves at once."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
+
+from schemas.answer import NodeTensor, Stats
+from schemas.calls.jacobian import JacobianBlock
+from schemas.request import ComputingRequest, Wrt
+from schemas.scalars import CLOSED
+
+
+@with_config(CLOSED)
+class SlopesRequest(ComputingRequest):
+    """A graph, values for its leaves, and the nodes to differentiate with respect to."""
+
+    wrt: NotRequired[Annotated[Wrt, Field(description="the nodes that slopes are taken by")]]
+
+
+class SlopesAnswer(TypedDict):
+    """Values, and a block for each output and each node of `wrt`."""
+
+    values: list[NodeTensor]
+    jacobian: list[JacobianBlock]
+    stats: Stats
+'''
+
+DEFINITION = '''"""Slopes, as the tests of a new call drop them in."""
+
+from __future__ import annotations
+
+from engine import Call, Jacobian
+from schemas.calls.slopes import SlopesAnswer, SlopesRequest
+from service.calls.computing import CallArguments, Computing
+from service.calls.definition import Guide
+from service.calls.sample import MEAN
+
+
+class Slopes(Computing):
+    """Slopes.
+
+    A paragraph on slopes.
+    """
+
+    name = "slopes"
+    request = SlopesRequest
+    answer = SlopesAnswer
+    guide = Guide("slopes of f", "1 + n", "the tests of new calls")
+    examples = {"of the squares by w": MEAN | {"outputs": [1]}}
+
+    def call(self, arguments: CallArguments) -> Call:
+        """The Jacobian of `outputs`."""
+        return Jacobian.of_program(arguments.program, *arguments.get("wrt", "outputs"))
+'''
+
+SERVED = """
+import json
+from fastapi.testclient import TestClient
+from service.app import create_app
+from service.calls.sample import MEAN, TYPED
+
+with TestClient(create_app()) as client:
+    post = lambda path, **more: client.post(path, **more).json()
+    print(json.dumps({
+        "document": client.get("/openapi.json").json(),
+        "answer": post("/v1/slopes", json=MEAN | {"outputs": [1]}),
+        "misspelt": post("/v1/slopes", json=MEAN | {"wtr": [0]}),
+        "method": client.get("/v1/slopes").json(),
+        "plan": post("/v1/plan", json=TYPED | {"call": "slopes", "outputs": [1]}),
+    }))
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with two files more."""
+    copy = copy_tree(tmp_path_factory.mktemp("new_call"))
+    (copy / "schemas/calls/slopes.py").write_text(MESSAGES, encoding="utf-8")
+    (copy / "service/calls/slopes.py").write_text(DEFINITION, encoding="utf-8")
+    return copy
+
+
+def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python inside the copy."""
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_the_service_knows_it(tree: Path) -> None:
+    served = run(tree, "-c", SERVED)
+    assert served.returncode == 0, served.stderr
+    found = json.loads(served.stdout)
+    assert found["answer"]["jacobian"][0]["tensor"]["data"] == [3.0, 0.0, 0.0, -4.0]
+    assert found["misspelt"]["detail"].endswith("did you mean wrt?")
+    assert found["method"]["code"] == "method_not_allowed"
+    assert found["plan"]["admitted"]
+
+
+def test_the_document_has_it(tree: Path) -> None:
+    document = json.loads(run(tree, "-c", SERVED).stdout)["document"]
+    post = document["paths"]["/v1/slopes"]["post"]
+    assert (post["operationId"], post["summary"], post["description"]) == (
+        "slopes",
+        "Slopes.",
+        "A paragraph on slopes.",
+    )
+    assert {"SlopesRequest", "SlopesAnswer"} <= document["components"]["schemas"].keys()
+    assert "slopes" in document["components"]["schemas"]["Planned"]["enum"]
+    shown = post["responses"]["200"]["content"]["application/json"]["examples"]
+    assert shown["of the squares by w"]["value"]["jacobian"][0]["of"] == 1
+    assert {"404"}.isdisjoint(post["responses"])
+    assert {"413", "422", "503", "504"} <= post["responses"].keys()
+
+
+def run_its_tests(tree: Path) -> subprocess.CompletedProcess[str]:
+    """The tests that are made from the document and from the definitions, on the requests of this call."""
+    files = (
+        "tests/service/test_openapi.py",
+        "tests/service/test_binary.py",
+        "tests/service/test_derivative_refusals.py",
+    )
+    return run(tree, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-k", "slopes", *files)
+
+
+def test_the_tests_cover_it(tree: Path) -> None:
+    ran = run_its_tests(tree)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    for file in ("test_openapi", "test_binary", "test_derivative_refusals"):
+        assert f"PASSED tests/service/{file}.py::" in ran.stdout
+
+
+def test_an_answer_that_is_not_as_documented_turns_them_red(tree: Path) -> None:
+    messages = tree / "schemas/calls/slopes.py"
+    messages.write_text(MESSAGES.replace("list[JacobianBlock]", "list[NodeTensor]"), encoding="utf-8")
+    ran = run_its_tests(tree)
+    messages.write_text(MESSAGES, encoding="utf-8")
+    assert ran.returncode == 1
+    assert "FAILED tests/service/test_openapi.py::test_every_request_example_runs[slopes]" in ran.stdout
+
+
+def test_the_guide_has_it_after_make_docs(tree: Path) -> None:
+    before = run(tree, "-m", "scripts.build_docs", "--check")
+    assert before.returncode == 1, "the check does not notice a new call"
+    assert run(tree, "-m", "scripts.build_docs").returncode == 0
+    assert run(tree, "-m", "scripts.build_docs", "--check").returncode == 0
+    guide = (tree / "docs/guide/calls/README.md").read_text(encoding="utf-8")
+    assert "| slopes of f | 1 + n | the tests of new calls |" in guide
