@@ -21,7 +21,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-ver
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
+.PHONY: help setup demo serve test test-fast check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -40,6 +40,9 @@ serve: $(VENV)/.demo ## serve on PORT until Ctrl-C
 
 test: $(VENV)/.dev ## run all tests (no GPU needed)
 	$(BIN)/python -m pytest -q -n $(WORKERS) $(ARGS)
+
+test-fast: $(VENV)/.dev ## run what is quick and a sample of the rest, in under a minute on two cores
+	$(BIN)/python -m pytest -q -n $(WORKERS) --fast $(ARGS)
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .

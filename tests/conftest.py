@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,6 +31,31 @@ _SLOW = [HealthCheck.too_slow]
 settings.register_profile("same", deadline=None, suppress_health_check=_SLOW, derandomize=True)
 settings.register_profile("explore", deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("same")
+
+
+#: folders whose tests are made from ops: a sample of them tells most of what all tell
+_SAMPLED = ("contract", "reference", "spec", "passes")
+_ONE_OF = 16
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--fast`: what is quick, for the loop of a developer."""
+    parser.addoption("--fast", action="store_true", help="leave out what is slow, and most of what is made from ops")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what `--fast` leaves out."""
+    if config.getoption("--fast"):
+        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
+        items[:] = [item for item in items if is_quick(item)]
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """Whether `--fast` runs it. The sample is the same every time."""
+    if item.get_closest_marker("slow") is not None:
+        return False
+    sampled = item.path.parent.name in _SAMPLED
+    return not sampled or crc32(item.nodeid.encode()) % _ONE_OF == 0
 
 
 class Client:
