@@ -53,7 +53,12 @@ class Faults:
 
     def report(self) -> None:
         """Raise the first error, if there is any."""
-        if self.found:
-            first, *others = self.found[:MOST_FAULTS]
-            first.others = tuple(others)
+        if not self.found:
+            return
+        first, *others = self.found[:MOST_FAULTS]
+        first.others = tuple(other.with_traceback(None) for other in others)
+        self.found.clear()
+        try:
             raise first from None
+        finally:
+            del first, others  # a frame that holds its own error would keep its callers' tensors until a collection

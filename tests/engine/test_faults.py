@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -166,6 +169,30 @@ def test_a_place_is_for_one_part_only() -> None:
     with pytest.raises(BadReference, match=r"^outside$") as caught:
         collected.report()
     assert [other.detail for other in caught.value.others] == ["node 4 (neg): inside"]
+
+
+class Body:
+    """What a caller holds while it asks: as large as a request."""
+
+
+@pytest.mark.parametrize("count", [1, 3, 30])
+@pytest.mark.parametrize("wrong", [node("sum", 0, axes=[4]), node("sum", 0, colour=1)], ids=["types", "form"])
+def test_what_the_caller_held_is_free_once_the_answer_is_given(wrong: Statement, count: int) -> None:
+    held: list[weakref.ref[Body]] = []
+
+    def asked() -> None:
+        body = Body()
+        held.append(weakref.ref(body))
+        program = Program(registry(), [X, *[wrong] * count, node("cat", *range(1, count + 1))])
+        Compiler(Limits()).forward(program, {0: F})
+
+    gc.disable()
+    try:
+        with suppress(EngineError):
+            asked()
+        assert held[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_the_time_is_up_before_anything_is_found() -> None:
