@@ -63,7 +63,7 @@ bench: $(VENV)/.dev ## time gradients beside the peers that are installed (PyTor
 	$(BIN)/python -m benchmarks.report $(ARGS)
 	$(BIN)/python -m benchmarks.served $(ARGS)
 
-docs: $(VENV)/.dev ## write docs/ops.md and docs/porting.md from the op registry, and the site in build/site
+docs: $(VENV)/.dev ## write the pages that come from the engine (docs/ops.md and others), and the site in build/site
 	$(BIN)/python -m scripts.build_docs
 	$(BIN)/python -m scripts.passes_table
 	$(BIN)/python -m scripts.website

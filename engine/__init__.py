@@ -14,6 +14,7 @@ from __future__ import annotations
 from engine.calls import COTANGENTS, HVP, JVP, VJP, Batch, Call, Gradients, Hessian, Jacobian, Label, Values
 from engine.executors import open_executor
 from engine.graph.errors import DeadlineExceeded, EngineError, OverBudget, printable
+from engine.graph.faults import Faults
 from engine.graph.identity import OPSET, graph_id
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
@@ -50,6 +51,7 @@ __all__ = [
     "DeadlineExceeded",
     "EngineError",
     "Exported",
+    "Faults",
     "Gradients",
     "Graph",
     "Hessian",

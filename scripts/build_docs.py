@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import describe, registry
+from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
 from scripts.calls_table import PAGE, page_of_calls
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +41,43 @@ convention differs, the note beside the spelling says what to write.
 Everywhere: a node used more than once gets the sum of its gradients; only the gradients asked for in
 `wrt` are computed; `relu` has gradient 0 at 0, and `at_zero` 1 gives that of the systems that let it
 pass there.
+"""
+
+COMING_FROM_HEAD = """<!-- Written by `make docs` from engine/graph/familiar_names.toml. Edit that, not this page. -->
+
+# Coming from PyTorch, JAX, NumPy, TensorFlow, ONNX
+
+The tables have what these systems call [the ops](ops.md), where that is another name than here. They are no spellings
+that a graph may use: `swish` is refused with `unknown_op`, and told `silu`, as the tables say it. A formula in the last
+column is written as several nodes, of which the op is the last or the main one.
+
+A name that is in no table is the same here but for underscores (`LogSoftmax` is `log_softmax`; case does not matter),
+or has no counterpart. PyTorch is here with `torch.nn`, `linalg` and `special`, JAX with Flax and Optax, TensorFlow with
+Keras. Systems whose spellings are accepted have [tables of their own](porting.md).
+
+## The same name, and not the same
+
+- `conv2d`, its relatives and the pools: the channels are axis 1 and a kernel is [features, channels / groups, …], as in
+  PyTorch and ONNX. TensorFlow and Flax have the channels last: `transpose`. `padding` is numbers, not `SAME`.
+- `linear`: w is [in, out]. PyTorch's is [out, in]: `transpose` it first.
+- `gather` is PyTorch's. TensorFlow's and ONNX's take slices: `embedding` along axis 0, or `gather` with `indices`.
+- `transpose` swaps the last two axes unless `axes` says more. NumPy's, JAX's and TensorFlow's reverse all.
+- `sum`, `mean`, `max` and `min` reduce one operand. ONNX's `Sum`, `Mean`, `Max` and `Min` take several: `add`,
+  `maximum` and `minimum`. PyTorch's `max` along an axis has indices, too: `argmax`.
+- `var` divides by n. PyTorch's divides by n − 1: `ddof` 1.
+- `batch_norm` takes the statistics of its operand, always. `layer_norm` has `axes`, not their extents.
+- `split` takes the extents of all parts. PyTorch's takes one extent as well, those of NumPy,
+  JAX and TensorFlow a number of parts: `chunk`.
+- `pad` takes what is before and after the first axis, then the next. PyTorch begins with the last axis; ONNX has all
+  befores first.
+- `topk` looks along axis 0 unless `axis` is given, where the others take the last.
+- `mod` has the sign of the divisor, as `%` of Python, NumPy and JAX. ONNX's has it for integers alone.
+- `identity` is its operand. NumPy's and JAX's is a matrix: `one_hot` of `arange`.
+"""
+
+COMING_FROM_ATTRIBUTES = """## Attributes
+
+An attribute that an op does not have is refused with `bad_attribute`, and told the first of these that the op has.
 """
 
 
@@ -158,6 +196,30 @@ def spellings(system: str, rows: Iterable[Row]) -> Iterator[tuple[str, list[str]
         yield row["name"], [a["name"] for a in aliases if system in a["systems"].replace(",", " ").split()]
 
 
+def coming_from_page(familiar: Iterable[Familiar], systems: Mapping[str, str]) -> str:
+    """docs/coming-from.md: one section a system, then the attributes."""
+    familiar = sorted(familiar, key=lambda one: one.op)
+    attributes = table(
+        ("elsewhere", "here"),
+        ((f"`{theirs}`", ", ".join(f"`{name}`" for name in ours)) for theirs, ours in familiar_attributes().items()),
+    )
+    sections = (part for key, title in systems.items() for part in familiar_section(key, title, familiar))
+    return "\n".join([COMING_FROM_HEAD, *sections, COMING_FROM_ATTRIBUTES, attributes])
+
+
+def familiar_section(key: str, title: str, familiar: Iterable[Familiar]) -> Iterator[str]:
+    """One system: its names by op, those with one note together."""
+    yield f"## {title}\n"
+    names: dict[tuple[str, str], list[str]] = {}
+    for name, op, systems, note in familiar:
+        if key in systems:
+            names.setdefault((op, note), []).append(f"`{name}`")
+    yield table(
+        (title, "here", "what differs"),
+        ((", ".join(listed), f"[`{op}`](ops.md#{op})", note) for (op, note), listed in names.items()),
+    )
+
+
 def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     """A Markdown table, with an empty line behind it."""
     head = list(head)
@@ -177,6 +239,7 @@ def pages() -> dict[Path, str]:
         DOCS / "ops.md": ops_page(rows),
         DOCS / "porting.md": porting_page(rows, systems),
         PAGE: page_of_calls(),
+        DOCS / "coming-from.md": coming_from_page(familiar_ops(), familiar_systems()),
     }
 
 

@@ -16,7 +16,6 @@ from service.app import assemble
 from service.arguments import parse
 from service.pages.catalogue import catalogue_of
 from service.settings import Settings, complaint, default, flag, misspelt, shown, variable
-from service.spelling import hint
 from service.web.server import serve
 from service.wire.answers import VERSIONS
 
@@ -87,7 +86,7 @@ def _ops(options: Options) -> None:
         return
     op = registry().find(name)
     if op is None:
-        advice = hint(name, {known: known for known in registry().ops}, "gradserve ops lists all ops")
+        advice = registry().hint(name) or "gradserve ops lists all ops"
         _fail(f"there is no op called {printable(name)}; {advice}")
     _describe(op.name)
 

@@ -6,7 +6,7 @@ engine.EngineError        raised by the engine; `from_engine` makes it a Refusal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import orjson
@@ -112,7 +112,12 @@ class Refusal(Exception):
 
 
 def from_engine(error: EngineError) -> Refusal:
-    """What the engine refused, with a pointer to the node or operand it names."""
+    """What the engine refused, with a pointer to the node or operand it names; and what else it found, in `errors`."""
+    found = [_refusal(one) for one in (error, *error.others)]
+    return replace(found[0], errors=found) if len(found) > 1 else found[0]
+
+
+def _refusal(error: EngineError) -> Refusal:
     pointer = None
     if error.node is not None:
         operand = "" if error.operand is None else f"/operands/{error.operand}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 from engine.graph.errors import BadReference, EngineError, InvalidField, NonScalarOutput, NotDifferentiable
+from engine.graph.faults import Faults
 from engine.graph.ir import Builder, Origin, Value
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType, require_type, show_shape
@@ -105,11 +106,18 @@ class Scope:
             return value
         name = value.dtype.name
         detail = f"{role} names this node, whose dtype {name} has no derivatives"
+        if node in self.program.leaves:
+            detail = f"is {name}, which has no derivatives: feed it as a float dtype, or take it out of {role}"
         raise self.located(NotDifferentiable(detail, expected="a float dtype", got=name), node)
 
     def float_nodes(self, role: str, nodes: Sequence[int]) -> list[Value]:
-        """The values of several."""
-        return [self.float_node(role, node) for node in nodes]
+        """The values of several. Raises NotDifferentiable for all that are not float."""
+        faults, values = Faults(), list[Value]()
+        for node in nodes:
+            with faults:
+                values.append(self.float_node(role, node))
+        faults.report()
+        return values
 
     def given(self, role: str, what: str, node: int, type: TensorType, wanted: TensorType) -> Value:
         """A tensor that comes with the call, fed under (role, node). Raises ShapeMismatch, DtypeMismatch."""

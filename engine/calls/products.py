@@ -64,7 +64,7 @@ class VJP(Derivative):
 
     def write(self, scope: Scope) -> Results:
         """The values, then the gradients."""
-        outputs, nodes = scope.float_nodes("outputs", self.outputs), scope.float_nodes("wrt", self.wrt)
+        nodes, outputs = scope.float_nodes("wrt", self.wrt), scope.float_nodes("outputs", self.outputs)
         count = self._count(scope) if self.batched else None
         seeds = [
             self._seed(scope, y, node, type, count) for y, (node, type) in zip(outputs, self.cotangents, strict=True)
@@ -132,7 +132,7 @@ class JVP(Call):
 
     def write(self, scope: Scope) -> Results:
         """The values, then the tangents; zeros where an output does not move."""
-        outputs, leaves = scope.float_nodes("outputs", self.outputs), scope.float_nodes("tangents", self.wrt_nodes)
+        leaves, outputs = scope.float_nodes("tangents", self.wrt_nodes), scope.float_nodes("outputs", self.outputs)
         moves = [
             (x, scope.given(TANGENTS, "its tangent", node, type, x.type))
             for x, (node, type) in zip(leaves, self.tangents, strict=True)

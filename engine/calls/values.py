@@ -79,9 +79,10 @@ class Gradients(Call):
 
     def pull(self, scope: Scope) -> list[Value | None]:
         """The gradients; None where there is no path."""
+        nodes = self.nodes(scope)  # first: an integer among them is to blame for an integer `of`
         of, seed = scope.float_node("of", self.of), self._seed(scope)
         scope.begin(self.of)
-        return vjp(scope.builder, [(of, seed)], self.nodes(scope))
+        return vjp(scope.builder, [(of, seed)], nodes)
 
     def _seed(self, scope: Scope) -> Value:
         if self.cotangent is None:

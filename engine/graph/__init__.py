@@ -1,6 +1,7 @@
 """Graphs: what they are made of, what they say as text, and when they are well-formed.
 
-    errors → tensor_type → attributes, sample, limits → op → registry → ir → program, text, identity
+    errors, near → tensor_type, faults, familiar → attributes, sample, limits → op
+    → registry → ir → program, text, identity
 
 What may live here: the terms in which everything else is written. What may not: ops, derivatives, execution, or an
 import from another room of the engine.

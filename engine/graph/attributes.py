@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
 
-from engine.graph.errors import BadAttribute, OverBudget, printable
+from engine.graph.errors import BadAttribute, OverBudget, counted, printable
+from engine.graph.familiar import familiar_attributes
+from engine.graph.faults import Faults
+from engine.graph.near import nearest, plain
 from engine.graph.tensor_type import DTYPES
 
 REQUIRED: Final = object()
@@ -44,10 +46,11 @@ class Attr:
         if not holds(value):
             raise _bad(name, wanted, value)
         if self.kind == "ints" and len(value) > self.longest:
+            got = counted(len(value), "entry", "entries")
             raise OverBudget(
-                f"attribute {name} has {len(value)} entries, and may have at most {self.longest}",
-                expected=f"at most {self.longest} entries",
-                got=f"{len(value)} entries",
+                f"attribute {name} has {got}, and may have at most {self.longest}",
+                expected=f"at most {counted(self.longest, 'entry', 'entries')}",
+                got=got,
             )
         if self.choices and value not in self.choices:
             raise _bad(name, "one of " + ", ".join(self.choices), value)
@@ -55,6 +58,12 @@ class Attr:
             entries = "whole numbers" if self.kind == "ints" else "a whole number"
             raise _bad(name, f"{entries} of at least {self.minimum}", value)
         return convert(value)
+
+    def absent(self, name: str) -> Any:
+        """What holds where a node does not state it. Raises BadAttribute."""
+        if self.required:
+            raise BadAttribute(f"attribute {name} is required", expected=name, got="nothing")
+        return self.default
 
 
 def _bad(name: str, wanted: str, value: Any) -> BadAttribute:
@@ -64,12 +73,22 @@ def _bad(name: str, wanted: str, value: Any) -> BadAttribute:
 
 def _shown(value: Any) -> str:
     """`value` as a message shows it, at a cost that does not grow with it."""
+    if isinstance(value, (list, tuple)):
+        return printable(f"[{', '.join(map(_shown_alone, value[:64]))}]")
+    return _shown_alone(value)
+
+
+def _shown_alone(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return "[…]"
     if isinstance(value, str):
         return printable(f"“{value[:64]}”")
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "{…}"
     try:
-        return printable(str(value[:64] if isinstance(value, (list, tuple)) else value))
+        return printable(str(value))
     except ValueError:  # Python writes out no number of more than 4,300 digits
         return "a number of thousands of digits"
 
@@ -106,29 +125,36 @@ ATTRIBUTE_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str, Callable[[
 
 
 def bind(declared: Mapping[str, Attr], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of one node, checked and completed by defaults. Raises BadAttribute."""
+    """The attributes of one node, checked and completed by defaults. Raises BadAttribute for all that are wrong."""
+    faults = Faults()
     for name in given:
         if name not in declared:
-            raise _unknown(name, declared)
+            with faults:
+                raise _unknown(name, declared)
     bound = {}
     for name, attr in declared.items():
-        if name in given:
-            bound[name] = attr.check(name, given[name])
-        elif attr.required:
-            raise BadAttribute(f"attribute {name} is required", expected=name, got="nothing")
-        else:
-            bound[name] = attr.default
+        with faults:
+            bound[name] = attr.check(name, given[name]) if name in given else attr.absent(name)
+    faults.report()
     return bound
 
 
 def _unknown(name: str, declared: Mapping[str, Attr]) -> BadAttribute:
     known = ", ".join(declared) or "none"
-    near = get_close_matches(name, declared, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    meant = _meant(name, declared)
+    hint = f"; did you mean {meant}?" if meant else ""
     shown = printable(name)
     return BadAttribute(
         f"there is no attribute {shown} here (known: {known}){hint}", expected=f"one of: {known}", got=shown
     )
+
+
+def _meant(name: str, declared: Iterable[str]) -> str | None:
+    """The attribute that another system calls `name`, or else the nearest."""
+    names, spelled = {plain(ours): ours for ours in declared}, plain(name)
+    others = next((ours for theirs, ours in familiar_attributes().items() if plain(theirs) == spelled), ())
+    meant = next((plain(ours) for ours in (name, *others) if plain(ours) in names), None) or nearest(spelled, names)
+    return meant and names[meant]
 
 
 def key(value: Any) -> Any:

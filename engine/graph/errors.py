@@ -32,11 +32,17 @@ def printable(text: str, limit: int = 64) -> str:
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """“1 axis”, “2 axes”: a number with its noun; `many` is the noun with an s unless it is given."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 class EngineError(Exception):
     """A graph that cannot be run, and why.
 
     `detail` is one sentence for a person; `node` and `operand` (zero-based) say where, in the client's own
-    numbering; `expected` and `got` repeat the two sides for programs.
+    numbering; `expected` and `got` repeat the two sides for programs. `others` are further errors of the same graph,
+    which do not follow from this one.
     """
 
     code: ClassVar[str] = "invalid_field"
@@ -56,12 +62,15 @@ class EngineError(Exception):
         self.operand = operand
         self.expected = expected
         self.got = got
+        self.others: tuple[EngineError, ...] = ()
 
     def __str__(self) -> str:
         return self.detail
 
     def at(self, node: int, op: str, label: str | None = None) -> Self:
-        """The same error, its sentence opened with the node it happened at (kept if already known)."""
+        """The same error, its sentence opened with the node it happened at (kept if already known); so the others."""
+        for other in self.others:
+            other.at(node, op, label)
         if self.node is None:
             name = f" “{printable(label)}”" if label else ""
             self.node = node

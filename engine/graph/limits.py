@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from engine.graph.errors import DeadlineExceeded, OverBudget, TooManyNodes
+from engine.graph.errors import DeadlineExceeded, OverBudget, TooManyNodes, counted
 from engine.graph.tensor_type import TensorType
 
 #: of nodes, axes, bytes or FLOPs: more than any graph comes to
@@ -26,36 +26,37 @@ class Limits:
         """Raise TooManyNodes when `count` nodes are over the limit."""
         if count > self.nodes:
             raise TooManyNodes(
-                f"the graph, with the nodes of its gradients, has more than {self.nodes} nodes",
-                expected=f"at most {self.nodes} nodes",
-                got=f"at least {count} nodes",
+                f"the graph, with the nodes of its gradients, has more than {counted(self.nodes, 'node')}",
+                expected=f"at most {counted(self.nodes, 'node')}",
+                got=f"at least {counted(count, 'node')}",
             )
 
     def admit_type(self, type: TensorType) -> None:
         """Raise OverBudget when one tensor alone is over the rank or byte limit."""
         if type.ndim > self.rank:
+            most = counted(self.rank, "axis", "axes")
             raise OverBudget(
-                f"a tensor may have at most {self.rank} axes, but this one has {type.ndim}",
-                expected=f"at most {self.rank} axes",
-                got=f"{type.ndim} axes",
+                f"a tensor may have at most {most}, but this one has {type.ndim}",
+                expected=f"at most {most}",
+                got=counted(type.ndim, "axis", "axes"),
             )
         self.admit_bytes(type.span)
 
     def admit_bytes(self, count: int) -> None:
         """Raise OverBudget when `count` bytes are over the limit."""
-        self._admit(count, self.bytes, "bytes")
+        self._admit(count, self.bytes, "byte")
 
     def admit_flops(self, count: int) -> None:
         """Raise OverBudget when `count` floating-point operations are over the limit."""
-        self._admit(count, self.flops, "FLOPs")
+        self._admit(count, self.flops, "FLOP")
 
     @staticmethod
     def _admit(count: int, limit: int, unit: str) -> None:
         if count > limit:
-            amount = f"{count} {unit}" if count < 10**30 else f"over 10^30 {unit}"
+            amount, most = counted(count, unit) if count < 10**30 else f"over 10^30 {unit}s", counted(limit, unit)
             raise OverBudget(
-                f"this needs {amount}, and the limit is {limit} {unit}",
-                expected=f"at most {limit} {unit}",
+                f"this needs {amount}, and the limit is {most}",
+                expected=f"at most {most}",
                 got=amount,
             )
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
-from engine.graph.errors import DtypeMismatch, OperandCount
+from engine.graph.errors import DtypeMismatch, OperandCount, counted
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import DTYPES, TensorType
 from engine.graph.truth import Truth
@@ -121,12 +121,16 @@ class Op(ABC):
 
     def check_operands(self, types: Sequence[ResultTypes]) -> None:
         """Raise OperandCount or DtypeMismatch for operands that the signature rules out."""
-        least, most = self.arity
-        if not least <= len(types) <= most:
-            raise _miscounted(self.operands, least, most, len(types))
+        self.check_count(len(types))
         for i, type in enumerate(types):
             if isinstance(type, TensorType) and type.dtype.name not in self.dtypes:
                 raise wrong_dtype(self.operand_name(i), i, self.dtypes, type)
+
+    def check_count(self, count: int) -> None:
+        """Raise OperandCount for too few or too many operands."""
+        least, most = self.arity
+        if not least <= count <= most:
+            raise _miscounted(self.operands, least, most, count)
 
     def operand_name(self, i: int) -> str:
         """What operand `i` is called in messages."""
@@ -148,12 +152,12 @@ def wrong_dtype(name: str, i: int, wanted: Sequence[str], got: TensorType) -> Dt
 
 
 def _miscounted(operands: Sequence[str], least: int, most: float, got: int) -> OperandCount:
-    count = f"at least {least}" if most == math.inf else f"{least}" if least == most else f"{least} to {most:.0f}"
-    noun = "operand" if count == "1" else "operands"
+    if most == math.inf:
+        wanted = f"at least {counted(least, 'operand')}"
+    else:
+        wanted = counted(least, "operand") if least == most else f"{least} to {most:.0f} operands"
     named = f" ({', '.join(operands)})" if operands else ""
-    return OperandCount(
-        f"takes {count} {noun}{named}, but got {got}", expected=f"{count} {noun}", got=f"{got} operands"
-    )
+    return OperandCount(f"takes {wanted}{named}, but got {got}", expected=wanted, got=counted(got, "operand"))
 
 
 class View(Op):

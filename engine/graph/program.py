@@ -9,7 +9,16 @@ from hashlib import blake2b
 from typing import Any
 
 from engine.graph.attributes import bind, key
-from engine.graph.errors import BadReference, DtypeMismatch, EngineError, MissingFeed, ShapeMismatch, UnexpectedFeed
+from engine.graph.errors import (
+    BadReference,
+    DtypeMismatch,
+    EngineError,
+    MissingFeed,
+    ShapeMismatch,
+    UnexpectedFeed,
+    counted,
+)
+from engine.graph.faults import Faults
 from engine.graph.ir import LEAVES, Builder, Origin, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Op
@@ -32,21 +41,29 @@ class Statement:
 
 
 class Program:
-    """Checked statements. Raises the EngineError of the first that is wrong, naming it."""
+    """Checked statements. Raises the EngineError of the first that is wrong, naming it; the others are attached."""
 
     def __init__(self, registry: Registry, statements: Sequence[Statement], limits: Limits | None = None) -> None:
         self.registry = registry
         self.limits = limits or Limits()
         self.limits.admit_nodes(len(statements))
         self.statements = tuple(statements)
-        self.attrs = [self._check(i, s) for i, s in enumerate(self.statements)]
+        self.attrs: list[dict[str, Any]] = []
+        faults = Faults()
+        for node, statement in enumerate(self.statements):
+            with faults.at(node, statement.op.name, statement.name):
+                self._check_references(node, statement)
+            with faults.at(node, statement.op.name, statement.name):
+                self.attrs.append(bind(statement.op.attrs, statement.attrs))
+        if faults.found:
+            self._count_operands(faults)
+        faults.report()
 
-    def _check(self, node: int, statement: Statement) -> dict[str, Any]:
-        try:
-            self._check_references(node, statement)
-            return bind(statement.op.attrs, statement.attrs)
-        except EngineError as error:
-            raise statement.located(error, node) from None
+    def _count_operands(self, faults: Faults) -> None:
+        """Look for operands too few or too many, as `build` would, which this program never comes to."""
+        for node, statement in enumerate(self.statements):
+            with faults.at(node, statement.op.name, statement.name):
+                statement.op.check_count(len(statement.operands))
 
     def _check_references(self, node: int, statement: Statement) -> None:
         for position, operand in enumerate(statement.operands):
@@ -110,21 +127,29 @@ class Program:
 
         `wrt` are those that gradients will be taken by; `limits` hold in place of the program's.
 
-        Raises MissingFeed and UnexpectedFeed, and what the ops find wrong with their operands.
+        Raises MissingFeed and UnexpectedFeed, and what the ops find wrong with their operands. A node that reads
+        one that has a fault is not looked at.
         """
         needed = self.needed(roots)
-        self._check_feeds(types, needed)
+        faults = Faults()
+        self._check_feeds(types, needed, faults)
         builder = Builder(self.registry, limits or self.limits, deadline)
         values: dict[int, Value] = {}
         barriers = self._barriers(wrt, needed)
         for node in needed:
-            builder.origin = Origin(node, self.statements[node].op.name)
-            try:
-                made = self._emit(builder, node, values, types)
-                values[node] = made.identity() if node in barriers else made
-            except EngineError as error:
-                raise self.statements[node].located(error, node) from None
+            statement = self.statements[node]
+            if self._is_ready(node, values, types):
+                builder.origin = Origin(node, statement.op.name)
+                with faults.at(node, statement.op.name, statement.name):
+                    made = self._emit(builder, node, values, types)
+                    values[node] = made.identity() if node in barriers else made
+        faults.report()
         return builder, values
+
+    def _is_ready(self, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> bool:
+        """Whether there is all that the node reads."""
+        statement = self.statements[node]
+        return node in types if statement.op.name in LEAVES else all(i in values for i in statement.operands)
 
     def _barriers(self, wrt: Iterable[int], needed: Iterable[int]) -> set[int]:
         """Nodes that derivatives are taken by: they get an `identity`, and all read that in their place.
@@ -147,19 +172,20 @@ class Program:
         # A composite may come down to one of its operands; the client's node is still a node of its own.
         return value if value.index >= before else value.identity()
 
-    def _check_feeds(self, types: Mapping[int, TensorType], needed: Sequence[int]) -> None:
+    def _check_feeds(self, types: Mapping[int, TensorType], needed: Sequence[int], faults: Faults) -> None:
         wanted = set(self.leaves).intersection(needed)
         for node in types:
-            if node not in wanted:
-                raise self._unexpected(node)
+            with faults:
+                if node not in wanted:
+                    raise self._unexpected(node)
         for node in sorted(wanted.difference(types)):
-            statement = self.statements[node]
-            missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
-            raise statement.located(missing, node)
+            with faults:
+                missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
+                raise self.statements[node].located(missing, node)
 
     def _unexpected(self, node: int) -> EngineError:
         if not 0 <= node < len(self.statements):
-            return UnexpectedFeed(f"feeds name node {node}, but the graph has {len(self.statements)} nodes")
+            return UnexpectedFeed(f"feeds name node {node}, but the graph has {counted(len(self.statements), 'node')}")
         why = "the answer does not need it" if node in self.leaves else "only input and parameter nodes take one"
         return self.statements[node].located(UnexpectedFeed(f"got a feed, but {why}"), node)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from functools import cached_property
 from types import MappingProxyType
 
 from engine.graph.errors import UnknownOp, printable
+from engine.graph.familiar import familiar_ops
+from engine.graph.near import nearest, plain
 from engine.graph.op import Op
 
 
@@ -26,11 +28,35 @@ class Registry:
         return self._spellings.get(spelling.lower())
 
     def get(self, spelling: str) -> Op:
-        """As `find`. Raises UnknownOp with the nearest name."""
+        """As `find`. Raises UnknownOp with the op that may be meant."""
         op = self.find(spelling)
         if op is None:
-            raise _unknown(spelling, self._spellings)
+            raise self._unknown(spelling)
         return op
+
+    def hint(self, spelling: str) -> str | None:
+        """“did you mean silu?” for a name that `find` does not know; None where nothing is near.
+
+        Known spellings of other systems come first, then names of ours that are near, then names of theirs.
+        """
+        name, ours, theirs = plain(spelling), *self._suggested
+        meant = ours | theirs
+        near = name if name in meant else nearest(name, ours) or nearest(name, theirs)
+        return None if near is None else f"did you mean {meant[near]}?"
+
+    def _unknown(self, spelling: str) -> UnknownOp:
+        hint = self.hint(spelling) or "GET /v1/ops lists all ops"
+        shown = printable(spelling)
+        return UnknownOp(
+            f"there is no op called “{shown}”; {hint}", expected="the name or an alias of an op", got=shown
+        )
+
+    @cached_property
+    def _suggested(self) -> tuple[dict[str, str], dict[str, str]]:
+        """What to suggest for each plain name of ours, and for each of another system where we have the op."""
+        ours = {plain(spelling): op.name for spelling, op in self._spellings.items()}
+        known = (familiar for familiar in familiar_ops() if familiar.op in self.ops)
+        return ours, {plain(name): f"{op} ({note})" if note else op for name, op, _, note in known}
 
 
 def _spellings(op: Op) -> set[str]:
@@ -53,10 +79,3 @@ def _attribute_kinds(ops: Iterable[Op]) -> dict[str, str]:
             if kinds.setdefault(name, attr.kind) != attr.kind:
                 raise ValueError(f"attribute {name} is {attr.kind} in {op.name} and {kinds[name]} elsewhere")
     return dict(sorted(kinds.items()))
-
-
-def _unknown(spelling: str, known: Mapping[str, Op]) -> UnknownOp:
-    near = get_close_matches(spelling[:64].lower(), known, n=1)
-    hint = f"; did you mean {known[near[0]].name}?" if near else "; GET /v1/ops lists all ops"
-    shown = printable(spelling)
-    return UnknownOp(f"there is no op called “{shown}”{hint}", expected="the name or an alias of an op", got=shown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.graph.errors import ShapeMismatch
+from engine.graph.errors import ShapeMismatch, counted
 from engine.graph.tensor_type import Shape, TensorType, show_shape
 
 
@@ -29,13 +29,18 @@ def require_extent(type: TensorType, axis: int, extent: int, i: int, name: str, 
 def require_axes(x: TensorType, least: int, why: str) -> None:
     """Raise ShapeMismatch unless the first operand has at least this many axes; `why` says what for."""
     if x.ndim < least:
-        noun = "axis" if least == 1 else "axes"
+        wanted = f"at least {counted(least, 'axis', 'axes')}"
         raise ShapeMismatch(
-            f"needs at least {least} {noun} {why}, but the operand has {x.ndim}",
+            f"needs {wanted} {why}, but the operand has {x.ndim}",
             operand=0,
-            expected=f"at least {least} {noun}",
-            got=f"{x.ndim} axes",
+            expected=wanted,
+            got=counted(x.ndim, "axis", "axes"),
         )
+
+
+def one_for_each_axis(ndim: int) -> str:
+    """What an attribute with an entry for each axis must have."""
+    return f"{counted(ndim, 'entry', 'entries')}, one for each axis"
 
 
 def with_extent(shape: Shape, axis: int, extent: int) -> Shape:

@@ -7,6 +7,7 @@ from operator import sub
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.errors import counted
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, Namespace, ResultTypes
 from engine.graph.sample import Real, Sample
@@ -33,7 +34,8 @@ class Correlation(Convolution):
         channels, features = x.shape[1], kernel.shape[0]
         check_groups(groups, channels, "channels of x")
         check_groups(groups, features, "features, axis 0 of the kernel")
-        require_extent(kernel, 1, channels // groups, 1, "kernel", f"{channels} channels in {groups} groups")
+        why = f"{counted(channels, 'channel')} in {counted(groups, 'group')}"
+        require_extent(kernel, 1, channels // groups, 1, "kernel", why)
         if bias is not None:
             require_shape(bias, (features,), 2, "bias", "one number for each feature")
         windows = Windows(kernel.shape[2:], **spatial)

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from engine.graph.attributes import Attr
-from engine.graph.errors import BadAttribute, ShapeMismatch, printable
+from engine.graph.errors import BadAttribute, ShapeMismatch, counted, printable
 from engine.graph.ir import Value
 from engine.graph.op import Composite, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
@@ -153,7 +153,7 @@ def parse_equation(equation: str, count: int) -> tuple[list[str], str]:
         ("." not in equation, "name every axis: an ellipsis is not allowed"),
         (bool(arrow), "say with -> which letters the result has"),
         (written.union(output) <= LETTERS, "hold letters a–z and A–Z, commas between operands and one ->, no more"),
-        (len(terms) == count, f"name {count} operand{'s' if count > 1 else ''}"),
+        (len(terms) == count, f"name {counted(count, 'operand')}"),
         (all(len(set(t)) == len(t) for t in terms), "name no letter twice in one operand"),
         (len(set(output)) == len(output), "name no letter twice in the result"),
         (written >= set(output), "give the result letters of the operands only"),
@@ -170,7 +170,7 @@ def _extents(terms: Sequence[str], types: Sequence[TensorType]) -> Mapping[str, 
     extents: dict[str, int] = {}
     for i, (term, type) in enumerate(zip(terms, types, strict=True)):
         if type.ndim != len(term):
-            raise _misfit(i, term, f"{len(term)} axes", type)
+            raise _misfit(i, term, counted(len(term), "axis", "axes"), type)
         for letter, extent in zip(term, type.shape, strict=True):
             if extents.setdefault(letter, extent) != extent:
                 raise _misfit(i, term, f"extent {extents[letter]} at {letter}, as before", type)

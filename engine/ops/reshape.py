@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
-from engine.graph.errors import BadAttribute, ShapeMismatch
+from engine.graph.errors import BadAttribute, ShapeMismatch, counted
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes, View
 from engine.graph.sample import Real, Sample
@@ -74,10 +74,11 @@ def _resolved(wanted: Shape, shape: Shape) -> Shape:
     if free and known and size % known == 0:
         return tuple(size // known if e == -1 else e for e in wanted)
     if free or known != size:
+        elements = counted(size, "element")
         raise ShapeMismatch(
-            f"shape {show_shape(shape)} has {size} elements and cannot be reshaped to {show_shape(wanted)}",
+            f"shape {show_shape(shape)} has {elements} and cannot be reshaped to {show_shape(wanted)}",
             operand=0,
-            expected=f"{size} elements",
+            expected=elements,
             got=show_shape(wanted),
         )
     return wanted

@@ -7,11 +7,12 @@ from itertools import chain
 from typing import Any
 
 from engine.graph.attributes import Attr
-from engine.graph.errors import BadAttribute
+from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes, View
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
+from engine.oplib.operands import one_for_each_axis
 from engine.oplib.slices import spread_out
 from engine.oplib.source import check_representable
 
@@ -74,7 +75,7 @@ def _entries(name: str, given: Sequence[int] | None, ndim: int) -> Sequence[int 
     if not given:
         return [None] * ndim
     if len(given) != ndim:
-        wanted, got = f"{ndim} entries, one for each axis", f"{len(given)} entries"
+        wanted, got = one_for_each_axis(ndim), counted(len(given), "entry", "entries")
         raise BadAttribute(f"attribute {name} must have {wanted}, but has {got}", expected=wanted, got=got)
     return given
 

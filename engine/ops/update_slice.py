@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
-from engine.graph.errors import BadAttribute
+from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Bools, Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, promote, show_shape
 from engine.oplib import batching
-from engine.oplib.operands import wrong_shape
+from engine.oplib.operands import one_for_each_axis, wrong_shape
 
 
 class UpdateSlice(Op):
@@ -39,7 +39,7 @@ class UpdateSlice(Op):
         _check_rank(x, update)
         starts = attrs["starts"]
         if len(starts) != x.ndim:
-            wanted, got = f"{x.ndim} entries, one for each axis", f"{len(starts)} entries"
+            wanted, got = one_for_each_axis(x.ndim), counted(len(starts), "entry", "entries")
             raise BadAttribute(f"attribute starts must have {wanted}, but has {got}", expected=wanted, got=got)
         return {"starts": tuple(map(_start, range(x.ndim), starts, x.shape, update.shape))}
 

@@ -22,7 +22,7 @@ OUTSIDE: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md",
 #: captions and patterns of pages; a page stands where it is first matched, and those of one pattern by name
 NAVIGATION: Final = (
     ("Guide", ("guide/first-gradient", "guide/porting", "guide/higher-order", "guide/calls/*", "guide/errors")),
-    ("Reference", ("wire", "ops/index", "errors/index", "porting")),
+    ("Reference", ("wire", "ops/index", "errors/index", "porting", "coming-from")),
     ("Operation", ("deploy", "guide/limits-and-operations", "gpu", "guide/*")),
     ("Inside", ("architecture", "adr/README", "contributing", "changelog", "*")),
 )

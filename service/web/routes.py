@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from difflib import get_close_matches
 from typing import Final
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine import printable
+from engine import Registry, printable
 from service.calls import calls
 from service.compute.job import Job
 from service.errors import Refusal
@@ -77,14 +76,12 @@ async def get_op(request: Request) -> Response:
     name = request.path_params["name"]
     op = _state(request).op(name)
     if op is None:
-        raise _no_such_op(name, [row["name"] for row in _state(request).catalogue["ops"]])
+        raise _no_such_op(name, _state(request).registry)
     return answer(op)
 
 
-def _no_such_op(name: str, known: list[str]) -> Refusal:
-    shown = printable(name)
-    near = get_close_matches(shown.lower(), known, n=1)
-    hint = f"did you mean {near[0]}?" if near else "GET /v1/ops lists all ops"
+def _no_such_op(name: str, known: Registry) -> Refusal:
+    shown, hint = printable(name), known.hint(name) or "GET /v1/ops lists all ops"
     return Refusal("not_found", f"there is no op called “{shown}”; {hint}", expected="an op", got=shown)
 
 

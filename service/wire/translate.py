@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine import OPSET, EngineError, HostArray, Limits, Op, Program, Registry, Statement, printable
+from engine import OPSET, EngineError, Faults, HostArray, Limits, Op, Program, Registry, Statement, printable
 from schemas import Graph, Node, Tensor
 from service.errors import Refusal, from_engine
 from service.wire.json_codec import json_kind
@@ -36,7 +36,11 @@ class Translator:
         """The program that a graph stands for; `constants` came beside the JSON. Raises Refusal and EngineError."""
         _check_opset(graph)
         beside = dict(constants)
-        statements = [self._statement(i, node, beside.pop(i, None)) for i, node in enumerate(graph["nodes"])]
+        faults, statements = Faults(), list[Statement]()
+        for i, node in enumerate(graph["nodes"]):
+            with faults:
+                statements.append(self._statement(i, node, beside.pop(i, None)))
+        faults.report()
         for i in beside:
             raise unexpected_tensor(f"constants.{i}", f"the graph has {len(statements)} nodes")
         return Program(self._registry, statements, self._limits)

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from engine import describe, registry
+from engine.graph.familiar import familiar_attributes, familiar_ops, familiar_systems
 from scripts import build_docs
 
 NOTES: dict[str, Any] = tomllib.loads(build_docs.NOTES.read_text(encoding="utf-8"))
-PAGES = ["ops.md", "porting.md"]
+PAGES = ["ops.md", "porting.md", "coming-from.md"]
 
 
 def test_the_pages_are_current() -> None:
@@ -61,6 +62,19 @@ def test_the_porting_guide_has_every_spelling_under_its_system() -> None:
         ]
         assert spelled
         assert not [spelling for spelling in spelled if f"`{spelling}`" not in section]
+
+
+def test_what_other_systems_call_an_op_is_under_their_title() -> None:
+    page = build_docs.coming_from_page(familiar_ops(), familiar_systems())
+    for key, title in familiar_systems().items():
+        section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+        rows = [row for row in section.splitlines() if row.startswith("| `")]
+        for name, op, systems, note in familiar_ops():
+            told = [row for row in rows if f"`{name}`" in row and f"(ops.md#{op})" in row]
+            assert len(told) == (key in systems), f"{name} under {title}"
+            assert all(note.replace("|", r"\|") in row for row in told)
+    attributes = page.partition("\n## Attributes\n")[2]
+    assert not [name for name in familiar_attributes() if f"| `{name}` |" not in attributes]
 
 
 def test_a_note_on_an_op_that_does_not_exist_is_refused() -> None:

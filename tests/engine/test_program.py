@@ -211,8 +211,8 @@ WRONG: list[tuple[str, list[Statement], dict[int, TensorType], dict[str, Any], s
         {0: INT},
         {},
         "not_differentiable",
-        1,
-        "node 1 (sum): of names this node, whose dtype int64 has no derivatives",
+        0,
+        "node 0 (parameter): is int64, which has no derivatives: feed it as a float dtype, or take it out of wrt",
     ),
     (
         "grad by an integer",

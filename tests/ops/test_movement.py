@@ -251,7 +251,7 @@ WRONG = [
     ("cat", [(2,), (3,)], {"sizes": [2, 2]}, "sizes is [2, 2], but the operands have [2, 3] on the axis"),
     ("stack", [(2,), (3,)], {}, "operand 1 (x) must have shape [2], as operand 0 has, but has [3]"),
     ("stack", [(2,)], {"axis": 2}, "axis must be between -2 and 1, but is 2"),
-    ("slice", [(2, 3)], {"starts": [1]}, "attribute starts must have 2 entries, one for each axis, but has 1 entries"),
+    ("slice", [(2, 3)], {"starts": [1]}, "attribute starts must have 2 entries, one for each axis, but has 1 entry"),
     ("slice", [(2,)], {"steps": [0]}, "attribute steps must be whole numbers of at least 1, but is [0]"),
     ("pad", [(2, 3)], {"pad_width": [1, 1]},
      "attribute pad_width must have 4 entries, before and after each axis, but has 2"),

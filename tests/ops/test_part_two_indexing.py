@@ -260,7 +260,7 @@ WRONG = [
     ("update_slice", [np.zeros((3, 2)), np.zeros((1, 3))], {"starts": [0, 0]}, "shape_mismatch",
      "operand 1 (update) must have rank 2 and at most shape [3, 2], as x has, but has shape [1, 3]"),
     ("update_slice", [np.zeros((3, 2)), np.zeros((1, 1))], {"starts": [0]}, "bad_attribute",
-     "attribute starts must have 2 entries, one for each axis, but has 1 entries"),
+     "attribute starts must have 2 entries, one for each axis, but has 1 entry"),
     ("update_slice", [np.zeros((3, 4)), np.zeros((1, 2))], {"starts": [0, 3]}, "bad_attribute",
      "attribute starts must be between -4 and 2 on axis 1, where 2 of 4 are replaced, but is 3"),
     ("update_slice", [np.zeros((3, 4)), np.zeros((1, 2))], {"starts": [-4, 0]}, "bad_attribute",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Client
-from tests.service.support import feed, node, request, tensor
+from tests.service.support import feed, node, problem, request, tensor
 
 W = node("parameter")
 FED = [feed(0, [2], [1, 2])]
@@ -273,3 +273,22 @@ def test_the_sentence(small: Client, call: str, body: dict[str, Any], sentence: 
 )
 def test_the_sentence_about_a_body(small: Client, content: bytes, sentence: str) -> None:
     assert small.post("/v1/forward", content=content).json()["detail"] == sentence
+
+
+def test_all_faults_of_a_graph_come_in_one_answer(client: Client) -> None:
+    """Names that are not known in one answer, what is wrong with known ones in another; ten at most of each."""
+    unknown = request(node("parameter"), node("swish", 0), node("bmm", 0, 0), node("square", 0))
+    report = problem(client.post("/v1/gradients", json=unknown), 422, "unknown_op")
+    assert report["detail"] == "node 1 (swish): there is no op called “swish”; did you mean silu?"
+    assert [(error["node"], error["code"]) for error in report["errors"]] == [(1, "unknown_op"), (2, "unknown_op")]
+
+    wrong = request(
+        node("parameter"), node("square", 9), node("mean", 0, axis=0), node("square", 0), feeds=[feed(0, [2], [1, 2])]
+    )
+    report = problem(client.post("/v1/gradients", json=wrong), 422, "bad_reference")
+    assert [(error["node"], error["pointer"]) for error in report["errors"]] == [
+        (1, "/graph/nodes/1/operands/0"),
+        (2, "/graph/nodes/2"),
+    ]
+    many = request(node("parameter"), *[node("square", 99)] * 40)
+    assert len(problem(client.post("/v1/gradients", json=many), 422, "bad_reference")["errors"]) == 10

@@ -1,0 +1,49 @@
+"""What other systems call ops and attributes, to suggest ours: `familiar_names.toml`, read when a name is not known.
+
+These are no aliases: a request that uses one is refused, and told the name to use.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+
+class Familiar(NamedTuple):
+    """A name, the op that it stands for, the systems that use it, and what else there is to write or to know."""
+
+    name: str
+    op: str
+    systems: tuple[str, ...]
+    note: str
+
+
+def familiar_systems() -> Mapping[str, str]:
+    """Titles of the systems, by key."""
+    titles: Mapping[str, str] = _table()["systems"]
+    return titles
+
+
+@cache
+def familiar_ops() -> tuple[Familiar, ...]:
+    """Every name of an op, in the table's order."""
+    return tuple(_entry(op, name, said) for op, names in _table()["ops"].items() for name, said in names.items())
+
+
+def familiar_attributes() -> Mapping[str, Sequence[str]]:
+    """Names of attributes, and for each the ones of ours that it may stand for, the likeliest first."""
+    names: Mapping[str, Sequence[str]] = _table()["attributes"]
+    return names
+
+
+def _entry(op: str, name: str, said: str) -> Familiar:
+    systems, _, note = said.partition(": ")
+    return Familiar(name, op, tuple(systems.split(", ")), note)
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads((files("engine.graph") / "familiar_names.toml").read_text(encoding="utf-8"))
