@@ -1,0 +1,75 @@
+"""What a plan is known by costs one look at each attribute, and a plan that is known costs no name of its graph."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine.graph.attributes as attributes
+import engine.planning.compiler as compiling
+from engine import Compiler, Limits, Program, Statement, TensorType, graph_id, registry
+
+TYPES = {0: TensorType((4,), np.dtype("float64"))}
+
+
+def line(op: str, *operands: int, **attrs: Any) -> Statement:
+    return Statement(registry().ops[op], operands, attrs)
+
+
+def with_constant() -> Program:
+    return Program(registry(), [line("parameter"), line("constant", value=np.arange(4.0)), line("mul", 0, 1)])
+
+
+def lines_of(job: Callable[[], object]) -> int:
+    """Lines of Python that a job runs."""
+    count, before = 0, sys.gettrace()
+
+    def trace(*_: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    sys.settrace(trace)
+    try:
+        job()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("name", [graph_id, lambda program: program.digest], ids=["graph_id", "digest"])
+def test_a_long_list_is_not_walked_entry_by_entry(name: Callable[[Program], object]) -> None:
+    program = Program(registry(), [line("parameter"), line("gather", 0, indices=[0, 1] * 5000)])
+    assert lines_of(lambda: name(program)) < 1000
+
+
+def test_a_tensor_is_hashed_once_for_each_of_the_two_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense, real = list[int](), np.ascontiguousarray
+
+    def counting(array: Any, *dtype: Any) -> Any:
+        dense.append(array.nbytes)
+        return real(array, *dtype)
+
+    program = with_constant()
+    monkeypatch.setattr(np, "ascontiguousarray", counting)
+    assert program.digest == program.digest
+    assert dense == [32]
+    graph_id(program)
+    assert dense == [32, 32]
+
+
+def test_a_known_plan_costs_no_name_of_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = Compiler(Limits())
+    first = compiler.forward(with_constant(), TYPES)
+    monkeypatch.setattr(compiling, "graph_id", lambda _: pytest.fail("the plan is known"))
+    assert compiler.forward(with_constant(), TYPES).graph_id == first.graph_id == graph_id(with_constant())
+
+
+def test_a_key_tells_types_and_bits_apart_in_lists_too() -> None:
+    values: list[Any] = [(), (1,), (True,), (1.0,), (0.0,), (-0.0,), (1, 2), (12,), ((1,), 2), (None,), ("1",), 1, True]
+    assert len({attributes.key(value) for value in values}) == len(values)
+    assert attributes.key((1, 2)) == attributes.key((1, 2))
