@@ -16,6 +16,7 @@ from engine.graph.ir import Builder, Graph
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
+from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
@@ -142,7 +143,7 @@ def plan_call(
     for piece_bytes in pieces if call.is_swept else pieces[:1]:
         try:
             asked = write_call(program, types, call, limits, deadline, piece_bytes)
-            optimised = asked._replace(graph=optimise(asked.graph, deadline))
+            optimised = asked._replace(graph=optimise(asked.graph, Allowance(limits.flops, deadline)))
             return optimised, make_plan(optimised.graph, limits, deadline)
         except TooManyNodes as error:
             raise refused or error from None
