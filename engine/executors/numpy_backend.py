@@ -24,8 +24,10 @@ class NumPyExecutor(Executor):
         return np
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
-        """`array` itself where it is contiguous."""
-        return np.asarray(array, order="C")
+        """A view of `array` where it is contiguous, read-only: it may be a result, and is still its owner's."""
+        there = np.asarray(array, order="C").view()
+        there.flags.writeable = False
+        return there
 
     def allocate(self, nbytes: int) -> Buffer:
         """Bytes that nothing was written to."""

@@ -1,4 +1,4 @@
-"""From a client's program, the types of its feeds and a call to a plan: written, optimised and planned, in this order."""
+"""From a client's program, the types of its feeds and a call to a plan: written, optimised, planned, and kept."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from engine.graph.tensor_type import HostArray, TensorType
 from engine.planning.arena import Packing, Place, pack
 from engine.planning.storage import Storage
 
-
 #: bytes that a step holds; each of its results; an entry of a list among its attributes; a feed: as counted in CPython
 STEP_BYTES, RESULT_BYTES, ENTRY_BYTES, FEED_BYTES = 450, 350, 36, 500
 

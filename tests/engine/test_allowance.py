@@ -1,4 +1,4 @@
-"""What optimising may take is the request's own: its FLOPs hold for what is folded too, and its deadline in each pass."""
+"""Optimising takes what its request may: FLOPs hold for what is folded too, and the deadline inside each pass."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import engine.graph.attributes as attributes
 import engine.planning.compiler as compiling
 from engine import Compiler, Limits, Program, Statement, TensorType, graph_id, registry
+from engine.graph.attributes import key
 
 TYPES = {0: TensorType((4,), np.dtype("float64"))}
 
@@ -71,5 +71,5 @@ def test_a_known_plan_costs_no_name_of_its_graph(monkeypatch: pytest.MonkeyPatch
 
 def test_a_key_tells_types_and_bits_apart_in_lists_too() -> None:
     values: list[Any] = [(), (1,), (True,), (1.0,), (0.0,), (-0.0,), (1, 2), (12,), ((1,), 2), (None,), ("1",), 1, True]
-    assert len({attributes.key(value) for value in values}) == len(values)
-    assert attributes.key((1, 2)) == attributes.key((1, 2))
+    assert len({key(value) for value in values}) == len(values)
+    assert key((1, 2)) == key((1, 2))

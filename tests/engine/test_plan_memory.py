@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -122,8 +122,18 @@ def network() -> list[Statement]:
     return nodes
 
 
+def range_of(count: int) -> list[int]:
+    return list(range(300, 300 + count))
+
+
+def many_feeds() -> Compiled:
+    nodes = [line("input")] * 2000
+    program = Program(registry(), [*nodes, line("cat", *range(2000))])
+    return Compiler(WIDE).forward(program, {i: TensorType((1000 + i,), FLOAT64) for i in range(2000)})
+
+
 MANY = 20_000
-PLANS = {
+PLANS: dict[str, Callable[[], Compiled]] = {
     "a chain": lambda: compiled(chain(("sin", {}), ("exp", {}), ("tanh", {}), ("square", {})), 4),
     "a chain with attributes": lambda: compiled(chain(("mul_scalar", {"scalar": 1.1}), ("sin", {})), 4),
     "a chain of other shapes": lambda: compiled(
@@ -140,22 +150,12 @@ PLANS = {
     "many results": lambda: compiled(
         [line("input"), *(line("mul_scalar", 0, scalar=float(i)) for i in range(2, 3000))], 4, outputs=range(1, 2999)
     ),
-    "many feeds": lambda: many_feeds(),
+    "many feeds": many_feeds,
     "a network": lambda: compiled(network(), 2, 3, 8, 8),
     "a large constant": lambda: compiled(
         [line("parameter"), line("constant", value=np.arange(1e5)), line("mul", 0, 1), line("sum", 2)], 100_000
     ),
 }
-
-
-def range_of(count: int) -> list[int]:
-    return list(range(300, 300 + count))
-
-
-def many_feeds() -> Compiled:
-    nodes = [line("input")] * 2000
-    program = Program(registry(), [*nodes, line("cat", *range(2000))])
-    return Compiler(WIDE).forward(program, {i: TensorType((1000 + i,), FLOAT64) for i in range(2000)})
 
 
 @pytest.mark.parametrize("name", PLANS)
