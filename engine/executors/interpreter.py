@@ -58,14 +58,18 @@ class Executor(ABC):
         """The plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
 
         A result that is a feed, or a reshape of one, is not copied, so that a large tensor can be sent on from where
-        it came in: on the CPU it is a read-only view of the caller's array, and changes with it. Two results of which
-        one is a reshape of the other share their memory too. All other memory of results is the caller's alone.
+        it came in: it is read-only, and on the CPU a view of the caller's array, with which it changes. Two results of
+        which one is a reshape of the other share their memory too. All other memory of results is the caller's alone.
 
         Raises MissingFeed, ShapeMismatch and DtypeMismatch for feeds that were not planned, DeadlineExceeded between
         steps, and what kernels find in their data (IndexOutOfRange).
         """
         there = {feed: self.to_device(feeds[feed]) for feed in plan.feeds if feed in feeds}
-        return self.to_host(self.execute(plan, there, deadline, watch))
+        results = self.to_host(self.execute(plan, there, deadline, watch))
+        for k in plan.borrowed:
+            results[k] = results[k].view()
+            results[k].flags.writeable = False
+        return results
 
     def execute(
         self,

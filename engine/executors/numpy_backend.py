@@ -24,10 +24,8 @@ class NumPyExecutor(Executor):
         return np
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
-        """A view of `array` where it is contiguous, read-only: it may be a result, and is still its owner's."""
-        there = np.asarray(array, order="C").view()
-        there.flags.writeable = False
-        return there
+        """`array` itself where it is contiguous."""
+        return np.asarray(array, order="C")
 
     def allocate(self, nbytes: int) -> Buffer:
         """Bytes that nothing was written to."""

@@ -9,8 +9,8 @@ from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
 
 T = TypeVar("T")
 
-#: nodes between two looks at the deadline
-STRIDE: Final = 256
+#: how often the deadline is looked at
+NODES_BETWEEN_LOOKS: Final = 256
 
 
 class Allowance(NamedTuple):
@@ -22,7 +22,7 @@ class Allowance(NamedTuple):
     def over(self, items: Iterable[T]) -> Iterator[T]:
         """`items` one by one, as long as there is time. Raises DeadlineExceeded."""
         for i, item in enumerate(items):
-            if not i % STRIDE:
+            if not i % NODES_BETWEEN_LOOKS:
                 self.deadline.check()
             yield item
 

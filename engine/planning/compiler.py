@@ -119,16 +119,19 @@ def plan_call(
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
     pieces: Sequence[int] = PIECE_BYTES,
+    foldable: int | None = None,
 ) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller pieces where all at once is over budget.
 
+    `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
     Raises EngineError.
     """
+    allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
     refused: OverBudget | None = None
     for piece_bytes in pieces if call.is_swept else pieces[:1]:
         try:
             asked = write_call(program, types, call, limits, deadline, piece_bytes)
-            optimised = asked._replace(graph=optimise(asked.graph, Allowance(limits.flops, deadline)))
+            optimised = asked._replace(graph=optimise(asked.graph, allowance))
             return optimised, make_plan(optimised.graph, limits, deadline)
         except TooManyNodes as error:
             raise refused or error from None

@@ -43,8 +43,8 @@ class Plan:
     """Steps in order, and what they need. Slots are node numbers of the planned graph.
 
     `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
-    `peak_bytes` are these, the feeds, and the largest workspace of a step. Tensors among the attributes are the plan's
-    own, and read-only.
+    `peak_bytes` are these, the feeds, and the largest workspace of a step. `borrowed` are the positions of results that
+    lie in the memory of a feed. Tensors among the attributes are the plan's own, and read-only.
     """
 
     steps: tuple[Step, ...]
@@ -56,6 +56,7 @@ class Plan:
     peak_bytes: int
     buffers: tuple[int, ...]
     feed_types: Mapping[Hashable, TensorType]
+    borrowed: tuple[int, ...]
 
     @property
     def nbytes(self) -> int:
@@ -75,9 +76,18 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) ->
     feeds = sum(node.type.nbytes for node in graph.nodes if node.is_leaf)
     peak = feeds + packing.nbytes + max((workspace for _, workspace in costs), default=0)
     limits.admit_bytes(peak)
-    types = tuple(graph.nodes[i].type for i in graph.outputs)
-    steps, fed = _steps(storage, packing), {feed: graph.nodes[i].type for feed, i in graph.feeds.items()}
-    return Plan(steps, graph.feeds, graph.outputs, types, len(graph.nodes), flops, peak, packing.buffers, fed)
+    return Plan(
+        steps=_steps(storage, packing),
+        feeds=graph.feeds,
+        results=graph.outputs,
+        result_types=tuple(graph.nodes[i].type for i in graph.outputs),
+        slots=len(graph.nodes),
+        flops=flops,
+        peak_bytes=peak,
+        buffers=packing.buffers,
+        feed_types={feed: graph.nodes[i].type for feed, i in graph.feeds.items()},
+        borrowed=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaves),
+    )
 
 
 def _materialised(storage: Storage) -> Storage:

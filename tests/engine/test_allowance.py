@@ -19,6 +19,8 @@ from engine import (
     Program,
     Statement,
     TensorType,
+    Values,
+    analyse,
     registry,
 )
 from engine.passes.allowance import Allowance
@@ -64,6 +66,15 @@ def test_products_of_constants_are_refused_as_if_nothing_were_folded() -> None:
         with pytest.raises(OverBudget) as caught:
             Compiler(Limits(flops=flops)).forward(program, TYPES)
         assert caught.value.detail == f"this needs {whole} FLOPs, and the limit is {flops} FLOPs"
+
+
+def test_a_forecast_over_the_budget_counts_what_is_not_folded_then() -> None:
+    nodes = products(30)
+    program = Program(registry(), nodes)
+    found = analyse(program, TYPES, Values.of_program(program), Limits(flops=30 * ONE))
+    assert not found.within
+    assert found.forward_flops == make_plan(optimise(written(nodes), off=("fold",)), Limits()).flops
+    assert analyse(program, TYPES, Values.of_program(program), Limits()).forward_flops < ONE
 
 
 def test_what_is_folded_and_what_is_left_are_within_the_budget_together() -> None:
