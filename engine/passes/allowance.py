@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
 
-T = TypeVar("T")
+_Item = TypeVar("_Item")
 
 #: how often the deadline is looked at
 NODES_BETWEEN_LOOKS: Final = 256
@@ -19,7 +19,7 @@ class Allowance(NamedTuple):
     flops: int = NO_END
     deadline: Deadline = NO_DEADLINE
 
-    def over(self, items: Iterable[T]) -> Iterator[T]:
+    def over(self, items: Iterable[_Item]) -> Iterator[_Item]:
         """`items` one by one, as long as there is time. Raises DeadlineExceeded."""
         for i, item in enumerate(items):
             if not i % NODES_BETWEEN_LOOKS:

@@ -10,20 +10,20 @@ from typing import Generic, TypeVar
 
 from engine.graph.limits import NO_DEADLINE, Deadline
 
-V = TypeVar("V")
+_Value = TypeVar("_Value")
 
 
-class Entry(Generic[V]):
+class Entry(Generic[_Value]):
     """A value that is being made, or is there. Once it is `done`, a `value` of None says that making it failed."""
 
     __slots__ = ("done", "nbytes", "value")
 
     def __init__(self) -> None:
         self.done = Event()
-        self.value: V | None = None
+        self.value: _Value | None = None
         self.nbytes = 0
 
-    def wait(self, deadline: Deadline) -> V | None:
+    def wait(self, deadline: Deadline) -> _Value | None:
         """The value, once it is there. Raises DeadlineExceeded."""
         while not self.done.is_set():
             self.done.wait(min(max(deadline.at - time.monotonic(), 0), TIMEOUT_MAX))
@@ -31,23 +31,23 @@ class Entry(Generic[V]):
         return self.value
 
 
-class Cache(Generic[V]):
+class Cache(Generic[_Value]):
     """Values by key: the most recently used, at most `capacity`, of at most `bytes` in all, as `size` counts them.
 
     What is larger than `bytes` by itself is handed out and not kept, so that it displaces nothing. May be shared by
     threads.
     """
 
-    def __init__(self, capacity: int, bytes: int, size: Callable[[V], int]) -> None:
+    def __init__(self, capacity: int, bytes: int, size: Callable[[_Value], int]) -> None:
         self.capacity = capacity
         self.bytes = bytes
         self._size = size
-        self._kept: OrderedDict[Hashable, Entry[V]] = OrderedDict()
-        self._making: dict[Hashable, Entry[V]] = {}
+        self._kept: OrderedDict[Hashable, Entry[_Value]] = OrderedDict()
+        self._making: dict[Hashable, Entry[_Value]] = {}
         self._held = 0
         self._lock = Lock()
 
-    def get(self, key: Hashable, make: Callable[[], V], deadline: Deadline = NO_DEADLINE) -> tuple[V, bool]:
+    def get(self, key: Hashable, make: Callable[[], _Value], deadline: Deadline = NO_DEADLINE) -> tuple[_Value, bool]:
         """The value of `key`, and whether somebody else has made it.
 
         Of several threads that ask for it, one makes it, and the others wait, each within its own `deadline`. Where
@@ -62,7 +62,7 @@ class Cache(Generic[V]):
             if value is not None:
                 return value, True
 
-    def _entry(self, key: Hashable) -> tuple[Entry[V], bool]:
+    def _entry(self, key: Hashable) -> tuple[Entry[_Value], bool]:
         """The entry of `key`, and whether it is new: then it is the caller's to fill."""
         with self._lock:
             if key in self._kept:
@@ -73,7 +73,7 @@ class Cache(Generic[V]):
             entry = self._making[key] = Entry()
             return entry, True
 
-    def _fill(self, key: Hashable, entry: Entry[V], make: Callable[[], V]) -> V:
+    def _fill(self, key: Hashable, entry: Entry[_Value], make: Callable[[], _Value]) -> _Value:
         try:
             value = make()
             entry.nbytes = self._size(value)
@@ -85,7 +85,7 @@ class Cache(Generic[V]):
                 self._keep(key, entry)
             entry.done.set()
 
-    def _keep(self, key: Hashable, entry: Entry[V]) -> None:
+    def _keep(self, key: Hashable, entry: Entry[_Value]) -> None:
         if entry.value is None or entry.nbytes > self.bytes:
             return
         self._kept[key] = entry
