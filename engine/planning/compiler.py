@@ -22,7 +22,7 @@ from engine.transforms.expand_grad import expand_grad
 
 #: bytes that one piece of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
 PIECE_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
-#: what plans that are kept may take in all: two of 46,000 nodes, with their gradients, are 200 MiB
+#: what plans that are kept may take in all: two of 46,000 nodes, with their gradients, take a quarter of it
 PLAN_BYTES: Final = 1 << 30
 #: a result's label, and its node
 LABEL_BYTES: Final = 150

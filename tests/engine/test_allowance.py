@@ -27,6 +27,7 @@ from engine.passes.allowance import Allowance
 from engine.passes.fold import fold
 from engine.passes.pipeline import PASSES, Pass, optimise
 from engine.planning.plan import make_plan
+from tests.engine.test_compiler import Clock
 
 FLOAT64 = np.dtype("float64")
 
@@ -95,17 +96,6 @@ def test_a_graph_over_the_budget_is_left_as_it_is() -> None:
     graph = written(products(3))
     assert fold(graph, Allowance(flops=3 * ONE)) is graph
     assert len([n for n in fold(graph, Allowance(flops=4 * ONE)).nodes if n.op.name == "matmul"]) == 0
-
-
-class Clock:
-    """A monotonic clock that moves by one second whenever it is read."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 1.0
-        return self.now
 
 
 def long(count: int) -> Graph:

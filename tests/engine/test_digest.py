@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import engine.planning.compiler as compiling
 from engine import Compiler, Limits, Program, Statement, TensorType, graph_id, registry
 from engine.graph.attributes import key
+from tests.engine.test_planning_costs import steps_of
 
 TYPES = {0: TensorType((4,), np.dtype("float64"))}
 
@@ -24,27 +24,10 @@ def with_constant() -> Program:
     return Program(registry(), [line("parameter"), line("constant", value=np.arange(4.0)), line("mul", 0, 1)])
 
 
-def lines_of(job: Callable[[], object]) -> int:
-    """Lines of Python that a job runs."""
-    count, before = 0, sys.gettrace()
-
-    def trace(*_: Any) -> Any:
-        nonlocal count
-        count += 1
-        return trace
-
-    sys.settrace(trace)
-    try:
-        job()
-    finally:
-        sys.settrace(before)
-    return count
-
-
 @pytest.mark.parametrize("name", [graph_id, lambda program: program.digest], ids=["graph_id", "digest"])
 def test_a_long_list_is_not_walked_entry_by_entry(name: Callable[[Program], object]) -> None:
     program = Program(registry(), [line("parameter"), line("gather", 0, indices=[0, 1] * 5000)])
-    assert lines_of(lambda: name(program)) < 1000
+    assert steps_of(lambda: name(program)) < 1000
 
 
 def test_a_tensor_is_hashed_once_for_each_of_the_two_names(monkeypatch: pytest.MonkeyPatch) -> None:
