@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from engine.executors.feeds import fed
 from engine.graph.errors import EngineError
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace, View
@@ -56,10 +57,19 @@ class Executor(ABC):
     ) -> list[np.ndarray[Any, Any]]:
         """The plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
 
-        Raises DeadlineExceeded between steps, and what kernels find in their data (IndexOutOfRange).
+        A result that is a feed, or a reshape of one, is not copied, so that a large tensor can be sent on from where
+        it came in: it is read-only, and on the CPU a view of the caller's array, with which it changes. Two results of
+        which one is a reshape of the other share their memory too. All other memory of results is the caller's alone.
+
+        Raises MissingFeed, ShapeMismatch and DtypeMismatch for feeds that were not planned, DeadlineExceeded between
+        steps, and what kernels find in their data (IndexOutOfRange).
         """
-        there = {feed: self.to_device(feeds[feed]) for feed in plan.feeds}
-        return self.to_host(self.execute(plan, there, deadline, watch))
+        there = {feed: self.to_device(feeds[feed]) for feed in plan.feeds if feed in feeds}
+        results = self.to_host(self.execute(plan, there, deadline, watch))
+        for k in plan.borrowed:
+            results[k] = results[k].view()
+            results[k].flags.writeable = False
+        return results
 
     def execute(
         self,
@@ -70,12 +80,13 @@ class Executor(ABC):
     ) -> list[Array]:
         """As `run`, on arrays that are on the device, to arrays that stay there; on a GPU, perhaps not done yet.
 
-        `watch` is called with every step, its operands and what it wrote.
+        A result that is a feed, or a reshape of one, is or views the very array that was fed. `watch` is called with
+        every step, its operands and what it wrote.
         """
         slots: list[Array] = [None] * plan.slots
-        buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
         for feed, slot in plan.feeds.items():
-            slots[slot] = feeds[feed]
+            slots[slot] = fed(feeds, feed, plan.feed_types[feed])
+        buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()

@@ -168,5 +168,6 @@ def key(value: Any) -> Any:
     if isinstance(value, float):
         return ("float", value.hex())
     if isinstance(value, tuple):
-        return tuple(key(v) for v in value)
+        # A list of indices may have a million entries, which tell types and bits apart as they are.
+        return ("ints", value) if set(map(type, value)) <= {int} else tuple(key(v) for v in value)
     return (type(value).__name__, value)

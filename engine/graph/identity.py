@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine.graph.attributes import key
+from engine.graph.attributes import Attr, key
 from engine.graph.program import Program
 
 OPSET: Final = 1
@@ -34,15 +34,19 @@ def canonical(program: Program) -> str:
 
 def _node(program: Program, i: int) -> dict[str, Any]:
     statement, bound = program.statements[i], program.attrs[i]
-    attrs = {
-        name: _value(value) for name, value in bound.items() if key(value) != key(statement.op.attrs[name].default)
-    }
+    declared = statement.op.attrs
+    attrs = {name: _value(value) for name, value in bound.items() if not _is_default(value, declared[name])}
     node: dict[str, Any] = {"op": statement.op.name}
     if statement.operands:
         node["operands"] = statement.operands
     if attrs:
         node["attrs"] = attrs
     return node
+
+
+def _is_default(value: Any, attr: Attr) -> bool:
+    """By type first: no tensor has a default, and to hash it would take as long as to name it."""
+    return type(value) is type(attr.default) and key(value) == key(attr.default)
 
 
 def _value(value: Any) -> Any:

@@ -6,14 +6,18 @@ from collections.abc import Hashable
 
 from engine.graph.attributes import key
 from engine.graph.ir import Graph, Node
+from engine.passes.allowance import UNBOUNDED, Allowance
 
 
-def cse(graph: Graph) -> Graph:
-    """`graph` with equal nodes merged. Leaves are never equal; operands of commutative ops may be swapped."""
+def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
+    """`graph` with equal nodes merged. Leaves are never equal; operands of commutative ops may be swapped.
+
+    Raises DeadlineExceeded.
+    """
     nodes: list[Node] = []
     seen: dict[Hashable, int] = {}
     renamed: list[int] = []
-    for node in graph.nodes:
+    for node in allowance.over(graph.nodes):
         operands = tuple(renamed[i] for i in node.operands)
         number = seen.setdefault(_value_number(node, operands, len(nodes)), len(nodes))
         if number == len(nodes):

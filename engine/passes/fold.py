@@ -9,9 +9,10 @@ import numpy as np
 
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node
-from engine.graph.op import View
+from engine.graph.op import ResultTypes, View
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import HostArray
+from engine.passes.allowance import UNBOUNDED, Allowance
 
 #: no operand, result or workspace of a folded node is larger
 MOST_BYTES = 1 << 16
@@ -23,16 +24,21 @@ MOST_BYTES_IN_ALL = 1 << 24
 _SOURCES = frozenset({"constant", "full", "arange"})
 
 
-def fold(graph: Graph) -> Graph:
+def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     """`graph` with nodes on constant operands replaced by constants, within MOST_BYTES and MOST_FLOPS a node, and
     MOST_BYTES_IN_ALL.
 
     A tensor that holds one number everywhere becomes a `full`. What a kernel refuses (an index out of range) is left
     to be refused when the graph runs, and what gives NaN or infinity to be found there.
+
+    Where the whole graph takes more FLOPs than are allowed, nothing is folded: a plan then counts all of them. So
+    what is computed here and what is left to a plan are never more together. Raises DeadlineExceeded.
     """
+    if sum(_flops(node, graph) for node in allowance.over(graph.nodes)) > allowance.flops:
+        return graph
     known: dict[int, HostArray] = {}
     nodes, left = [], MOST_BYTES_IN_ALL
-    for i, node in enumerate(graph.nodes):
+    for i, node in enumerate(allowance.over(graph.nodes)):
         value = _evaluate(node, graph, known) if node.type.nbytes <= left else None
         if value is not None:
             known[i] = value
@@ -41,7 +47,19 @@ def fold(graph: Graph) -> Graph:
     return graph.rewritten(nodes, graph.outputs)
 
 
+def _flops(node: Node, graph: Graph) -> int:
+    if node.is_leaf:
+        return 0
+    operands = [_type(graph.nodes[i]) for i in node.operands]
+    return node.op.flops(_type(node), *operands, **node.attrs)
+
+
+def _type(node: Node) -> ResultTypes:
+    return node.types if node.op.several else node.type
+
+
 def _evaluate(node: Node, graph: Graph, known: dict[int, HostArray]) -> HostArray | None:
+    """The value of a node on constants, its own and read-only, so that a plan can keep it as it is."""
     if not _is_constant(node, known) or not _is_small(node, graph):
         return None
     operands = [known[i] for i in node.operands]
@@ -51,6 +69,7 @@ def _evaluate(node: Node, graph: Graph, known: dict[int, HostArray]) -> HostArra
             finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
     except EngineError:
         return None
+    value.flags.writeable = False
     return value if finite or node.op.name in _SOURCES else None
 
 
@@ -64,7 +83,7 @@ def _is_small(node: Node, graph: Graph) -> bool:
     operands = [graph.nodes[i].type for i in node.operands]
     return (
         node.type.span <= MOST_BYTES
-        and node.op.flops(node.type, *operands, **node.attrs) <= MOST_FLOPS
+        and _flops(node, graph) <= MOST_FLOPS
         and node.op.workspace(node.type, *operands, **node.attrs) <= MOST_BYTES
     )
 
@@ -78,7 +97,7 @@ def _run(node: Node, operands: Sequence[HostArray]) -> HostArray:
 
 
 def _constant(value: HostArray, node: Node, registry: Registry) -> Node:
-    dense = np.ascontiguousarray(value).reshape(value.shape)
+    dense = np.asarray(value, order="C")
     if dense.size and dense.tobytes() == dense.tobytes()[: dense.itemsize] * dense.size:
         attrs: dict[str, Any] = {"shape": dense.shape, "fill": float(dense.flat[0]), "dtype": dense.dtype}
         if dense.dtype.kind == "f" or abs(int(dense.flat[0])) <= 2**53:

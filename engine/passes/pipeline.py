@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from engine.graph.ir import Graph
-from engine.graph.limits import NO_DEADLINE, Deadline
+from engine.passes.allowance import UNBOUNDED, Allowance
 from engine.passes.cse import cse
 from engine.passes.dce import dce
 from engine.passes.fold import fold
 from engine.passes.simplify import simplify
 
-Pass = Callable[[Graph], Graph]
+
+class Pass(Protocol):
+    """A function from a graph to one with the same results, within what it is allowed. Raises DeadlineExceeded."""
+
+    __name__: str
+
+    def __call__(self, graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
+        """The other graph."""
+
 
 # Dead code goes first: gradient rules emit for every operand, and what nobody asked for need not be looked at. It
 # goes again at the end, since what has been shortened leaves its operands behind. Folding comes before simplifying:
@@ -30,9 +39,9 @@ class Timing:
     nodes: int
 
 
-def optimise(graph: Graph, deadline: Deadline = NO_DEADLINE, off: Iterable[str] = ()) -> Graph:
-    """`graph` after all passes but those named in `off`: the same results from fewer nodes."""
-    return run_passes(graph, switched(off), deadline)[0]
+def optimise(graph: Graph, allowance: Allowance = UNBOUNDED, off: Iterable[str] = ()) -> Graph:
+    """`graph` after all passes but those named in `off`: the same results from fewer nodes. Raises DeadlineExceeded."""
+    return run_passes(graph, switched(off), allowance)[0]
 
 
 def switched(off: Iterable[str]) -> tuple[Pass, ...]:
@@ -44,13 +53,12 @@ def switched(off: Iterable[str]) -> tuple[Pass, ...]:
 
 
 def run_passes(
-    graph: Graph, passes: Sequence[Pass] = PASSES, deadline: Deadline = NO_DEADLINE
+    graph: Graph, passes: Sequence[Pass] = PASSES, allowance: Allowance = UNBOUNDED
 ) -> tuple[Graph, list[Timing]]:
-    """`graph` after `passes`, and what each of them took."""
+    """`graph` after `passes`, and what each of them took. Raises DeadlineExceeded."""
     timings = []
     for apply in passes:
-        deadline.check()
         start = time.perf_counter()
-        graph = apply(graph)
+        graph = apply(graph, allowance)
         timings.append(Timing(apply.__name__, time.perf_counter() - start, len(graph.nodes)))
     return graph, timings

@@ -13,20 +13,24 @@ from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_END, Limits
 from engine.oplib.elementwise import Elementwise
 from engine.passes import arithmetic, movement
+from engine.passes.allowance import UNBOUNDED, Allowance
 from engine.passes.matching import Rule
 
 # The graph has been admitted; what it comes down to is no larger.
 _ADMITTED = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
-def simplify(graph: Graph) -> Graph:
-    """`graph` with the rules applied once, in order, each on operands that are simplified already."""
+def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
+    """`graph` with the rules applied once, in order, each on operands that are simplified already.
+
+    Raises DeadlineExceeded.
+    """
     builder = Builder(graph.registry, _ADMITTED)
     values: list[Value] = []
     readers = Counter(i for node in graph.nodes for i in node.operands)
     readers.update(graph.outputs)
     shared: set[int] = set()
-    for i, node in enumerate(graph.nodes):
+    for i, node in enumerate(allowance.over(graph.nodes)):
         operands = [values[j] for j in node.operands]
         builder.origin = node.origin
         shorter = _rewritten(node, operands, shared)

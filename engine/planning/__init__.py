@@ -1,6 +1,7 @@
 """From a call of a program to a plan, which knows where every result will lie, and plans kept for the next time.
 
     compiler → plan → storage → arena
+        ↘ cache
 
 What may live here: decisions that are made before anything runs. What may not: arrays of results.
 """

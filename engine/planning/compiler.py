@@ -1,11 +1,9 @@
-"""From a client's program, the types of its feeds and a call to a plan, and the bounded memory of plans made before."""
+"""From a client's program, the types of its feeds and a call to a plan: written, optimised, planned, and kept."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Final, NamedTuple
 
 from engine.calls import Call, Gradients, Label, Values
@@ -16,12 +14,18 @@ from engine.graph.ir import Builder, Graph
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
+from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
+from engine.planning.cache import Cache
 from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
 
 #: bytes that one piece of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
 PIECE_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
+#: what plans that are kept may take in all: two of 46,000 nodes, with their gradients, take a quarter of it
+PLAN_BYTES: Final = 1 << 30
+#: a result's label, and its node
+LABEL_BYTES: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,11 @@ class Compiled:
     dtype: str
     cached: bool = False
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that keeping it takes, as counted by its plan; and of its labels."""
+        return self.plan.nbytes + LABEL_BYTES * len(self.labels)
+
 
 class Traced(NamedTuple):
     """A call written out: a graph without `grad` nodes that no pass has touched, and what its outputs are."""
@@ -51,16 +60,13 @@ class Traced(NamedTuple):
 class Compiler:
     """Makes plans and keeps the most recently used: at most `capacity`, of at most `bytes` in all.
 
-    May be shared by threads.
+    A plan larger than that is made anew for each call. Threads may share a compiler; a plan that several of them ask
+    for is made once.
     """
 
-    def __init__(self, limits: Limits, capacity: int = 256, bytes: int = 256 << 20) -> None:
+    def __init__(self, limits: Limits, capacity: int = 256, bytes: int = PLAN_BYTES) -> None:
         self.limits = limits
-        self.capacity = capacity
-        self.bytes = bytes
-        self._plans: OrderedDict[Hashable, Compiled] = OrderedDict()
-        self._held = 0
-        self._lock = Lock()
+        self._plans: Cache[Compiled] = Cache(capacity, bytes, lambda made: made.nbytes)
 
     def forward(
         self,
@@ -92,30 +98,10 @@ class Compiler:
     def compile(self, program: Program, types: FeedTypes, call: Call, deadline: Deadline = NO_DEADLINE) -> Compiled:
         """The plan for `call`, on feeds of these types. Raises EngineError."""
         name = (program.digest, frozenset(types.items()), call)
-        known = self._recall(name)
-        if known is not None:
-            return known
-        made = compile_call(program, types, call, self.limits, deadline)
-        self._remember(name, made)
-        return made
-
-    def _recall(self, name: Hashable) -> Compiled | None:
-        with self._lock:
-            known = self._plans.get(name)
-            if known is None:
-                return None
-            self._plans.move_to_end(name)
-            return replace(known, cached=True)
-
-    def _remember(self, name: Hashable, made: Compiled) -> None:
-        with self._lock:
-            if name in self._plans:
-                return
-            self._plans[name] = made
-            self._held += made.plan.nbytes
-            while self._plans and (len(self._plans) > self.capacity or self._held > self.bytes):
-                _, oldest = self._plans.popitem(last=False)
-                self._held -= oldest.plan.nbytes
+        found, known = self._plans.get(
+            name, lambda: compile_call(program, types, call, self.limits, deadline), deadline
+        )
+        return replace(found, cached=known)
 
 
 def compile_call(
@@ -133,16 +119,19 @@ def plan_call(
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
     pieces: Sequence[int] = PIECE_BYTES,
+    foldable: int | None = None,
 ) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller pieces where all at once is over budget.
 
+    `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
     Raises EngineError.
     """
+    allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
     refused: OverBudget | None = None
     for piece_bytes in pieces if call.is_swept else pieces[:1]:
         try:
             asked = write_call(program, types, call, limits, deadline, piece_bytes)
-            optimised = asked._replace(graph=optimise(asked.graph, deadline))
+            optimised = asked._replace(graph=optimise(asked.graph, allowance))
             return optimised, make_plan(optimised.graph, limits, deadline)
         except TooManyNodes as error:
             raise refused or error from None

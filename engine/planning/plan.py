@@ -14,9 +14,12 @@ import numpy as np
 from engine.graph.ir import Graph, Node, Origin
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Op, ResultTypes
-from engine.graph.tensor_type import TensorType
+from engine.graph.tensor_type import HostArray, TensorType
 from engine.planning.arena import Packing, Place, pack
 from engine.planning.storage import Storage
+
+#: bytes that a step holds; each of its results; an entry of a list among its attributes; a feed: as counted in CPython
+STEP_BYTES, RESULT_BYTES, ENTRY_BYTES, FEED_BYTES = 450, 350, 36, 500
 
 
 class Step(NamedTuple):
@@ -40,7 +43,8 @@ class Plan:
     """Steps in order, and what they need. Slots are node numbers of the planned graph.
 
     `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
-    `peak_bytes` are these, the feeds, and the largest workspace of a step.
+    `peak_bytes` are these, the feeds, and the largest workspace of a step. `borrowed` are the positions of results that
+    lie in the memory of a feed. Tensors among the attributes are the plan's own, and read-only.
     """
 
     steps: tuple[Step, ...]
@@ -51,12 +55,13 @@ class Plan:
     flops: int
     peak_bytes: int
     buffers: tuple[int, ...]
+    feed_types: Mapping[Hashable, TensorType]
+    borrowed: tuple[int, ...]
 
     @property
     def nbytes(self) -> int:
-        """Roughly what keeping the plan takes: its constants, and about 1 KiB a step."""
-        arrays = (value for step in self.steps for value in step.attrs.values() if isinstance(value, np.ndarray))
-        return sum(a.nbytes for a in arrays) + 1024 * len(self.steps)
+        """What keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold."""
+        return sum(map(_step_bytes, self.steps)) + FEED_BYTES * len(self.feeds)
 
 
 def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Plan:
@@ -71,9 +76,18 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) ->
     feeds = sum(node.type.nbytes for node in graph.nodes if node.is_leaf)
     peak = feeds + packing.nbytes + max((workspace for _, workspace in costs), default=0)
     limits.admit_bytes(peak)
-    types = tuple(graph.nodes[i].type for i in graph.outputs)
-    steps = _steps(storage, packing)
-    return Plan(steps, graph.feeds, graph.outputs, types, len(graph.nodes), flops, peak, packing.buffers)
+    return Plan(
+        steps=_steps(storage, packing),
+        feeds=graph.feeds,
+        results=graph.outputs,
+        result_types=tuple(graph.nodes[i].type for i in graph.outputs),
+        slots=len(graph.nodes),
+        flops=flops,
+        peak_bytes=peak,
+        buffers=packing.buffers,
+        feed_types={feed: graph.nodes[i].type for feed, i in graph.feeds.items()},
+        borrowed=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaves),
+    )
 
 
 def _materialised(storage: Storage) -> Storage:
@@ -100,10 +114,49 @@ def cost(storage: Storage, node: Node) -> tuple[int, int]:
 def _steps(storage: Storage, packing: Packing) -> tuple[Step, ...]:
     dead = _last_uses(storage.graph)
     return tuple(
-        Step(n.op, n.operands, n.attrs, i, n.types, _places(storage, packing, i), tuple(dead.get(i, ())), n.origin)
-        for i, n in enumerate(storage.graph.nodes)
-        if not n.is_leaf
+        Step(
+            op=node.op,
+            operands=node.operands,
+            attrs=_own(node.attrs),
+            result=i,
+            types=node.types,
+            places=_places(storage, packing, i),
+            dead=tuple(dead.get(i, ())),
+            origin=node.origin,
+        )
+        for i, node in enumerate(storage.graph.nodes)
+        if not node.is_leaf
     )
+
+
+def _own(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`attrs`, with read-only copies of the tensors that somebody else holds or could write to.
+
+    A view would keep all that it looks into: of a constant of three numbers, the body of its request. What owns its
+    memory and is read-only, as folding leaves it, is no copy more.
+    """
+    if not any(isinstance(value, np.ndarray) for value in attrs.values()):
+        return attrs
+    return {name: _owned(value) if isinstance(value, np.ndarray) else value for name, value in attrs.items()}
+
+
+def _owned(array: HostArray) -> HostArray:
+    if array.flags.owndata and not array.flags.writeable:
+        return array
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def _step_bytes(step: Step) -> int:
+    entries = sum(_attribute_bytes(value) for value in step.attrs.values()) if step.attrs else 0
+    return STEP_BYTES + RESULT_BYTES * len(step.types) + ENTRY_BYTES * len(step.operands) + entries
+
+
+def _attribute_bytes(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return ENTRY_BYTES * len(value) if isinstance(value, tuple) else 0
 
 
 def _places(storage: Storage, packing: Packing, i: int) -> Sequence[Place]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -74,8 +76,12 @@ class Storage:
     def kept(self) -> list[int]:
         """The blocks behind the outputs, in their order, each once; a leaf's memory is its owner's."""
         found = dict.fromkeys(self.block[i] for i in self.graph.outputs)
-        leaves = {self.block[i] for i, node in enumerate(self.graph.nodes) if node.is_leaf}
-        return [block for block in found if block not in leaves]
+        return [block for block in found if block not in self.leaves]
+
+    @cached_property
+    def leaves(self) -> frozenset[int]:
+        """The blocks of the leaves."""
+        return frozenset(self.block[i] for i, node in enumerate(self.graph.nodes) if node.is_leaf)
 
 
 def _viewed(node: Node, operand: TensorType) -> TensorType:

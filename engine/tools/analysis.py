@@ -59,7 +59,7 @@ def analyse(
         asked, plan = plan_call(program, types, call, limits, deadline)
     except OverBudget:
         within = False
-        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,))
+        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,), foldable=limits.flops)
     storage = Storage(asked.graph)
     spent = _spent(storage)
     return Analysis(

@@ -19,6 +19,7 @@ from engine.graph.ir import Builder, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.program import Program, Statement
 from engine.graph.tensor_type import FLOAT64, HostArray, TensorType
+from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.compiler import plan_call
 from engine.planning.plan import Plan, make_plan
@@ -139,7 +140,7 @@ def _moved(
     rows = count * _ROWS
     many = builder.leaf(TensorType((rows, len(call.wrt)), FLOAT64), "moves")
     of = vmap_onto(builder, [copied[graph.outputs[0]]], {moves: many}, rows)
-    return make_plan(optimise(builder.graph(of), deadline), limits, deadline)
+    return make_plan(optimise(builder.graph(of), Allowance(limits.flops, deadline)), limits, deadline)
 
 
 def _move(x: Value, moves: Value, k: int) -> Value:

@@ -15,6 +15,7 @@ from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Op
 from engine.graph.program import Program, Statement
+from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.compiler import open_scope
 
@@ -42,7 +43,8 @@ def export_gradients(
     scope = open_scope(program, types, needed, single, limits, deadline)
     results, disconnected = call.write(scope)
     gradients = [(label.nodes[0], value) for label, value in results if label.kind == "gradients"]
-    graph = optimise(_beyond(scope.builder, scope.nodes, [value for _, value in gradients]), deadline)
+    written = _beyond(scope.builder, scope.nodes, [value for _, value in gradients])
+    graph = optimise(written, Allowance(limits.flops, deadline))
     statements, where = _appended(program, graph)
     found = tuple((node, i) for (node, _), i in zip(gradients, where, strict=True))
     return Exported(statements, found, disconnected)

@@ -1,0 +1,30 @@
+"""What optimising one request may take: the arithmetic of constants that are computed, and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, TypeVar
+
+from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
+
+_Item = TypeVar("_Item")
+
+#: how often the deadline is looked at
+NODES_BETWEEN_LOOKS: Final = 256
+
+
+class Allowance(NamedTuple):
+    """The request's FLOPs, which folding counts towards, and its deadline, which every pass looks at."""
+
+    flops: int = NO_END
+    deadline: Deadline = NO_DEADLINE
+
+    def over(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """`items` one by one, as long as there is time. Raises DeadlineExceeded."""
+        for i, item in enumerate(items):
+            if not i % NODES_BETWEEN_LOOKS:
+                self.deadline.check()
+            yield item
+
+
+UNBOUNDED: Final = Allowance()
