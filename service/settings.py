@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from engine import printable
+from engine.planning.compiler import PLAN_BYTES
 from service import machine
 from service.sizes import SIZE, Size, readable
 from service.spelling import hint
@@ -29,6 +30,10 @@ def _default_workers() -> int:
 
 def _default_max_bytes(stated: dict[str, Any]) -> int:
     return int(machine.memory_bytes() // (2 * stated.get("workers", 1)))
+
+
+def _default_plan_cache_bytes() -> int:
+    return int(min(PLAN_BYTES, machine.memory_bytes() // 8))
 
 
 class Settings(BaseSettings):
@@ -65,6 +70,12 @@ class Settings(BaseSettings):
     )
     max_response_bytes: Size = Field(256 << 20, ge=1, description="bytes of an answer, at most")
     plan_cache: int = Field(256, ge=1, description="plans that are kept for requests of the same graph and shapes")
+    plan_cache_bytes: Size = Field(
+        default_factory=_default_plan_cache_bytes,
+        ge=0,
+        description="bytes of these plans together; one that alone takes more is not kept. Default: 1GiB, or an eighth "
+        "of the memory where that is less",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
     )

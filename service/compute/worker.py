@@ -42,7 +42,10 @@ class Worker:
         self._limits = limits
         self._reader = Reader(registry(), limits, settings.max_nodes)
         self._engine = Engine(
-            Compiler(limits, settings.plan_cache), executor, settings.max_response_bytes, limits_of(settings)
+            Compiler(limits, settings.plan_cache, settings.plan_cache_bytes),
+            executor,
+            settings.max_response_bytes,
+            limits_of(settings),
         )
 
     def __call__(self, job: Job) -> Reply:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 import pytest
@@ -50,7 +51,7 @@ def test_the_nodes_of_gradients_count(make_client: Callable[..., Client]) -> Non
         ({"max_flops": 99}, request(node("input"), node("tanh", 0), feeds=[feed(0, [100], [1] * 100)])),
         ({"max_rank": 3}, request(node("full", shape=[1, 1, 1, 1]))),
         ({"max_response_bytes": 2000}, request(node("full", shape=[100]))),
-        ({"max_response_bytes": 2000}, request(node("full"), outputs=[0] * 100)),
+        ({"max_response_bytes": 2000}, request(*[node("full")] * 100, outputs=list(range(100)))),
     ],
     ids=["bytes of a tensor", "bytes of an execution", "FLOPs", "axes", "bytes of an answer", "tensors of an answer"],
 )
@@ -234,3 +235,15 @@ def test_a_fault_of_the_front_is_reported_and_not_shown(
     assert "secret" not in problem(client.post("/v1/forward", json={}), 500, "internal_error")["detail"]
     monkeypatch.setattr("service.web.middleware.guard.check_head", broken)
     assert "secret" not in problem(client.get("/health/live"), 500, "internal_error")["detail"]
+
+
+def test_a_plan_that_is_over_the_cache_is_not_kept_and_displaces_no_other(make_client: Callable[..., Client]) -> None:
+    client = make_client(plan_cache_bytes="64KiB")
+    large = request(node("parameter"), *[node("sin", i) for i in range(500)], feeds=[feed(0, [], [1.0])])
+
+    def cached(body: Any) -> bool:
+        return bool(client.post("/v1/gradients", json=body).json()["stats"]["plan_cached"])
+
+    assert [cached(SQUARES), cached(SQUARES)] == [False, True]
+    assert [cached(large), cached(large)] == [False, False]
+    assert cached(SQUARES)
