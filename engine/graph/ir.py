@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.graph.attributes import complete
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Op
 from engine.graph.registry import Registry
@@ -85,16 +86,19 @@ class Builder:
     origin: Origin | None = None
 
     def emit(self, op: Op, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
-        """Append `op` on `operands`, inferring its type; composites append their parts. Raises EngineError."""
+        """Append `op` on `operands`, inferring its type; composites append their parts.
+
+        Raises EngineError, and TypeError for an attribute that the op does not have, or needs and does not get.
+        """
         types: list[Any] = [v.node.types if v.node.op.several else v.type for v in operands]
-        complete = {name: attrs.get(name, a.default) for name, a in op.attrs.items()} if op.attrs else {}
-        complete = op.canonical(complete, *types)
-        inferred = op.infer(*types, **complete)
-        parts: Value | None = op.decompose(*operands, **complete)
+        stated = complete(op.name, op.attrs, attrs) if attrs or op.attrs else {}
+        canonical = op.canonical(stated, *types)
+        inferred = op.infer(*types, **canonical)
+        parts: Value | None = op.decompose(*operands, **canonical)
         if parts is not None:
             return parts
         results = inferred if isinstance(inferred, tuple) else (inferred,)
-        return self.append(Node(op, tuple(v.index for v in operands), complete, results, self.origin))
+        return self.append(Node(op, tuple(v.index for v in operands), canonical, results, self.origin))
 
     def append(self, node: Node) -> Value:
         """Append a node whose types are known, within the limits."""
