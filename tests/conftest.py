@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.verified import verified
+
 if TYPE_CHECKING:
     import httpx
 
@@ -30,6 +32,13 @@ _SLOW = [HealthCheck.too_slow]
 settings.register_profile("same", deadline=None, suppress_health_check=_SLOW, derandomize=True)
 settings.register_profile("explore", deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("same")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _verified() -> Iterator[None]:
+    """Every graph is verified as it is made."""
+    with verified():
+        yield
 
 
 class Client:

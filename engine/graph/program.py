@@ -9,19 +9,19 @@ from hashlib import blake2b
 from typing import Any
 
 from engine.graph.attributes import bind, key
-from engine.graph.errors import BadReference, DtypeMismatch, EngineError, MissingFeed, ShapeMismatch, UnexpectedFeed
+from engine.graph.errors import BadReference, EngineError, MissingFeed, UnexpectedFeed
 from engine.graph.ir import LEAVES, Builder, Origin, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from engine.graph.registry import Registry
-from engine.graph.tensor_type import TensorType, show_shape
+from engine.graph.tensor_type import TensorType
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One node of a client's graph: its id is its position. `attrs` holds what the client stated, unchecked."""
 
-    op: Op
+    op: Definition
     operands: tuple[int, ...] = ()
     attrs: Mapping[str, Any] = field(default_factory=dict)
     name: str | None = None
@@ -139,7 +139,7 @@ class Program:
     def _emit(self, builder: Builder, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> Value:
         statement = self.statements[node]
         if statement.op.name in LEAVES:
-            check_declared(self.attrs[node], types[node])
+            statement.op.infer(types[node], **self.attrs[node])
             return builder.leaf(types[node], node, statement.op.name)
         before, operands = len(builder.nodes), [values[i] for i in statement.operands]
         statement.op.check_operands([x.type for x in operands])
@@ -162,19 +162,3 @@ class Program:
             return UnexpectedFeed(f"feeds name node {node}, but the graph has {len(self.statements)} nodes")
         why = "the answer does not need it" if node in self.leaves else "only input and parameter nodes take one"
         return self.statements[node].located(UnexpectedFeed(f"got a feed, but {why}"), node)
-
-
-def check_declared(attrs: Mapping[str, Any], type: TensorType) -> None:
-    """Raise ShapeMismatch or DtypeMismatch when a feed is not what its leaf declares."""
-    declared = () if attrs["zero_d"] else attrs["shape"]
-    if attrs["dtype"] is not None and attrs["dtype"] != type.dtype:
-        wanted, got = attrs["dtype"].name, type.dtype.name
-        raise DtypeMismatch(f"is declared as {wanted}, but is fed {got}", expected=wanted, got=got)
-    if declared is None or _fits(declared, type.shape):
-        return
-    wanted, got = show_shape(declared), show_shape(type.shape)
-    raise ShapeMismatch(f"is declared with shape {wanted}, but is fed shape {got}", expected=wanted, got=got)
-
-
-def _fits(declared: Sequence[int], shape: Sequence[int]) -> bool:
-    return len(declared) == len(shape) and all(d in (-1, s) for d, s in zip(declared, shape, strict=True))

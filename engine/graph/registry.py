@@ -7,25 +7,25 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from engine.graph.errors import UnknownOp, printable
-from engine.graph.op import Op
+from engine.graph.op import Definition
 
 
 class Registry:
     """The opset: canonical names, the spellings of other systems, and one type for each attribute name."""
 
-    def __init__(self, ops: Iterable[Op]) -> None:
+    def __init__(self, ops: Iterable[Definition]) -> None:
         """Raises ValueError when two ops claim one name or one attribute name has two kinds."""
-        self.ops: Mapping[str, Op] = MappingProxyType(
+        self.ops: Mapping[str, Definition] = MappingProxyType(
             _unique((op.name, op) for op in sorted(ops, key=lambda op: op.name))
         )
         self._spellings = _unique((s.lower(), op) for op in self.ops.values() for s in _spellings(op))
         self.attributes: Mapping[str, str] = MappingProxyType(_attribute_kinds(self.ops.values()))
 
-    def find(self, spelling: str) -> Op | None:
+    def find(self, spelling: str) -> Definition | None:
         """The op of this canonical name or alias, ignoring case."""
         return self._spellings.get(spelling.lower())
 
-    def get(self, spelling: str) -> Op:
+    def get(self, spelling: str) -> Definition:
         """As `find`. Raises UnknownOp with the nearest name."""
         op = self.find(spelling)
         if op is None:
@@ -33,12 +33,12 @@ class Registry:
         return op
 
 
-def _spellings(op: Op) -> set[str]:
+def _spellings(op: Definition) -> set[str]:
     return {op.name, *(alias.lower() for alias in op.aliases)}
 
 
-def _unique(pairs: Iterable[tuple[str, Op]]) -> dict[str, Op]:
-    found: dict[str, Op] = {}
+def _unique(pairs: Iterable[tuple[str, Definition]]) -> dict[str, Definition]:
+    found: dict[str, Definition] = {}
     for name, op in pairs:
         if name in found:
             raise ValueError(f"two ops are called {name}: {found[name]!r} and {op!r}")
@@ -46,7 +46,7 @@ def _unique(pairs: Iterable[tuple[str, Op]]) -> dict[str, Op]:
     return found
 
 
-def _attribute_kinds(ops: Iterable[Op]) -> dict[str, str]:
+def _attribute_kinds(ops: Iterable[Definition]) -> dict[str, str]:
     kinds: dict[str, str] = {}
     for op in ops:
         for name, attr in op.attrs.items():
@@ -55,7 +55,7 @@ def _attribute_kinds(ops: Iterable[Op]) -> dict[str, str]:
     return dict(sorted(kinds.items()))
 
 
-def _unknown(spelling: str, known: Mapping[str, Op]) -> UnknownOp:
+def _unknown(spelling: str, known: Mapping[str, Definition]) -> UnknownOp:
     near = get_close_matches(spelling[:64].lower(), known, n=1)
     hint = f"; did you mean {known[near[0]].name}?" if near else "; GET /v1/ops lists all ops"
     shown = printable(spelling)

@@ -64,8 +64,8 @@ def _is_small(node: Node, graph: Graph) -> bool:
     operands = [graph.nodes[i].type for i in node.operands]
     return (
         node.type.span <= MOST_BYTES
-        and node.op.flops(node.type, *operands, **node.attrs) <= MOST_FLOPS
-        and node.op.workspace(node.type, *operands, **node.attrs) <= MOST_BYTES
+        and node.kernel.flops(node.type, *operands, **node.attrs) <= MOST_FLOPS
+        and node.kernel.workspace(node.type, *operands, **node.attrs) <= MOST_BYTES
     )
 
 
@@ -73,7 +73,7 @@ def _run(node: Node, operands: Sequence[HostArray]) -> HostArray:
     if isinstance(node.op, View):
         return np.asarray(node.op.view(np, operands[0], **node.attrs))
     out = np.empty(node.type.shape, node.type.dtype)
-    node.op.forward(np, *operands, out=out, **node.attrs)
+    node.kernel.forward(np, *operands, out=out, **node.attrs)
     return out
 
 

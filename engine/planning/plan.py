@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.graph.ir import Graph, Node, Origin
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.op import Op, ResultTypes
+from engine.graph.op import Kernel, ResultTypes
 from engine.graph.tensor_type import TensorType
 from engine.planning.arena import Packing, Place, pack
 from engine.planning.storage import Storage
@@ -25,7 +25,7 @@ class Step(NamedTuple):
     Results of `types` are written at `places`; a view has none.
     """
 
-    op: Op
+    op: Kernel
     operands: tuple[int, ...]
     attrs: Mapping[str, Any]
     result: int
@@ -94,13 +94,13 @@ def cost(storage: Storage, node: Node) -> tuple[int, int]:
         return 0, 0
     operands = [storage.types[i] for i in node.operands]
     out: ResultTypes = node.types if node.op.several else node.type
-    return node.op.flops(out, *operands, **node.attrs), node.op.workspace(out, *operands, **node.attrs)
+    return node.kernel.flops(out, *operands, **node.attrs), node.kernel.workspace(out, *operands, **node.attrs)
 
 
 def _steps(storage: Storage, packing: Packing) -> tuple[Step, ...]:
     dead = _last_uses(storage.graph)
     return tuple(
-        Step(n.op, n.operands, n.attrs, i, n.types, _places(storage, packing, i), tuple(dead.get(i, ())), n.origin)
+        Step(n.kernel, n.operands, n.attrs, i, n.types, _places(storage, packing, i), tuple(dead.get(i, ())), n.origin)
         for i, n in enumerate(storage.graph.nodes)
         if not n.is_leaf
     )

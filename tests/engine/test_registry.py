@@ -10,11 +10,11 @@ import pytest
 from engine import describe, registry
 from engine.graph.attributes import REQUIRED, Attr, bind, key
 from engine.graph.errors import BadAttribute
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from engine.graph.registry import Registry
 
 
-def twin(op: Op, **changes: Any) -> Op:
+def twin(op: Definition, **changes: Any) -> Definition:
     """An op like `op` but for some of what it states."""
     return type("Twin", (type(op),), changes)()
 
