@@ -98,6 +98,14 @@ class Program:
                 todo.extend(self.statements[node].operands)
         return sorted(seen)
 
+    def used(self, types: Mapping[int, TensorType], roots: Iterable[int]) -> dict[int, TensorType]:
+        """Of feeds of these types, those that `roots` need; the others are checked by what their leaves declare.
+
+        Raises MissingFeed, UnexpectedFeed for what is no leaf, and for a feed that is not needed ShapeMismatch and
+        DtypeMismatch.
+        """
+        return self._used(types, self.needed(roots))
+
     def build(
         self,
         types: Mapping[int, TensorType],
@@ -110,10 +118,10 @@ class Program:
 
         `wrt` are those that gradients will be taken by; `limits` hold in place of the program's.
 
-        Raises MissingFeed and UnexpectedFeed, and what the ops find wrong with their operands.
+        Raises what `used` does, and what the ops find wrong with their operands.
         """
         needed = self.needed(roots)
-        self._check_feeds(types, needed)
+        types = self._used(types, needed)
         builder = Builder(self.registry, limits or self.limits, deadline)
         values: dict[int, Value] = {}
         barriers = self._barriers(wrt, needed)
@@ -147,18 +155,29 @@ class Program:
         # A composite may come down to one of its operands; the client's node is still a node of its own.
         return value if value.index >= before else value.identity()
 
-    def _check_feeds(self, types: Mapping[int, TensorType], needed: Sequence[int]) -> None:
-        wanted = set(self.leaves).intersection(needed)
+    def _used(self, types: Mapping[int, TensorType], needed: Sequence[int]) -> dict[int, TensorType]:
+        leaves = set(self.leaves)
+        wanted = leaves.intersection(needed)
         for node in types:
-            if node not in wanted:
+            if node not in leaves:
                 raise self._unexpected(node)
         for node in sorted(wanted.difference(types)):
-            statement = self.statements[node]
             missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
-            raise statement.located(missing, node)
+            raise self.statements[node].located(missing, node)
+        for node in sorted(types.keys() - wanted):
+            self._check_unused(node, types[node])
+        return {node: types[node] for node in wanted}
+
+    def _check_unused(self, node: int, type: TensorType) -> None:
+        """A feed that nothing reads: a wrong one is likelier to be a mistake than to be meant."""
+        statement = self.statements[node]
+        try:
+            statement.op.infer(type, **self.attrs[node])
+        except EngineError as error:
+            raise statement.located(error, node) from None
 
     def _unexpected(self, node: int) -> EngineError:
         if not 0 <= node < len(self.statements):
             return UnexpectedFeed(f"feeds name node {node}, but the graph has {len(self.statements)} nodes")
-        why = "the answer does not need it" if node in self.leaves else "only input and parameter nodes take one"
-        return self.statements[node].located(UnexpectedFeed(f"got a feed, but {why}"), node)
+        unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
+        return self.statements[node].located(unexpected, node)

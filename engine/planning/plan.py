@@ -40,7 +40,8 @@ class Plan:
     """Steps in order, and what they need. Slots are node numbers of the planned graph.
 
     `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
-    `peak_bytes` are these, the feeds, and the largest workspace of a step.
+    `peak_bytes` are these, the feeds that are read, and the largest workspace of a step. What was fed besides is the
+    request's, and not counted.
     """
 
     steps: tuple[Step, ...]
