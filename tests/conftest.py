@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.verified import verified
+from tests.engine.verified import verified
 
 if TYPE_CHECKING:
     import httpx

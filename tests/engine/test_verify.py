@@ -19,7 +19,7 @@ from engine.transforms.jacobian import jacobian
 from engine.transforms.jvp import jvp
 from engine.transforms.vjp import vjp
 from engine.transforms.vmap import vmap
-from tests import verified
+from tests.engine.verified import made
 
 OPS = registry().ops
 F = TensorType((2, 3), np.dtype("float64"))
@@ -143,9 +143,9 @@ def test_a_grad_that_is_left_is_not_differentiated() -> None:
 
 
 def counted(make: Callable[[], Any]) -> int:
-    before = verified.made["graphs"]
+    before = made["graphs"]
     make()
-    return verified.made["graphs"] - before
+    return made["graphs"] - before
 
 
 @pytest.mark.parametrize("apply", PASSES, ids=lambda apply: apply.__name__)
