@@ -36,12 +36,12 @@ class NodeType(TypedDict):
 Feeds = Annotated[
     list[Feed],
     FailFast(),
-    Field(description="a value for every input and parameter that the answer needs, and for no other node"),
+    Field(description="a value for every input and parameter that the answer needs; other leaves may be fed too"),
 ]
 Types = Annotated[
     list[NodeType],
     FailFast(),
-    Field(description="the type of every input and parameter that the answer needs, and of no other node"),
+    Field(description="the type of every input and parameter that the answer needs; others may be given too"),
 ]
 Outputs = Annotated[
     list[NodeId],

@@ -19,6 +19,8 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.engine.verified import verified
+
 if TYPE_CHECKING:
     import httpx
 
@@ -56,6 +58,13 @@ def is_quick(item: pytest.Item) -> bool:
         return False
     sampled = item.path.parent.name in _SAMPLED
     return not sampled or crc32(item.nodeid.encode()) % _ONE_OF == 0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _verified() -> Iterator[None]:
+    """Every graph is verified as it is made."""
+    with verified():
+        yield
 
 
 class Client:

@@ -9,6 +9,7 @@ from typing import Self
 from engine.calls.call import Call, FeedTypes, Results, Scope, checked, distinct
 from engine.calls.values import Gradients, Values
 from engine.graph.errors import EngineError, InvalidField, MissingFeed, ShapeMismatch
+from engine.graph.ir import Value
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
 from engine.transforms.vmap import vmap_onto
@@ -64,18 +65,18 @@ class Batch(Call):
     def write(self, scope: Scope) -> Results:
         """The results of `each`, along the leading axis."""
         single = self.each.write(scope)
-        many = {
-            scope.builder.value(i): scope.builder.leaf(type, node)  # takes the place of the leaf of one example
-            for i, node, type in self._leaves(scope)
-        }
+        many = {}
+        for leaf, node, type in self._leaves(scope):
+            scope.builder.refeed(leaf, ("one of", node))
+            many[leaf] = scope.builder.leaf(type, node)
         results = vmap_onto(scope.builder, [value for _, value in single.results], many, self.size)
         labels = [label for label, _ in single.results]
         return Results(list(zip(labels, results, strict=True)), single.disconnected)
 
-    def _leaves(self, scope: Scope) -> list[tuple[int, int, TensorType]]:
-        """Where the mapped leaves are in the builder."""
-        feeds = {n.attrs["feed"]: i for i, n in enumerate(scope.builder.nodes) if n.is_leaf}
-        return [(feeds[node], node, type) for node, type in self.mapped]
+    def _leaves(self, scope: Scope) -> list[tuple[Value, int, TensorType]]:
+        """The mapped leaves of one example, of those that the answer needs."""
+        feeds = {n.attrs["feed"]: scope.builder.value(i) for i, n in enumerate(scope.builder.nodes) if n.is_leaf}
+        return [(feeds[node], node, type) for node, type in self.mapped if node in feeds]
 
 
 def _mapped(program: Program, types: FeedTypes, mapped: Sequence[int]) -> tuple[tuple[int, TensorType], ...]:

@@ -139,6 +139,26 @@ def bind(declared: Mapping[str, Attr], given: Mapping[str, Any]) -> dict[str, An
     return bound
 
 
+def complete(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that a rule states for a node of `op`, completed by defaults.
+
+    Raises TypeError, as Python for keyword arguments: that a name is wrong is the rule's mistake, not the client's.
+    """
+    if stated.keys() != declared.keys():
+        _check_names(op, declared, stated)
+    return {name: stated.get(name, attr.default) for name, attr in declared.items()}
+
+
+def _check_names(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any]) -> None:
+    unknown = [name for name in stated if name not in declared]
+    if unknown:
+        known = ", ".join(declared) or "none"
+        raise TypeError(f"{op} has no attribute {', '.join(unknown)} (known: {known})")
+    missing = [name for name, attr in declared.items() if attr.required and name not in stated]
+    if missing:
+        raise TypeError(f"{op} needs the attribute {', '.join(missing)}")
+
+
 def _unknown(name: str, declared: Mapping[str, Attr]) -> BadAttribute:
     known = ", ".join(declared) or "none"
     meant = _meant(name, declared)

@@ -127,7 +127,7 @@ class MissingFeed(EngineError):
 
 
 class UnexpectedFeed(EngineError):
-    """A feed for a node that takes none, or that the answer does not need."""
+    """A feed for a node that takes none, or that does not exist."""
 
     code = "unexpected_feed"
 

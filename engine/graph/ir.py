@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.graph.attributes import complete
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.op import Op
+from engine.graph.op import Definition, Kernel, Op
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import INT64, DType, Shape, TensorType
 
@@ -35,7 +36,7 @@ class Origin(NamedTuple):
 class Node(NamedTuple):
     """One operation on earlier nodes, and where it comes from."""
 
-    op: Op
+    op: Definition
     operands: tuple[int, ...]
     attrs: Mapping[str, Any]
     types: tuple[TensorType, ...]
@@ -54,6 +55,20 @@ class Node(NamedTuple):
     def is_leaf(self) -> bool:
         """Whether its value is fed: `attrs["feed"]` says from where."""
         return self.op.name in LEAVES
+
+    @property
+    def kernel(self) -> Kernel:
+        """The op, where it computes. Raises TypeError for a leaf, and for a `grad` that was not written out."""
+        if not isinstance(self.op, Kernel):
+            raise TypeError(f"{self.op.name} has no kernel: it is fed, or should have been written out")
+        return self.op
+
+    @property
+    def rules(self) -> Op:
+        """The op, where it has rules of derivatives and batching. Raises TypeError as `kernel`, and for a source."""
+        if not isinstance(self.op, Op):
+            raise TypeError(f"{self.op.name} has no rules: it has no operands, or should have been written out")
+        return self.op
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +99,20 @@ class Builder:
     nodes: list[Node] = field(default_factory=list)
     origin: Origin | None = None
 
-    def emit(self, op: Op, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
-        """Append `op` on `operands`, inferring its type; composites append their parts. Raises EngineError."""
+    def emit(self, op: Definition, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+        """Append `op` on `operands`, inferring its type; composites append their parts.
+
+        Raises EngineError, and TypeError for an attribute that the op does not have, or needs and does not get.
+        """
         types: list[Any] = [v.node.types if v.node.op.several else v.type for v in operands]
-        complete = {name: attrs.get(name, a.default) for name, a in op.attrs.items()} if op.attrs else {}
-        complete = op.canonical(complete, *types)
-        inferred = op.infer(*types, **complete)
-        parts: Value | None = op.decompose(*operands, **complete)
+        stated = complete(op.name, op.attrs, attrs) if attrs or op.attrs else {}
+        canonical = op.canonical(stated, *types)
+        inferred = op.infer(*types, **canonical)
+        parts: Value | None = op.decompose(*operands, **canonical)
         if parts is not None:
             return parts
         results = inferred if isinstance(inferred, tuple) else (inferred,)
-        return self.append(Node(op, tuple(v.index for v in operands), complete, results, self.origin))
+        return self.append(Node(op, tuple(v.index for v in operands), canonical, results, self.origin))
 
     def append(self, node: Node) -> Value:
         """Append a node whose types are known, within the limits."""
@@ -114,6 +132,10 @@ class Builder:
     def leaf(self, type: TensorType, feed: Hashable, op: str = "input") -> Value:
         """Append a value that is fed under the key `feed`."""
         return self.append(Node(self.registry.ops[op], (), {"feed": feed}, (type,), self.origin))
+
+    def refeed(self, leaf: Value, feed: Hashable) -> None:
+        """Feed a leaf under another key, so that its own is free for what takes its place."""
+        self.nodes[leaf.index] = leaf.node._replace(attrs={"feed": feed})
 
     def full(self, shape: Sequence[int], fill: float, dtype: DType | str) -> Value:
         """Append a tensor that holds `fill` everywhere."""

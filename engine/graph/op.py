@@ -1,15 +1,16 @@
 """The contract of an op: what one definition states so that everything else can be derived from it.
 
 An op is one class in one file under `engine.ops`. Discovery finds it there, and the catalogue, the wire's enum, the
-documentation and the contract tests follow. Three kinds exist: an `Op` computes, a `View` re-labels memory, and a
-`Composite` is written in terms of other ops and is gone before anything is differentiated or run.
+documentation and the contract tests follow. What all of them state is a `Definition`. A `Kernel` computes, an `Op` has
+rules of derivatives and batching besides, and a `View` is one that only re-labels memory. A `Composite` is written in
+terms of other ops, and is gone before anything is differentiated or run.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -33,13 +34,13 @@ class NoGradient:
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
-    def __call__(self, *args: Any, **attrs: Any) -> Sequence[Emitted | None]:
-        """Never reached: transforms look before they call."""
-        raise AssertionError(f"differentiation stops here: {self.reason}")
+    def __call__(self, g: Emitted, y: Emitted, *operands: Emitted, **attrs: Any) -> Sequence[Emitted | None]:
+        """No operand has a path. Transforms look before they call, and do not go further."""
+        return [None] * len(operands)
 
 
-class Op(ABC):
-    """One operation of the opset.
+class Definition(ABC):
+    """What every op of the opset states: its name, operands and attributes, and the type of its result.
 
     Rules receive operands by position and attributes by keyword, completed and made canonical: axes count from the
     front, absent ones are filled in. Docstring of a subclass: formula, shapes, source.
@@ -64,6 +65,8 @@ class Op(ABC):
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
+    #: the rule of derivatives, or why there is none; None for what is written out before it is differentiated
+    vjp: ClassVar[Callable[..., Sequence[Emitted | None]] | NoGradient | None] = None
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Attributes with nothing left to interpret. Raises BadAttribute."""
@@ -72,41 +75,6 @@ class Op(ABC):
     @abstractmethod
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
         """The result's type (types, where `several`). Raises the error that the client will read."""
-
-    @abstractmethod
-    def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
-        """Write the result into the keyword argument `out`, C-contiguous and of the inferred type.
-
-        `xp` is numpy or cupy. Where `several`, `out` is a tuple. Floating-point warnings are off.
-        """
-
-    @abstractmethod
-    def vjp(self, *args: Any, **attrs: Any) -> Sequence[Emitted | None]:
-        """Cotangents of the operands: `vjp(g, y, *operands, **attrs)`, each linear in `g`.
-
-        Emits nodes by calling methods of the values it is given. None marks an operand without a path. The dtype is
-        cast back by the caller. Where `several`, `g` and `y` are tuples, and an unread output has None in `g`.
-        """
-
-    @abstractmethod
-    def batch(self, mapped: Sequence[bool], *operands: Any, **attrs: Any) -> Emitted:
-        """The op on operands of which the `mapped` ones (at least one) have an extra leading axis N.
-
-        The result has the leading axis N, too. `attrs` are those of the unbatched op.
-        """
-
-    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Floating-point operations of one run; by default one for each element of the result."""
-        results = out if isinstance(out, tuple) else (out,)
-        return sum(t.size for t in results)
-
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Bytes that `forward` allocates beside `out`, at their most, for operands that lie as their `strides` say.
-
-        A peak of over 50 MB must be within 10 % of what NumPy is seen to allocate, so this is a count and no bound.
-        Buffers of a fixed size (NumPy casts 8,192 elements at a time) do not matter.
-        """
-        return 0
 
     def decompose(self, *operands: Any, **attrs: Any) -> Emitted | None:
         """The op in terms of others, where it is only a spelling for them; else None."""
@@ -160,6 +128,50 @@ def _miscounted(operands: Sequence[str], least: int, most: float, got: int) -> O
     return OperandCount(f"takes {wanted}{named}, but got {got}", expected=wanted, got=counted(got, "operand"))
 
 
+class Kernel(Definition):
+    """An op that computes its result. It can be planned and run."""
+
+    @abstractmethod
+    def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
+        """Write the result into the keyword argument `out`, C-contiguous and of the inferred type.
+
+        `xp` is numpy or cupy. Where `several`, `out` is a tuple. Floating-point warnings are off.
+        """
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """Floating-point operations of one run; by default one for each element of the result."""
+        results = out if isinstance(out, tuple) else (out,)
+        return sum(t.size for t in results)
+
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """Bytes that `forward` allocates beside `out`, at their most, for operands that lie as their `strides` say.
+
+        A peak of over 50 MB must be within 10 % of what NumPy is seen to allocate, so this is a count and no bound.
+        Buffers of a fixed size (NumPy casts 8,192 elements at a time) do not matter.
+        """
+        return 0
+
+
+class Op(Kernel):
+    """An op that computes, and says how it is differentiated and batched: what most ops are."""
+
+    @abstractmethod
+    def vjp(self, *args: Any, **attrs: Any) -> Sequence[Emitted | None]:
+        """Cotangents of the operands: `vjp(g, y, *operands, **attrs)`, each linear in `g`.
+
+        Emits nodes by calling methods of the values it is given. None marks an operand without a path. The dtype is
+        cast back by the caller. Where `several`, `g` and `y` are tuples, and an unread output has None in `g`. For an
+        operand that has several results: a mapping from the number of a result to its cotangent.
+        """
+
+    @abstractmethod
+    def batch(self, mapped: Sequence[bool], *operands: Any, **attrs: Any) -> Emitted:
+        """The op on operands of which the `mapped` ones (at least one) have an extra leading axis N.
+
+        The result has the leading axis N, too. `attrs` are those of the unbatched op.
+        """
+
+
 class View(Op):
     """An op whose result can share its operand's memory: it says how to see it, and moves nothing.
 
@@ -185,7 +197,7 @@ class View(Op):
         return 0
 
 
-class Composite(Op):
+class Composite(Definition):
     """An op that is a formula over other ops.
 
     `infer` checks operands and gives the errors their place; `decompose` emits the formula. Gradient, batching and
@@ -195,15 +207,3 @@ class Composite(Op):
     @abstractmethod
     def decompose(self, *operands: Any, **attrs: Any) -> Emitted:
         """The result, as nodes."""
-
-    def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
-        """Never reached: composites are decomposed when they are emitted."""
-        raise AssertionError(f"{self.name} is a composite")
-
-    def vjp(self, *args: Any, **attrs: Any) -> Sequence[Emitted | None]:
-        """Never reached, as `forward`."""
-        raise AssertionError(f"{self.name} is a composite")
-
-    def batch(self, mapped: Sequence[bool], *operands: Any, **attrs: Any) -> Emitted:
-        """Never reached, as `forward`."""
-        raise AssertionError(f"{self.name} is a composite")

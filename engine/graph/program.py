@@ -9,28 +9,20 @@ from hashlib import blake2b
 from typing import Any
 
 from engine.graph.attributes import bind, key
-from engine.graph.errors import (
-    BadReference,
-    DtypeMismatch,
-    EngineError,
-    MissingFeed,
-    ShapeMismatch,
-    UnexpectedFeed,
-    counted,
-)
+from engine.graph.errors import BadReference, EngineError, MissingFeed, UnexpectedFeed, counted
 from engine.graph.faults import Faults
 from engine.graph.ir import LEAVES, Builder, Origin, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from engine.graph.registry import Registry
-from engine.graph.tensor_type import TensorType, show_shape
+from engine.graph.tensor_type import TensorType
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One node of a client's graph: its id is its position. `attrs` holds what the client stated, unchecked."""
 
-    op: Op
+    op: Definition
     operands: tuple[int, ...] = ()
     attrs: Mapping[str, Any] = field(default_factory=dict)
     name: str | None = None
@@ -115,6 +107,17 @@ class Program:
                 todo.extend(self.statements[node].operands)
         return sorted(seen)
 
+    def used(self, types: Mapping[int, TensorType], roots: Iterable[int]) -> dict[int, TensorType]:
+        """Of feeds of these types, those that `roots` need; the others are checked by what their leaves declare.
+
+        Raises MissingFeed, UnexpectedFeed for what is no leaf, and for a feed that is not needed ShapeMismatch and
+        DtypeMismatch.
+        """
+        faults = Faults()
+        used = self._used(types, self.needed(roots), faults)
+        faults.report()
+        return used
+
     def build(
         self,
         types: Mapping[int, TensorType],
@@ -127,12 +130,12 @@ class Program:
 
         `wrt` are those that gradients will be taken by; `limits` hold in place of the program's.
 
-        Raises MissingFeed and UnexpectedFeed, and what the ops find wrong with their operands. A node that reads
-        one that has a fault is not looked at.
+        Raises what `used` does, and what the ops find wrong with their operands. A node that reads one that has a
+        fault is not looked at.
         """
         needed = self.needed(roots)
         faults = Faults()
-        self._check_feeds(types, needed, faults)
+        types = self._used(types, needed, faults)
         builder = Builder(self.registry, limits or self.limits, deadline)
         values: dict[int, Value] = {}
         barriers = self._barriers(wrt, needed)
@@ -164,7 +167,7 @@ class Program:
     def _emit(self, builder: Builder, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> Value:
         statement = self.statements[node]
         if statement.op.name in LEAVES:
-            check_declared(self.attrs[node], types[node])
+            statement.op.infer(types[node], **self.attrs[node])
             return builder.leaf(types[node], node, statement.op.name)
         before, operands = len(builder.nodes), [values[i] for i in statement.operands]
         statement.op.check_operands([x.type for x in operands])
@@ -172,35 +175,26 @@ class Program:
         # A composite may come down to one of its operands; the client's node is still a node of its own.
         return value if value.index >= before else value.identity()
 
-    def _check_feeds(self, types: Mapping[int, TensorType], needed: Sequence[int], faults: Faults) -> None:
-        wanted = set(self.leaves).intersection(needed)
+    def _used(self, types: Mapping[int, TensorType], needed: Sequence[int], faults: Faults) -> dict[int, TensorType]:
+        leaves = set(self.leaves)
+        wanted = leaves.intersection(needed)
         for node in types:
             with faults:
-                if node not in wanted:
+                if node not in leaves:
                     raise self._unexpected(node)
         for node in sorted(wanted.difference(types)):
             with faults:
                 missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
                 raise self.statements[node].located(missing, node)
+        for node in sorted(leaves.intersection(types) - wanted):
+            statement = self.statements[node]
+            # A feed that nothing reads: a wrong one is likelier to be a mistake than to be meant.
+            with faults.at(node, statement.op.name, statement.name):
+                statement.op.infer(types[node], **self.attrs[node])
+        return {node: types[node] for node in wanted.intersection(types)}
 
     def _unexpected(self, node: int) -> EngineError:
         if not 0 <= node < len(self.statements):
             return UnexpectedFeed(f"feeds name node {node}, but the graph has {counted(len(self.statements), 'node')}")
-        why = "the answer does not need it" if node in self.leaves else "only input and parameter nodes take one"
-        return self.statements[node].located(UnexpectedFeed(f"got a feed, but {why}"), node)
-
-
-def check_declared(attrs: Mapping[str, Any], type: TensorType) -> None:
-    """Raise ShapeMismatch or DtypeMismatch when a feed is not what its leaf declares."""
-    declared = () if attrs["zero_d"] else attrs["shape"]
-    if attrs["dtype"] is not None and attrs["dtype"] != type.dtype:
-        wanted, got = attrs["dtype"].name, type.dtype.name
-        raise DtypeMismatch(f"is declared as {wanted}, but is fed {got}", expected=wanted, got=got)
-    if declared is None or _fits(declared, type.shape):
-        return
-    wanted, got = show_shape(declared), show_shape(type.shape)
-    raise ShapeMismatch(f"is declared with shape {wanted}, but is fed shape {got}", expected=wanted, got=got)
-
-
-def _fits(declared: Sequence[int], shape: Sequence[int]) -> bool:
-    return len(declared) == len(shape) and all(d in (-1, s) for d, s in zip(declared, shape, strict=True))
+        unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
+        return self.statements[node].located(unexpected, node)

@@ -9,25 +9,25 @@ from types import MappingProxyType
 from engine.graph.errors import UnknownOp, printable
 from engine.graph.familiar import familiar_ops
 from engine.graph.near import nearest, plain
-from engine.graph.op import Op
+from engine.graph.op import Definition
 
 
 class Registry:
     """The opset: canonical names, the spellings of other systems, and one type for each attribute name."""
 
-    def __init__(self, ops: Iterable[Op]) -> None:
+    def __init__(self, ops: Iterable[Definition]) -> None:
         """Raises ValueError when two ops claim one name or one attribute name has two kinds."""
-        self.ops: Mapping[str, Op] = MappingProxyType(
+        self.ops: Mapping[str, Definition] = MappingProxyType(
             _unique((op.name, op) for op in sorted(ops, key=lambda op: op.name))
         )
         self._spellings = _unique((s.lower(), op) for op in self.ops.values() for s in _spellings(op))
         self.attributes: Mapping[str, str] = MappingProxyType(_attribute_kinds(self.ops.values()))
 
-    def find(self, spelling: str) -> Op | None:
+    def find(self, spelling: str) -> Definition | None:
         """The op of this canonical name or alias, ignoring case."""
         return self._spellings.get(spelling.lower())
 
-    def get(self, spelling: str) -> Op:
+    def get(self, spelling: str) -> Definition:
         """As `find`. Raises UnknownOp with the op that may be meant."""
         op = self.find(spelling)
         if op is None:
@@ -59,12 +59,12 @@ class Registry:
         return ours, {plain(name): f"{op} ({note})" if note else op for name, op, _, note in known}
 
 
-def _spellings(op: Op) -> set[str]:
+def _spellings(op: Definition) -> set[str]:
     return {op.name, *(alias.lower() for alias in op.aliases)}
 
 
-def _unique(pairs: Iterable[tuple[str, Op]]) -> dict[str, Op]:
-    found: dict[str, Op] = {}
+def _unique(pairs: Iterable[tuple[str, Definition]]) -> dict[str, Definition]:
+    found: dict[str, Definition] = {}
     for name, op in pairs:
         if name in found:
             raise ValueError(f"two ops are called {name}: {found[name]!r} and {op!r}")
@@ -72,7 +72,7 @@ def _unique(pairs: Iterable[tuple[str, Op]]) -> dict[str, Op]:
     return found
 
 
-def _attribute_kinds(ops: Iterable[Op]) -> dict[str, str]:
+def _attribute_kinds(ops: Iterable[Definition]) -> dict[str, str]:
     kinds: dict[str, str] = {}
     for op in ops:
         for name, attr in op.attrs.items():

@@ -26,14 +26,23 @@ _TYPE = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,]*)\]")
 
 def print_graph(graph: Graph) -> str:
     """The text of a graph."""
-    lines = [_print_node(i, node) for i, node in enumerate(graph.nodes)]
-    return "\n".join([*lines, "return " + _references(graph.outputs)]) + "\n"
+    lines = [print_node(i, node, _print_attrs(node)) for i, node in enumerate(graph.nodes)]
+    return "\n".join([*lines, print_outputs(graph.outputs)]) + "\n"
 
 
-def _print_node(index: int, node: Node) -> str:
+def print_node(index: int, node: Node, attrs: str = "") -> str:
+    """The line of a node, by default without its attributes."""
     operands = f"({_references(node.operands)})" if node.operands else ""
-    attrs = f" {json.dumps({name: _plain(v) for name, v in node.attrs.items()})}" if node.attrs else ""
     return f"%{index} = {node.op.name}{operands}{attrs} : {', '.join(map(str, node.types))}"
+
+
+def print_outputs(outputs: Sequence[int]) -> str:
+    """The last line."""
+    return "return " + _references(outputs)
+
+
+def _print_attrs(node: Node) -> str:
+    return f" {json.dumps({name: _plain(v) for name, v in node.attrs.items()})}" if node.attrs else ""
 
 
 def _references(indices: Sequence[int]) -> str:

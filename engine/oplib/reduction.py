@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -35,9 +36,9 @@ class Reduction(Op):
         """The result's dtype for operands of `dtype`; by default the same."""
         return dtype
 
+    @abstractmethod
     def reduce(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
         """The kernel: `reduce(xp, x, out=…, axes=…, keepdims=…)` writes the reduction of x into `out`."""
-        raise NotImplementedError
 
     def infer(self, x: TensorType, *, axes: tuple[int, ...], keepdims: bool, **attrs: Any) -> ResultTypes:
         """x's shape without `axes`, or with extent 1 there."""

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from engine.graph.errors import BadAttribute
-from engine.graph.ir import Value
-from engine.graph.op import NoGradient, Op, ResultTypes
+from engine.graph.op import Kernel, ResultTypes
 from engine.graph.tensor_type import DType
 
 
-class Source(Op):
+class Source(Kernel):
     """Base of ops without operands: nothing to differentiate, nothing to batch."""
 
     operands: ClassVar[tuple[str, ...]] = ()
     gradient: ClassVar[str] = "none: there are no operands"
-    vjp = NoGradient("there are no operands")
-
-    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """Never reached: no operand can be mapped."""
-        raise AssertionError(f"{self.name} has no operands")
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """None: memory is only filled."""

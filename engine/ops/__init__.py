@@ -12,7 +12,7 @@ import pkgutil
 from collections.abc import Iterator
 from functools import lru_cache
 
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from engine.graph.registry import Registry
 
 
@@ -22,10 +22,10 @@ def registry() -> Registry:
     return Registry(_discover())
 
 
-def _discover() -> Iterator[Op]:
+def _discover() -> Iterator[Definition]:
     for module_info in pkgutil.walk_packages(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
         for _, cls in inspect.getmembers(module, inspect.isclass):
             # A class without a name of its own is a base.
-            if issubclass(cls, Op) and cls.__module__ == module.__name__ and "name" in vars(cls):
+            if issubclass(cls, Definition) and cls.__module__ == module.__name__ and "name" in vars(cls):
                 yield cls()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from engine.graph.errors import NotDifferentiable
-from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.op import Definition, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType, require_type
 
 
-class Grad(Op):
+class Grad(Definition):
     """The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
 
     A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
@@ -37,15 +33,3 @@ class Grad(Op):
         if cotangent is not None:
             require_type(cotangent, y, "operand 2 (cotangent)", operand=2)
         return x
-
-    def forward(self, xp: Namespace, *arrays: Array, **attrs: Any) -> None:
-        """Never reached: `expand_grad` comes first."""
-        raise AssertionError("grad is expanded before it runs")
-
-    def vjp(self, *args: Any, **attrs: Any) -> Sequence[Value | None]:
-        """Never reached, as `forward`."""
-        raise AssertionError("grad is expanded before it is differentiated")
-
-    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """Never reached, as `forward`."""
-        raise AssertionError("grad is expanded before it is batched")

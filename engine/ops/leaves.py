@@ -8,17 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
-from engine.graph.errors import BadAttribute
+from engine.graph.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, ResultTypes, View
+from engine.graph.op import Array, Definition, Namespace, ResultTypes, View
 from engine.graph.sample import Sample
-from engine.graph.tensor_type import DTYPES, FLOAT64, DType, TensorType
+from engine.graph.tensor_type import DTYPES, FLOAT64, DType, Shape, TensorType, show_shape
 from engine.oplib.source import Source, check_representable
 
 
-class Leaf(Source):
+class Leaf(Definition):
     """Base of the fed leaves. Their type is that of the feed, which must match what is declared."""
 
+    operands: ClassVar[tuple[str, ...]] = ()
+    gradient: ClassVar[str] = "none: there are no operands"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "dtype": Attr("dtype", None, "declares the feed's dtype; absent: any"),
         "shape": Attr("ints", None, "declares the feed's shape, -1 for a free extent; absent: any", minimum=-1),
@@ -26,13 +28,20 @@ class Leaf(Source):
     }
     samples: ClassVar[tuple[Sample, ...]] = ()
 
-    def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
-        """Never reached: the type comes with the feed."""
-        raise AssertionError("leaves are typed by their feeds")
+    def infer(self, fed: TensorType, *, dtype: DType | None, shape: Shape | None, zero_d: bool) -> ResultTypes:
+        """The type of the feed. Raises DtypeMismatch and ShapeMismatch when it is not what is declared."""
+        if dtype is not None and dtype != fed.dtype:
+            wanted, got = dtype.name, fed.dtype.name
+            raise DtypeMismatch(f"is declared as {wanted}, but is fed {got}", expected=wanted, got=got)
+        declared = () if zero_d else shape
+        if declared is not None and not _fits(declared, fed.shape):
+            wanted, got = show_shape(declared), show_shape(fed.shape)
+            raise ShapeMismatch(f"is declared with shape {wanted}, but is fed shape {got}", expected=wanted, got=got)
+        return fed
 
-    def forward(self, xp: Namespace, *arrays: Array, **attrs: Any) -> None:
-        """Never reached: the value is fed."""
-        raise AssertionError("leaves are fed")
+
+def _fits(declared: Shape, shape: Shape) -> bool:
+    return len(declared) == len(shape) and all(d in (-1, s) for d, s in zip(declared, shape, strict=True))
 
 
 class Input(Leaf):
@@ -136,9 +145,9 @@ class GetOutput(View):
         """That result."""
         return x[index]
 
-    def vjp(self, *args: Any, **attrs: Any) -> Sequence[Value | None]:
-        """Never reached: the transform moves cotangents through projections itself."""
-        raise AssertionError("projections have no rule")
+    def vjp(self, g: Value, y: Value, x: Value, *, index: int) -> Sequence[Any]:
+        """g, for that result alone."""
+        return ({index: g},)
 
     def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
         """The same projection."""

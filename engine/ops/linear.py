@@ -85,7 +85,7 @@ class MlpLayer(Dense):
 
 
 def _activate(y: Value, activation: str) -> Value:
-    return y if activation == "none" else y.builder.emit(_OPS[activation], (y,), {})
+    return y if activation == "none" else y.builder.emit(y.builder.registry.ops[activation], (y,), {})
 
 
 def _activated(y: TensorType, activation: str) -> ResultTypes:

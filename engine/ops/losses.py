@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -23,9 +24,9 @@ class Loss(Formula):
 
     attrs: ClassVar[Mapping[str, Attr]] = {"reduction": REDUCTION}
 
+    @abstractmethod
     def single(self, *operands: Any) -> Value:
         """The losses before the reduction."""
-        raise NotImplementedError
 
     def formula(self, *operands: Value, reduction: str) -> Value:
         """Their mean, their sum, or all of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -27,9 +28,9 @@ class Normalization(Formula):
         """The axes of x that weight and bias have."""
         return tuple(attrs["axes"])
 
+    @abstractmethod
     def normalised(self, *operands: Any, **attrs: Any) -> Value:
         """x before weight and bias."""
-        raise NotImplementedError
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Axes in ascending order, counted from the front. Raises BadAttribute."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -20,9 +21,9 @@ class Relabelled(Composite):
     operands: ClassVar[tuple[str, ...]] = ("x",)
     gradient: ClassVar[str] = "g, reshaped back"
 
+    @abstractmethod
     def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:
         """The result's shape for an operand of `shape`."""
-        raise NotImplementedError
 
     def infer(self, x: TensorType, *, axes: Sequence[int]) -> ResultTypes:
         """x's elements in the new shape."""

@@ -51,7 +51,7 @@ def _flops(node: Node, graph: Graph) -> int:
     if node.is_leaf:
         return 0
     operands = [_type(graph.nodes[i]) for i in node.operands]
-    return node.op.flops(_type(node), *operands, **node.attrs)
+    return node.kernel.flops(_type(node), *operands, **node.attrs)
 
 
 def _type(node: Node) -> ResultTypes:
@@ -84,7 +84,7 @@ def _is_small(node: Node, graph: Graph) -> bool:
     return (
         node.type.span <= MOST_BYTES
         and _flops(node, graph) <= MOST_FLOPS
-        and node.op.workspace(node.type, *operands, **node.attrs) <= MOST_BYTES
+        and node.kernel.workspace(node.type, *operands, **node.attrs) <= MOST_BYTES
     )
 
 
@@ -92,7 +92,7 @@ def _run(node: Node, operands: Sequence[HostArray]) -> HostArray:
     if isinstance(node.op, View):
         return np.asarray(node.op.view(np, operands[0], **node.attrs))
     out = np.empty(node.type.shape, node.type.dtype)
-    node.op.forward(np, *operands, out=out, **node.attrs)
+    node.kernel.forward(np, *operands, out=out, **node.attrs)
     return out
 
 

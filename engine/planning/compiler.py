@@ -96,8 +96,12 @@ class Compiler:
         return self.compile(program, types, Gradients.of_program(program, of, wrt, outputs, cotangent), deadline)
 
     def compile(self, program: Program, types: FeedTypes, call: Call, deadline: Deadline = NO_DEADLINE) -> Compiled:
-        """The plan for `call`, on feeds of these types. Raises EngineError."""
-        name = (program.digest, frozenset(types.items()), call)
+        """The plan for `call`, on feeds of these types. Raises EngineError.
+
+        What the call does not need may be fed, too: it is checked, and the plan is the same without it.
+        """
+        used = program.used(call.example(program, types), call.roots)
+        name = (program.digest, frozenset(used.items()), call)
         found, known = self._plans.get(
             name, lambda: compile_call(program, types, call, self.limits, deadline), deadline
         )

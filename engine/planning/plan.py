@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.graph.ir import Graph, Node, Origin
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.op import Op, ResultTypes
+from engine.graph.op import Kernel, ResultTypes
 from engine.graph.tensor_type import HostArray, TensorType
 from engine.planning.arena import Packing, Place, pack
 from engine.planning.storage import Storage
@@ -28,7 +28,7 @@ class Step(NamedTuple):
     Results of `types` are written at `places`; a view has none.
     """
 
-    op: Op
+    op: Kernel
     operands: tuple[int, ...]
     attrs: Mapping[str, Any]
     result: int
@@ -43,8 +43,9 @@ class Plan:
     """Steps in order, and what they need. Slots are node numbers of the planned graph.
 
     `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
-    `peak_bytes` are these, the feeds, and the largest workspace of a step. `borrowed` are the positions of results that
-    lie in the memory of a feed. Tensors among the attributes are the plan's own, and read-only.
+    `peak_bytes` are these, the feeds that are read, and the largest workspace of a step. What was fed besides is the
+    request's, and not counted. `borrowed` are the positions of results that lie in the memory of a feed. Tensors among
+    the attributes are the plan's own, and read-only.
     """
 
     steps: tuple[Step, ...]
@@ -108,14 +109,14 @@ def cost(storage: Storage, node: Node) -> tuple[int, int]:
         return 0, 0
     operands = [storage.types[i] for i in node.operands]
     out: ResultTypes = node.types if node.op.several else node.type
-    return node.op.flops(out, *operands, **node.attrs), node.op.workspace(out, *operands, **node.attrs)
+    return node.kernel.flops(out, *operands, **node.attrs), node.kernel.workspace(out, *operands, **node.attrs)
 
 
 def _steps(storage: Storage, packing: Packing) -> tuple[Step, ...]:
     dead = _last_uses(storage.graph)
     return tuple(
         Step(
-            op=node.op,
+            op=node.kernel,
             operands=node.operands,
             attrs=_own(node.attrs),
             result=i,

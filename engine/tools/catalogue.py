@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.graph.attributes import Attr
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from engine.graph.registry import Registry
 
 
@@ -17,7 +17,7 @@ def describe(known: Registry) -> list[dict[str, Any]]:
     return [_row(op) for op in known.ops.values()]
 
 
-def _row(op: Op) -> dict[str, Any]:
+def _row(op: Definition) -> dict[str, Any]:
     doc = inspect.cleandoc(op.__doc__ or "")
     return {
         "name": op.name,

@@ -71,11 +71,13 @@ def certify(
     deadline: Deadline = NO_DEADLINE,
 ) -> Certificate:
     """Compare the gradients of `call` by each of its nodes along `directions`. Raises EngineError."""
-    program.build({node: TensorType.of(a) for node, a in feeds.items()}, (call.of, *call.wrt), deadline)
+    roots = (call.of, *call.wrt)
+    used = program.used({node: TensorType.of(a) for node, a in feeds.items()}, roots)
+    program.build(used, roots, deadline)
     wide = _float64(program)
-    fed: dict[Any, HostArray] = {node: a.astype(FLOAT64) if a.dtype.kind == "f" else a for node, a in feeds.items()}
+    fed: dict[Any, HostArray] = {node: _as_float64(feeds[node]) for node in used}
     types = {node: TensorType.of(a) for node, a in fed.items()}
-    asked = Gradients((call.of, *call.wrt), call.of, call.wrt)
+    asked = Gradients(roots, call.of, call.wrt)
     _, exact = plan_call(wide, types, asked, limits, deadline)
     value, *rest = executor.run(exact, fed, deadline)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
@@ -105,8 +107,12 @@ def _widened(statement: Statement) -> Statement:
 
 def _wide(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.astype(FLOAT64) if value.dtype.kind == "f" else value
+        return _as_float64(value)
     return FLOAT64.name if value in ("float16", "float32") else value
+
+
+def _as_float64(array: HostArray) -> HostArray:
+    return array.astype(FLOAT64) if array.dtype.kind == "f" else array
 
 
 # ---------------------------------------------------------------- the graph that is moved

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.graph.op import Array, Namespace
 from engine.graph.program import Program
-from engine.planning.plan import Step
+from engine.planning.plan import Plan, Step
 
 
 class Nonfinite(NamedTuple):
@@ -28,13 +28,17 @@ class Nonfinite(NamedTuple):
 class NonfiniteWatch:
     """Looks at what is fed, by node or by (role, node), then at the results of steps; keeps the first not finite.
 
+    Of the feeds it looks at those that `plan` reads, without a plan at all: what nothing reads spoils nothing.
     An infinity that an op fills in for its own purposes (a mask inside `attention`) has no operands and is no finding,
     unless it becomes NaN; one that the client's graph states is.
     """
 
-    def __init__(self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]]) -> None:
+    def __init__(
+        self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]], plan: Plan | None = None
+    ) -> None:
         self._program = program
-        wrong = (self._fed(key) for key, array in feeds.items() if not _finite(np, array))
+        read = feeds if plan is None else plan.feeds
+        wrong = (self._fed(key) for key, array in feeds.items() if key in read and not _finite(np, array))
         self.found: Nonfinite | None = next(wrong, None)
 
     def _fed(self, key: Any) -> Nonfinite:

@@ -13,7 +13,7 @@ from engine.calls.call import FeedTypes
 from engine.graph.attributes import key
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from engine.graph.program import Program, Statement
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
@@ -87,7 +87,7 @@ def _appended(program: Program, graph: Graph) -> tuple[tuple[Statement, ...], li
     return tuple(statements), list(range(first, len(statements)))
 
 
-def _statements(ops: Mapping[str, Op], node: Node, operands: Sequence[int], count: int) -> list[Statement]:
+def _statements(ops: Mapping[str, Definition], node: Node, operands: Sequence[int], count: int) -> list[Statement]:
     """A node as a client would write it, as statement number `count`; where attributes cannot say it, in two."""
     if node.op.name == "full" and not math.isfinite(node.attrs["fill"]):
         value = np.full((), node.attrs["fill"], node.type.dtype)

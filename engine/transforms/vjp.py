@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from engine.graph.ir import Builder, Node, Origin, Value
 from engine.graph.op import NoGradient
+from engine.graph.tensor_type import TensorType
+from engine.graph.verify import MalformedGraph
 
 Cotangents = dict[tuple[int, int], Value]
 
@@ -64,7 +67,9 @@ def _ancestors(nodes: Sequence[Node], roots: Iterable[int], first: int) -> set[i
 
 
 def _differentiable_operands(node: Node) -> Sequence[int]:
-    stops = isinstance(node.op.vjp, NoGradient) or not any(t.is_float for t in node.types)
+    if not node.operands:
+        return ()
+    stops = isinstance(node.rules.vjp, NoGradient) or not any(t.is_float for t in node.types)
     return () if stops else node.operands
 
 
@@ -74,22 +79,34 @@ def _pull_back(builder: Builder, index: int, cotangents: Cotangents) -> None:
     arrived = [cotangents.pop((index, k), None) for k in range(len(node.types))]
     if not _differentiable_operands(node) or all(g is None for g in arrived):
         return
-    if node.op.name == "get_output":
-        _accumulate(cotangents, (node.operands[0], node.attrs["index"]), arrived[0])
-        return
     builder.origin = node.origin and Origin(node.origin.node, node.origin.op, backward=True)
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]
-    gradients = node.op.vjp(tuple(arrived) if node.op.several else arrived[0], y, *operands, **node.attrs)
+    gradients = node.rules.vjp(tuple(arrived) if node.op.several else arrived[0], y, *operands, **node.attrs)
+    if len(gradients) != len(operands):
+        raise MalformedGraph(f"its rule gives {len(gradients)} cotangents for {len(operands)} operands", index, node)
     for operand, g in zip(operands, gradients, strict=True):
-        if g is not None and operand.type.is_float:
-            _accumulate(cotangents, (operand.index, 0), g)
+        for k, part in _parts(operand.node, g):
+            if part is not None and operand.node.types[k].is_float:
+                _accumulate(cotangents, (operand.index, k), part, index)
 
 
-def _accumulate(cotangents: Cotangents, key: tuple[int, int], g: Value | None) -> None:
-    """Add `g`, in the dtype of what it belongs to."""
-    if g is None:
-        return
-    dtype = g.builder.nodes[key[0]].types[key[1]].dtype
-    cast = g if g.dtype == dtype else g.cast(dtype=dtype)
+def _parts(node: Node, g: Any) -> Iterable[tuple[int, Value | None]]:
+    """What a rule gives for an operand, by the operand's results."""
+    return ((0, g),) if not node.op.several else g.items() if g is not None else ()
+
+
+def _accumulate(cotangents: Cotangents, key: tuple[int, int], g: Value, by: int | None = None) -> None:
+    """Add `g`, in the dtype of what it belongs to. Raises MalformedGraph where the rule of node `by` errs in shape."""
+    type = g.builder.nodes[key[0]].types[key[1]]
+    if g.type.shape != type.shape:
+        raise _misshapen(g, key[0], type, by)
+    cast = g if g.dtype == type.dtype else g.cast(dtype=type.dtype)
     before = cotangents.get(key)
     cotangents[key] = cast if before is None else before + cast
+
+
+def _misshapen(g: Value, of: int, type: TensorType, by: int | None) -> MalformedGraph:
+    nodes = g.builder.nodes
+    if by is None:
+        return MalformedGraph(f"it is given a cotangent of {g.type}", of, nodes[of])
+    return MalformedGraph(f"its rule gives %{of} : {type} a cotangent of {g.type}", by, nodes[by])

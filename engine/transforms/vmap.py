@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.tensor_type import TensorType
+from engine.graph.verify import MalformedGraph
 
 Mapped = tuple[Value, bool]
 
@@ -24,9 +25,9 @@ def vmap(
     """
     builder = Builder(graph.registry, limits or Limits(), deadline)
     values: list[Mapped] = []
-    for node in graph.nodes:
+    for i, node in enumerate(graph.nodes):
         builder.origin = node.origin
-        values.append(_map_node(builder, node, [values[i] for i in node.operands], mapped, size))
+        values.append(_map_node(builder, graph, i, [values[j] for j in node.operands], mapped, size))
     return builder.graph([_with_axis(*values[i], size) for i in graph.outputs])
 
 
@@ -40,7 +41,8 @@ def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value,
     for index in dependents(builder.nodes, [y.index for y in outputs], set(values)):
         node = builder.nodes[index]
         builder.origin = node.origin
-        values[index] = _batch(node, [values.get(i) or (builder.value(i), False) for i in node.operands])
+        operands = [values.get(i) or (builder.value(i), False) for i in node.operands]
+        values[index] = _batch(index, node, operands, size)
     builder.origin = origin
     return [_with_axis(*(values.get(y.index) or (y, False)), size) for y in outputs]
 
@@ -61,17 +63,25 @@ def dependents(nodes: Sequence[Node], roots: Iterable[int], on: Set[int]) -> lis
     return sorted(reached - on)
 
 
-def _map_node(builder: Builder, node: Node, operands: list[Mapped], mapped: Set[Hashable], size: int) -> Mapped:
+def _map_node(
+    builder: Builder, graph: Graph, index: int, operands: list[Mapped], mapped: Set[Hashable], size: int
+) -> Mapped:
+    node = graph.nodes[index]
     if node.is_leaf and node.attrs["feed"] in mapped:
         type = TensorType((size, *node.type.shape), node.type.dtype)
         return builder.leaf(type, node.attrs["feed"], node.op.name), True
     if any(m for _, m in operands):
-        return _batch(node, operands)
+        return _batch(index, node, operands, size)
     return builder.copy(node, [x for x, _ in operands]), False
 
 
-def _batch(node: Node, operands: Sequence[Mapped]) -> Mapped:
-    return node.op.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs), True
+def _batch(index: int, node: Node, operands: Sequence[Mapped], size: int) -> Mapped:
+    """The node on operands of which some are mapped. Raises MalformedGraph where its rule errs in the type."""
+    many: Value = node.rules.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs)
+    wanted = tuple(t.with_shape((size, *t.shape)) for t in node.types)
+    if many.node.types != wanted:
+        raise MalformedGraph(f"its batching rule gives {many.type} for {size} examples", index, node)
+    return many, True
 
 
 def _with_axis(x: Value, mapped: bool, size: int) -> Value:

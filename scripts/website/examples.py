@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from engine.graph.sample import Operand, Sample
 from service.compute.job import Job
 from service.compute.worker import Worker
@@ -51,7 +51,7 @@ class Exchange:
         return f"{head}\n{laid_out(self.body)}'"
 
 
-def example(op: Op, known: Iterable[Op], worker: Worker) -> Exchange:
+def example(op: Definition, known: Iterable[Definition], worker: Worker) -> Exchange:
     """One use of the op: its gradients, weighted by a cotangent, or only its values where it carries none.
 
     Raises RuntimeError where the server refuses the request, and so where a sample does not fit its op.
@@ -69,7 +69,7 @@ def _chosen(samples: Sequence[Sample]) -> Sample:
     return samples[small[0] if small else sizes.index(min(sizes))]
 
 
-def _request(op: Op, sample: Sample) -> Json:
+def _request(op: Definition, sample: Sample) -> Json:
     rng = np.random.default_rng(crc32(op.name.encode()))
     count = len(sample.operands)
     leaves = [_leaf(op, i, operand) for i, operand in enumerate(sample.operands)]
@@ -80,7 +80,7 @@ def _request(op: Op, sample: Sample) -> Json:
     return {"graph": {"nodes": nodes}} | ({"feeds": feeds} if feeds else {})
 
 
-def _leaf(op: Op, i: int, operand: Operand) -> Json:
+def _leaf(op: Definition, i: int, operand: Operand) -> Json:
     return {"op": "parameter" if operand.kind == "real" else "input", "name": op.operand_name(i)}
 
 
@@ -105,7 +105,7 @@ def _tensor(array: Array) -> Json:
     return {"dtype": array.dtype.name, "shape": list(array.shape), "data": numbers.ravel().tolist()}
 
 
-def _ask(op: Op, body: Json, worker: Worker) -> Exchange:
+def _ask(op: Definition, body: Json, worker: Worker) -> Exchange:
     answer = _answer("forward", body, worker)
     value = answer["values"][0]["tensor"]
     parameters = any(node["op"] == "parameter" for node in body["graph"]["nodes"])
@@ -117,7 +117,7 @@ def _ask(op: Op, body: Json, worker: Worker) -> Exchange:
     return Exchange("gradients", body, _answer("gradients", body, worker))
 
 
-def _has_gradient(op: Op) -> bool:
+def _has_gradient(op: Definition) -> bool:
     return op.name == "parameter" or not op.gradient.startswith("none")
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from engine import describe, registry
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from scripts.build_docs import facts, table
 from scripts.website.examples import Exchange, example
 from service.compute.worker import Worker
@@ -66,12 +66,12 @@ def page(row: Row, shown: Exchange) -> str:
 _GRADIENTS = "The answer, without its `stats`; a `cotangent` in the request is the `g` of the formula:"
 
 
-def index(ops: list[Op], rows: Mapping[str, Row]) -> str:
+def index(ops: list[Definition], rows: Mapping[str, Row]) -> str:
     """The families in alphabetical order, with their ops."""
     return "\n".join([INDEX, *_families(ops, rows)])
 
 
-def _families(ops: list[Op], rows: Mapping[str, Row]) -> Iterator[str]:
+def _families(ops: list[Definition], rows: Mapping[str, Row]) -> Iterator[str]:
     by_module = sorted(ops, key=lambda op: (type(op).__module__, op.name))
     for module, members in groupby(by_module, key=lambda op: type(op).__module__):
         title, rest = family(sys.modules[module].__doc__ or "")

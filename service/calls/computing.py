@@ -92,7 +92,7 @@ class Computing(Definition[Execution, Result]):
         """Values and derivatives."""
         compiled = engine.compiler.compile(task.program, task.types, task.call, deadline)
         _admit_answer(compiled, task.encoding, engine.max_response_bytes)
-        watch = NonfiniteWatch(task.program, task.tensors) if task.diagnose else None
+        watch = NonfiniteWatch(task.program, task.tensors, compiled.plan) if task.diagnose else None
         started = time.perf_counter()
         arrays = engine.executor.run(compiled.plan, task.tensors, deadline, watch)
         elapsed = 1000 * (time.perf_counter() - started)

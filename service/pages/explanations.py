@@ -129,10 +129,9 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "Feed the node that the report names. Every leaf needs a feed on which an output, or a node of `wrt`, depends.",
     ),
     "unexpected_feed": Explanation(
-        "A feed is for a node that is no `input` and no `parameter`, that does not exist, or that the answer does not "
-        "need.",
-        "Leave the feed out, or ask for what depends on it. It is refused, not ignored, as it is mostly one for the "
-        "wrong node.",
+        "A feed is for a node that is no `input` and no `parameter`, or that does not exist.",
+        "Leave the feed out, or name the leaf that it is meant for. A leaf that the answer does not need may be fed; "
+        "its feed is checked and not used.",
     ),
     "bad_tensor": Explanation(
         "A tensor is not what its `dtype` and `shape` say: too few or too many elements, one that the dtype does not "

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine import OPSET, EngineError, Faults, HostArray, Limits, Op, Program, Registry, Statement, printable
+from engine import OPSET, EngineError, Faults, HostArray, Limits, Program, Registry, Statement, printable
+from engine.graph.op import Definition
 from schemas import Graph, Node, Tensor
 from service.errors import Refusal, from_engine
 from service.wire.json_codec import json_kind
@@ -77,7 +78,7 @@ class Translator:
         return value
 
 
-def _has_no_default(op: Op, name: str) -> bool:
+def _has_no_default(op: Definition, name: str) -> bool:
     """Whether an empty list is meant: some clients send [] for every list that they leave unset.
 
     Of a 0-d tensor, `pad` and `update_slice` need an empty one.

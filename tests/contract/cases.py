@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Graph, Limits, Program, Statement, TensorType, Value, open_executor, registry
-from engine.graph.op import NoGradient, Op
+from engine.graph.op import Definition, NoGradient
 from engine.graph.sample import Sample
 from engine.passes.pipeline import optimise
 from engine.planning.plan import Plan, make_plan
@@ -29,7 +29,7 @@ LIMITS = Limits()
 class Case:
     """One op with one of its samples."""
 
-    op: Op
+    op: Definition
     number: int
 
     @property
@@ -141,7 +141,7 @@ def all_cases() -> Iterator[Case]:
             yield Case(op, number)
 
 
-def place(op: Op) -> str:
+def place(op: Definition) -> str:
     """Where an op is defined, for messages."""
     return f"class {type(op).__name__} ({type(op).__module__.replace('.', '/')}.py)"
 

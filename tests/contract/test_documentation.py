@@ -9,7 +9,7 @@ import pytest
 
 from engine import registry
 from engine.graph.attributes import Attr
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from tests.ops.run import run
 
 OPS = list(registry().ops.values())
@@ -17,7 +17,7 @@ LEAVES = {"input", "parameter", "get_output"}
 
 
 @pytest.mark.parametrize("op", OPS, ids=str)
-def test_an_op_is_documented(op: Op) -> None:
+def test_an_op_is_documented(op: Definition) -> None:
     doc = inspect.cleandoc(type(op).__doc__ or "")
     assert doc.endswith((".", ")"))
     assert op.gradient
@@ -26,7 +26,7 @@ def test_an_op_is_documented(op: Op) -> None:
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if op.name not in LEAVES], ids=str)
-def test_samples_cover_every_attribute_and_choice(op: Op) -> None:
+def test_samples_cover_every_attribute_and_choice(op: Definition) -> None:
     assert op.samples
     for name, attr in op.attrs.items():
         used = [sample.attrs[name] for sample in op.samples if name in sample.attrs]
@@ -35,7 +35,7 @@ def test_samples_cover_every_attribute_and_choice(op: Op) -> None:
             assert choice in [*used, *_default(op, name, attr)], f"no sample of {op.name} has {name}={choice}"
 
 
-def _default(op: Op, name: str, attr: Attr) -> list[object]:
+def _default(op: Definition, name: str, attr: Attr) -> list[object]:
     return [attr.default] if any(name not in s.attrs for s in op.samples) else []
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from engine import Builder, EngineError, Graph, Limits, TensorType, registry
 from engine.executors import Executor
-from engine.graph.op import Op, View
+from engine.graph.op import Definition, Kernel, View
 from engine.oplib.elementwise import Elementwise
 from engine.passes.pipeline import optimise
 from engine.planning.plan import Plan, make_plan
@@ -173,8 +173,8 @@ def test_nothing_is_read_before_it_is_written(case: Case) -> None:
 SLOW = {"polygamma", "triangular_solve"}
 
 
-def states_workspace(op: Op) -> bool:
-    inherited = type(op).workspace in (Op.workspace, Elementwise.workspace)
+def states_workspace(op: Definition) -> bool:
+    inherited = not isinstance(op, Kernel) or type(op).workspace in (Kernel.workspace, Elementwise.workspace)
     return not inherited or (isinstance(op, Elementwise) and op.temporaries > 0)
 
 
@@ -220,13 +220,13 @@ def declarations(plan: Plan) -> str:
     return ", or in ".join(f"`{declaration(op)}` of {place(op)}" for op in computing.values())
 
 
-def declaration(op: Op) -> str:
+def declaration(op: Kernel) -> str:
     """The member that says it: how many arrays like the result; or, where that is no measure, how many bytes."""
     return "temporaries" if type(op).workspace is Elementwise.workspace else "workspace"
 
 
 @pytest.mark.parametrize(
-    ("name", "member", "nothing"), [("softmax", "workspace", Op.workspace), ("sigmoid", "temporaries", 0)]
+    ("name", "member", "nothing"), [("softmax", "workspace", Kernel.workspace), ("sigmoid", "temporaries", 0)]
 )
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
 def test_memory_that_is_not_declared_is_asked_for(

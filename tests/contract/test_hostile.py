@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.graph.attributes import Attr
-from engine.graph.op import Op
+from engine.graph.op import Definition
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 # Far above any machine: what a rule makes of a huge extent is seen before the budget refuses it.
@@ -70,7 +70,7 @@ def types(draw: Draw) -> TensorType:
 
 
 @st.composite
-def operands(draw: Draw, op: Op) -> list[TensorType]:
+def operands(draw: Draw, op: Definition) -> list[TensorType]:
     """Types, as many as the op takes or another number; often alike, so that they get past the first check."""
     least, most = op.arity
     count = draw(st.integers(0, 5)) if not draw(st.integers(0, 9)) else draw(st.integers(least, min(most, least + 2)))
@@ -79,7 +79,7 @@ def operands(draw: Draw, op: Op) -> list[TensorType]:
 
 
 @st.composite
-def uses(draw: Draw, op: Op) -> tuple[list[TensorType], dict[str, Any]]:
+def uses(draw: Draw, op: Definition) -> tuple[list[TensorType], dict[str, Any]]:
     given_types = draw(operands(op))
     rank = given_types[0].ndim if given_types and given_types[0].ndim < 33 else 2
     stated = {name: chosen(draw, a, rank) for name, a in op.attrs.items() if a.required or draw(st.booleans())}
@@ -125,7 +125,7 @@ def little_memory() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, limit)
 
 
-def attempt(op: Op, given_types: list[TensorType], stated: dict[str, Any], index: int) -> str:
+def attempt(op: Definition, given_types: list[TensorType], stated: dict[str, Any], index: int) -> str:
     """Compile the op's value, and then its gradients; how it ended."""
     count = len(given_types)
     nodes = [Statement(OPS["input"])] * count + [Statement(op, tuple(range(count)), stated)]

@@ -125,13 +125,13 @@ WRONG: list[tuple[str, list[Statement], dict[int, TensorType], dict[str, Any], s
         "node 1 (sum): got a feed, but only input and parameter nodes take one",
     ),
     (
-        "feed that nothing needs",
-        [X, node("input"), node("sum", 0)],
+        "feed that nothing needs, of a shape that is not declared",
+        [X, node("input", shape=[3]), node("sum", 0)],
         {0: F, 1: F},
         {},
-        "unexpected_feed",
+        "shape_mismatch",
         1,
-        "node 1 (input): got a feed, but the answer does not need it",
+        "node 1 (input): is declared with shape [3], but is fed shape [2]",
     ),
     (
         "feed of no node",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import engine
 from engine import describe, registry
 from engine.graph.attributes import REQUIRED, Attr, bind, key
 from engine.graph.errors import BadAttribute
-from engine.graph.op import Op
+from engine.graph.op import Composite, Definition, Kernel, NoGradient, Op
 from engine.graph.registry import Registry
 
 
-def twin(op: Op, **changes: Any) -> Op:
+def twin(op: Definition, **changes: Any) -> Definition:
     """An op like `op` but for some of what it states."""
     return type("Twin", (type(op),), changes)()
 
@@ -89,3 +92,26 @@ def test_bound_attributes_are_complete() -> None:
 def test_keys_tell_types_and_bits_apart() -> None:
     values: list[Any] = [1, 1.0, True, 0.0, -0.0, (1,), (1.0,), np.zeros(1), np.zeros(1, "float32"), -np.zeros(1), "1"]
     assert len({key(v) for v in values}) == len(values)
+
+
+def test_an_op_has_what_it_is_asked_for_and_nothing_that_only_refuses() -> None:
+    for op in registry().ops.values():
+        computes, has_rules = isinstance(op, Kernel), isinstance(op, Op)
+        written_out = isinstance(op, Composite) or op.name in ("grad", "input", "parameter")
+        assert computes != written_out or op.name == "conv1d", "which takes its types from convolutions that compute"
+        assert has_rules == (computes and bool(op.operands)), op.name
+        assert hasattr(op, "forward") == computes, op.name
+        assert hasattr(op, "batch") == has_rules, op.name
+
+
+def test_a_rule_of_no_gradient_has_no_path_to_any_operand() -> None:
+    found = [op for op in registry().ops.values() if isinstance(op.vjp, NoGradient)]
+    assert found
+    assert all(op.vjp("g", "y", "a", "b") == [None, None] for op in found)
+
+
+def test_no_stub_is_left_in_the_engine() -> None:
+    said = re.compile(r"never reached|NotImplementedError", re.IGNORECASE)
+    assert not [
+        path.name for path in Path(engine.__file__).parent.rglob("*.py") if said.search(path.read_text("utf-8"))
+    ]

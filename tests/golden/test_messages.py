@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from engine.graph.sample import Operand
 
 PINNED = Path(__file__).parent / "messages.txt"
@@ -34,7 +34,7 @@ def typed(operand: Operand) -> TensorType:
     return TensorType(operand.shape, np.dtype(dtype))
 
 
-def misuses(op: Op) -> Iterator[Misuse]:
+def misuses(op: Definition) -> Iterator[Misuse]:
     """Wrong counts, dtypes, attributes and shapes of the first sample that has operands, and of the largest."""
     sample = max(op.samples, key=lambda s: (len(s.operands), sum(len(o.shape) for o in s.operands)))
     types, attrs = [typed(o) for o in sample.operands], dict(sample.attrs)
@@ -67,7 +67,7 @@ def of_operand(i: int, type: TensorType, types: list[TensorType], attrs: dict[st
         yield f"operand {i} longer", replaced(type.with_shape((*type.shape[:-1], type.shape[-1] + 5))), attrs
 
 
-def answer(op: Op, types: list[TensorType], attrs: dict[str, Any]) -> str | None:
+def answer(op: Definition, types: list[TensorType], attrs: dict[str, Any]) -> str | None:
     """The code and sentence, or None where the use is right."""
     ops = registry().ops
     statements = [Statement(ops["input"]) for _ in types]
@@ -83,7 +83,7 @@ def answer(op: Op, types: list[TensorType], attrs: dict[str, Any]) -> str | None
     return None
 
 
-def lines(op: Op) -> list[str]:
+def lines(op: Definition) -> list[str]:
     found = ((what, answer(op, types, attrs)) for what, types, attrs in misuses(op))
     return [f"{op.name} | {what} | {said}" for what, said in found if said is not None]
 
@@ -101,7 +101,7 @@ def test_write_the_sentences_anew() -> None:
 
 
 @pytest.mark.parametrize("op", OPS, ids=str)
-def test_every_wrong_use_has_its_sentence(op: Op) -> None:
+def test_every_wrong_use_has_its_sentence(op: Definition) -> None:
     assert lines(op) == pinned().get(op.name, [])
 
 
@@ -110,7 +110,7 @@ def test_all_that_take_operands_are_pinned() -> None:
 
 
 @pytest.mark.parametrize("op", OPS, ids=str)
-def test_a_sentence_is_one_and_short(op: Op) -> None:
+def test_a_sentence_is_one_and_short(op: Definition) -> None:
     for line in pinned().get(op.name, []):
         assert len(line) < 400
         assert f"({op.name}): " in line

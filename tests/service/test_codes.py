@@ -83,7 +83,6 @@ REQUESTS: dict[str, list[dict[str, Any]]] = {
     "missing_feed": [request(W), request(W, node("parameter"), node("add", 0, 1), feeds=FED)],
     "unexpected_feed": [
         request(FULL, feeds=FED),
-        request(FULL, W, feeds=[feed(1, [2], [1, 2])], outputs=[0]),
         request(FULL, feeds=[feed(1, [2], [1, 2])]),
         request(FULL, feeds=[feed(-1, [2], [1, 2])]),
         request(FULL, feeds=[feed(10**15, [2], [1, 2])]),

@@ -1,0 +1,41 @@
+"""Every graph that any test makes is verified as it is made: after every pass, every transform and every call.
+
+A graph comes to be in one place, so that is where the verifier stands; production runs without it. `made` counts the
+graphs, so that a test can tell whether it does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from engine import Graph
+from engine.graph.verify import verify
+from engine.planning import compiler
+
+made: Counter[str] = Counter()
+
+
+@contextmanager
+def verified() -> Iterator[None]:
+    """Verify graphs from here on; those that a call has written may hold no `grad` nodes any more."""
+    construct, write_call = Graph.__init__, compiler.write_call
+
+    def construct_verified(graph: Graph, *fields: Any, **named: Any) -> None:
+        construct(graph, *fields, **named)
+        verify(graph)
+        made["graphs"] += 1
+
+    def write_verified(*asked: Any, **options: Any) -> compiler.Traced:
+        traced = write_call(*asked, **options)
+        verify(traced.graph, expanded=True)
+        return traced
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Graph, "__init__", construct_verified)
+        patch.setattr(compiler, "write_call", write_verified)
+        yield
