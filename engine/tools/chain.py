@@ -10,8 +10,9 @@ x̄ may be smaller than what it is the sum of: a bias before a norm has terms ȳ
 are then held to the rounding of the terms, Σ |ȳ·Δy|, and no more is conceded: a rule that says 0 is wrong as soon as
 there is more than that, however small.
 
-Each element moves in proportion to itself, hence never across 0. What stays, bit by bit, when all of `wrt` move, as
-a unit that is off for every example does, stays here: else two such units would tie in every pool.
+Each element moves in proportion to itself, so that from nearby it does not cross 0. Where rounding is too much, the
+known derivative says how far x must move; what is straight allows it. A 0 that is one still when all of `wrt` move,
+as of a unit that is off, stays where it is: else two such units would tie in every pool.
 """
 
 from __future__ import annotations
