@@ -115,7 +115,8 @@ class Program:
         """
         faults = Faults()
         used = self._used(types, self.needed(roots), faults)
-        faults.report()
+        if faults.found:
+            self.build(types, tuple(roots))  # raises these, with what else is wrong
         return used
 
     def build(

@@ -1,37 +1,32 @@
 """The certificate: gradients against central differences, in float64, along random directions.
 
-The only place where finite differences occur. Each node of `wrt`, leaf or not, is moved by s · v in a copy of the
-graph, and the moves are rows of one batched execution. How they are compared: `engine.tools.differences`.
+The only place where finite differences occur. First the chain rule is followed link by link (`engine.tools.chain`),
+for all nodes of `wrt` at once. A node for which some link does not agree, be it through a kink, a way without
+derivative, rounding or a wrong rule, is moved by itself, and what it does to `of` is the verdict
+(`engine.tools.whole`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from engine.calls import Gradients
 from engine.executors.interpreter import Executor
-from engine.graph.errors import OverBudget
-from engine.graph.ir import Builder, Value
+from engine.graph.errors import OverBudget, TooManyNodes
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.program import Program, Statement
-from engine.graph.tensor_type import FLOAT64, HostArray, TensorType
-from engine.passes.allowance import Allowance
-from engine.passes.pipeline import optimise
+from engine.graph.program import Program
+from engine.graph.tensor_type import HostArray, TensorType
 from engine.planning.compiler import plan_call
-from engine.planning.plan import Plan, make_plan
 from engine.tools.analysis import stops_between
-from engine.tools.differences import MOVES, TREMBLES, Finding, findings
-from engine.transforms.expand_grad import expand_grad
-from engine.transforms.vmap import vmap_onto
-
-#: rows of one execution for each node: its moves, and its trembles
-_ROWS: Final = len(MOVES) + len(TREMBLES)
-#: nodes that are moved in one execution, memory permitting
-_AT_ONCE: Final = 16
+from engine.tools.chain import Chain
+from engine.tools.differences import Finding
+from engine.tools.links import find_links
+from engine.tools.point import Point
+from engine.tools.whole import Whole
 
 
 class Uncertified(NamedTuple):
@@ -74,140 +69,56 @@ def certify(
     roots = (call.of, *call.wrt)
     used = program.used({node: TensorType.of(a) for node, a in feeds.items()}, roots)
     program.build(used, roots, deadline)
-    wide = _float64(program)
-    fed: dict[Any, HostArray] = {node: _as_float64(feeds[node]) for node in used}
-    types = {node: TensorType.of(a) for node, a in fed.items()}
+    point = Point.widened(executor, program, {node: feeds[node] for node in used}, limits, deadline)
     asked = Gradients(roots, call.of, call.wrt)
-    _, exact = plan_call(wide, types, asked, limits, deadline)
-    value, *rest = executor.run(exact, fed, deadline)
+    _, exact = plan_call(point.program, point.types, asked, limits, deadline)
+    value, *rest = point.run(exact)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
-    plan, rows = _affordable(wide, types, call, limits, deadline)
-    found: list[list[Finding]] = [[] for _ in call.wrt]
-    for along in _directions(at, directions):
-        moved: dict[Any, HostArray] = {**fed, **{("direction", k): v for k, v in enumerate(along)}}
-
-        def around(nodes: Sequence[int], distance: float, moved: Mapping[Any, HostArray] = moved) -> list[HostArray]:
-            return _values_around(executor, plan, rows, moved, len(call.wrt), nodes, distance, deadline)
-
-        for k, finding in findings(float(value.ravel()[0]), gradients, along, around, tolerance).items():
-            found[k].append(finding)
-    peak = max(plan.peak_bytes, exact.peak_bytes)
-    return _certificate(wide, types, call, found, tolerance, peak)
+    found, linked = _by_links(point, call, gradients, directions, tolerance)
+    left = [k for k, one in enumerate(found) if one.error > tolerance]
+    settled = {k: [one] for k, one in enumerate(found) if k not in left}
+    moved = 0
+    if left:
+        whole = Whole(point, call, [call.wrt[k] for k in left], value, [at[k] for k in left])
+        moved = whole.peak_bytes
+        alone = whole.findings([gradients[k] for k in left], directions, tolerance)
+        settled |= {k: _unless_drowned(found[k], seen, tolerance) for k, seen in zip(left, alone, strict=True)}
+    return _certificate(point, call, settled, tolerance, max(exact.peak_bytes, linked, moved))
 
 
-def _float64(program: Program) -> Program:
-    """The same program, with float64 for every float dtype that it states."""
-    return Program(program.registry, [_widened(statement) for statement in program.statements], program.limits)
+def _by_links(
+    point: Point, call: Gradients, gradients: Sequence[HostArray], directions: int, tolerance: float
+) -> tuple[list[Finding], int]:
+    """What the links say of each node, and the bytes that it took.
 
-
-def _widened(statement: Statement) -> Statement:
-    attrs = {name: _wide(value) for name, value in statement.attrs.items()}
-    return Statement(statement.op, statement.operands, attrs, statement.name)
-
-
-def _wide(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return _as_float64(value)
-    return FLOAT64.name if value in ("float16", "float32") else value
-
-
-def _as_float64(array: HostArray) -> HostArray:
-    return array.astype(FLOAT64) if array.dtype.kind == "f" else array
-
-
-# ---------------------------------------------------------------- the graph that is moved
-
-
-def _affordable(
-    program: Program, types: Mapping[int, TensorType], call: Gradients, limits: Limits, deadline: Deadline
-) -> tuple[Plan, int]:
-    """The plan with as many nodes moved at once as the budget allows, and that number."""
-    count = min(len(call.wrt), _AT_ONCE)
+    Nothing is known of any where all values and cotangents are more than there is room for.
+    """
     try:
-        return _moved(program, types, call, count, limits, deadline), count
-    except OverBudget:
-        return _moved(program, types, call, 1, limits, deadline), 1
+        links = find_links(point, call)
+    except (OverBudget, TooManyNodes):
+        return [Finding(np.inf)] * len(call.wrt), 0
+    return Chain(point, links, gradients).findings(directions, tolerance), links.peak_bytes
 
 
-def _moved(
-    program: Program, types: Mapping[int, TensorType], call: Gradients, count: int, limits: Limits, deadline: Deadline
-) -> Plan:
-    """The plan of `of` where node k of `wrt` has moved by moves[row, k] times direction k: one value a row."""
-    roots = (call.of, *call.wrt)
-    built, values = program.build(types, roots, deadline, call.wrt)
-    graph = expand_grad(built.graph([values[i] for i in roots]), limits, deadline)
-    builder = Builder(graph.registry, limits, deadline)
-    moves = builder.leaf(TensorType((len(call.wrt),), FLOAT64), "one row")
-    movers = {index: k for k, index in enumerate(graph.outputs[1:])}
-    copied: list[Value] = []
-    for index, node in enumerate(graph.nodes):
-        copy = builder.copy(node, [copied[i] for i in node.operands])
-        copied.append(_move(copy, moves, movers[index]) if index in movers else copy)
-    rows = count * _ROWS
-    many = builder.leaf(TensorType((rows, len(call.wrt)), FLOAT64), "moves")
-    of = vmap_onto(builder, [copied[graph.outputs[0]]], {moves: many}, rows)
-    return make_plan(optimise(builder.graph(of), Allowance(limits.flops, deadline)), limits, deadline)
-
-
-def _move(x: Value, moves: Value, k: int) -> Value:
-    direction = x.builder.leaf(x.type, ("direction", k))
-    distance = moves.slice(starts=(k,), stops=(k + 1,), steps=(1,)).reshape(shape=())
-    return x + direction * distance
-
-
-def _directions(at: Sequence[HostArray], count: int) -> Iterator[list[HostArray]]:
-    """For each node, elements of either sign between half and all of the element's size: the same ones every time."""
-    rng = np.random.default_rng(20)
-    sizes = [_sizes(x) for x in at]
-    for _ in range(count):
-        yield [s * rng.uniform(0.5, 1.0, s.shape) * rng.choice([-1.0, 1.0], s.shape) for s in sizes]
-
-
-def _sizes(x: HostArray) -> HostArray:
-    """How large each element is; the tensor's root mean square, or 1, where it is 0."""
-    most = float(np.max(np.abs(x), initial=0.0))
-    whole = np.isfinite(most) and most > 0
-    mean = most * float(np.sqrt(np.mean(np.square(x / most)))) if whole else 1.0
-    return np.where(x == 0, mean, np.abs(x))
-
-
-def _values_around(
-    executor: Executor,
-    plan: Plan,
-    count: int,
-    feeds: Mapping[Any, HostArray],
-    width: int,
-    nodes: Sequence[int],
-    distance: float,
-    deadline: Deadline,
-) -> list[HostArray]:
-    """For each of `nodes`, of `width` in all, the value of `of` at its moves, then at its trembles."""
-    rows: list[HostArray] = []
-    for first in range(0, len(nodes), count):
-        moves = np.zeros((count, _ROWS, width))
-        for i, k in enumerate(nodes[first : first + count]):
-            moves[i, :, k] = *(distance * MOVES), *TREMBLES
-        (values,) = executor.run(plan, {**feeds, "moves": moves.reshape(-1, width)}, deadline)
-        rows.extend(values.reshape(count, _ROWS))
-    return rows[: len(nodes)]
+def _unless_drowned(linked: Finding, seen: Sequence[Finding], tolerance: float) -> list[Finding]:
+    """What was seen of `of`; but no error is one where every link might agree but for rounding."""
+    if linked.reason != "roundoff":
+        return list(seen)
+    return [Finding(one.error, one.reason or ("roundoff" if one.error > tolerance else None)) for one in seen]
 
 
 def _certificate(
-    program: Program,
-    types: Mapping[int, TensorType],
-    call: Gradients,
-    found: Sequence[Sequence[Finding]],
-    tolerance: float,
-    peak: int,
+    point: Point, call: Gradients, found: Mapping[int, Sequence[Finding]], tolerance: float, peak: int
 ) -> Certificate:
-    _, values = program.build(types, (call.of, *call.wrt))
+    _, values = point.program.build(point.types, (call.of, *call.wrt))
     errors, open_ = [], []
-    for node, seen in zip(call.wrt, found, strict=True):
-        worst = max(finding.error for finding in seen)
-        reason = next((finding.reason for finding in seen if finding.reason), None)
-        silent = stops_between(program, values, (node,), (call.of,))
-        if (reason == "kink" or worst > tolerance) and silent and reason != "not_finite":
-            open_.append(_silenced(program, node, call.of, silent))
+    for k, node in enumerate(call.wrt):
+        worst = max(finding.error for finding in found[k])
+        reason = next((finding.reason for finding in found[k] if finding.reason), None)
+        suspect = (reason == "kink" or worst > tolerance) and reason != "not_finite"
+        silent = stops_between(point.program, values, (node,), (call.of,)) if suspect else ()
+        if silent:
+            open_.append(_silenced(point.program, node, call.of, silent))
         elif reason:
             open_.append(Uncertified(node, reason, _DETAILS[reason]))
         else:
@@ -218,7 +129,7 @@ def _certificate(
 _DETAILS: Final = {
     "kink": "the slopes on the two sides of this point differ, from close by, too: there is a kink, or a tie",
     "not_finite": "the value or the gradient is NaN or infinite here or nearby",
-    "roundoff": "the value of `of` is so large beside this derivative that differences drown in its rounding",
+    "roundoff": "this derivative is so small beside the values that it is between that differences drown in rounding",
 }
 
 

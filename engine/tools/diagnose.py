@@ -33,12 +33,9 @@ class NonfiniteWatch:
     unless it becomes NaN; one that the client's graph states is.
     """
 
-    def __init__(
-        self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]], plan: Plan | None = None
-    ) -> None:
+    def __init__(self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]], plan: Plan) -> None:
         self._program = program
-        read = feeds if plan is None else plan.feeds
-        wrong = (self._fed(key) for key, array in feeds.items() if key in read and not _finite(np, array))
+        wrong = (self._fed(key) for key, array in feeds.items() if key in plan.feeds and not _finite(np, array))
         self.found: Nonfinite | None = next(wrong, None)
 
     def _fed(self, key: Any) -> Nonfinite:

@@ -1,29 +1,19 @@
 """Central differences of a function along one direction, and what they say of its gradient.
 
 Differences at two distances give an error of the fourth order (Richardson), and tell a kink from a curve: of a smooth
-function, the difference of the slopes on both sides halves with the distance. What looks like a kink or an error is
-looked at from closer by, where a steep curve is straight.
+function, the difference of the slopes on both sides halves with the distance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine.graph.tensor_type import FLOAT64, HostArray
+from engine.graph.tensor_type import HostArray
 
-#: distances, relative to each element; to the tensor's root mean square where that is 0. The next is for what fails
-_DISTANCES: Final = (1e-4, 1e-6, 1e-8)
+#: how far a node moves along a direction, in distances
 MOVES: Final = np.array([1.0, -1.0, 0.5, -0.5])
-#: moves of a few units in the last place: what `of` does then is rounding
-TREMBLES: Final = np.array([1e-14, -1e-14])
-#: what `of` may be off by through rounding: units in the last place, and times what it was seen to tremble
-_ROUNDING: Final = 64
-_TREMBLING: Final = 4
-#: trembling by more than this, beside the size of `of` and of what is moved, is a jump
-_JUMP: Final = 1e-9
 
 
 class Finding(NamedTuple):
@@ -33,49 +23,42 @@ class Finding(NamedTuple):
     reason: str | None = None
 
 
-def findings(
-    value: float,
-    gradients: Sequence[HostArray],
-    along: Sequence[HostArray],
-    around: Callable[[Sequence[int], float], list[HostArray]],
-    tolerance: float,
-) -> dict[int, Finding]:
-    """Of each node along one direction; `around` gives the values beside `value` of some nodes at a distance."""
-    found: dict[int, Finding] = {}
-    nodes: Sequence[int] = range(len(along))
-    for distance in _DISTANCES:
-        for k, near in zip(nodes, around(nodes, distance), strict=True):
-            finding = _compare(value, near, gradients[k], along[k], distance, tolerance)
-            if k not in found or finding.reason != "roundoff":
-                found[k] = finding
-        nodes = [k for k in nodes if found[k].reason == "kink" or found[k].error > tolerance]
-    return found
+def direction(rng: np.random.Generator, x: HostArray) -> HostArray:
+    """Elements of either sign between half and all of the size of those of `x`, whatever their magnitude."""
+    signed: HostArray = rng.uniform(0.5, 1.0, x.shape) * rng.choice([-1.0, 1.0], x.shape)
+    return _sizes(x) * signed
+
+
+def _sizes(x: HostArray) -> HostArray:
+    """How large each element is; the tensor's root mean square, or 1, where it is 0."""
+    most = float(np.max(np.abs(x), initial=0.0))
+    whole = np.isfinite(most) and most > 0
+    mean = most * float(np.sqrt(np.mean(np.square(x / most)))) if whole else 1.0
+    return np.where(x == 0, mean, np.abs(x))
 
 
 @np.errstate(all="ignore")
-def _compare(
-    value: float, near: HostArray, gradient: HostArray, along: HostArray, distance: float, tolerance: float
+def compare(
+    moved: Any,
+    gradient: HostArray,
+    along: HostArray,
+    distance: float,
+    noise: float,
+    tolerance: float,
+    conceded: float = 0.0,
 ) -> Finding:
-    """One gradient along one direction, of a function that is `value` here and `near` at the moves of a node."""
-    far, close = (near[0] - near[1]) / (2 * distance), (near[2] - near[3]) / distance
+    """A gradient along a direction against `moved`: how much the function changes at MOVES, times `distance`.
+
+    A slope may be off by `noise`, through rounding; there is no finding where that is over the tolerance. An error of
+    `conceded` counts as none.
+    """
+    far, close = (moved[0] - moved[1]) / (2 * distance), (moved[2] - moved[3]) / distance
     slope, expected = (4 * close - far) / 3, float(np.sum(gradient * along))
-    most = float(np.sum(np.abs(gradient * along)))
-    size = max(abs(slope), most)
-    rounding = _rounding(value, near, float(np.max(np.abs(along), initial=0)))
-    noise = rounding / distance
-    bend = (near[0] + near[1] - 2 * value) / distance, (near[2] + near[3] - 2 * value) / (distance / 2)
+    size = max(abs(slope), float(np.sum(np.abs(gradient * along))))
+    bend = (moved[0] + moved[1]) / distance, (moved[2] + moved[3]) / (distance / 2)
     if not np.isfinite([slope, size, noise, *bend]).all():
         return Finding(np.inf, "not_finite")
-    if abs(2 * bend[1] - bend[0]) > tolerance * size + 8 * noise:
+    if abs(2 * bend[1] - bend[0]) > tolerance * size + 8 * (noise + conceded):
         return Finding(np.inf, "kink")
-    error = max(0.0, abs(slope - expected) - noise) / size if size else 0.0
-    silent = error == 0 and most <= rounding
-    return Finding(error, None if silent or noise <= tolerance * size else "roundoff")
-
-
-def _rounding(value: float, near: HostArray, moved: float) -> float:
-    """How far apart two values of the same function at the same point may be, whose operand is of the size `moved`."""
-    size = float(np.max(np.abs([value, *near])))
-    trembling = abs(float(near[-1] + near[-2] - 2 * value))
-    seen = trembling if trembling <= _JUMP * max(size, moved) else 0.0
-    return max(_ROUNDING * float(np.finfo(FLOAT64).eps) * size, _TREMBLING * seen)
+    error = max(0.0, abs(slope - expected) - noise - conceded) / size if size else 0.0
+    return Finding(error, None if noise <= tolerance * size + conceded else "roundoff")

@@ -17,20 +17,20 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from service.calls.definition import Definition
+from service.calls.definition import CallDefinition
 
 
 @lru_cache(maxsize=1)
-def calls() -> Mapping[str, Definition[Any, Any]]:
+def calls() -> Mapping[str, CallDefinition[Any, Any]]:
     """All calls by name, in the order in which people are shown them."""
     found = sorted(_discover(), key=lambda call: (call.position, call.name))
     return MappingProxyType({call.name: call for call in found})
 
 
-def _discover() -> Iterator[Definition[Any, Any]]:
+def _discover() -> Iterator[CallDefinition[Any, Any]]:
     for module_info in pkgutil.walk_packages(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
         for _, cls in inspect.getmembers(module, inspect.isclass):
             # A class without a name of its own is a base.
-            if issubclass(cls, Definition) and cls.__module__ == module.__name__ and "name" in vars(cls):
+            if issubclass(cls, CallDefinition) and cls.__module__ == module.__name__ and "name" in vars(cls):
                 yield cls()

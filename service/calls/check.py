@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from engine import Certificate, Deadline, Gradients, HostArray, Program, certify, graph_id
 from schemas.calls.check import CheckAnswer, CheckRequest
-from service.calls.definition import Definition, Engine, Guide
+from service.calls.definition import CallDefinition, Engine, Guide
 from service.calls.sample import MEAN
 from service.wire.answers import Body, RunStats, stats_fields, write_answer
 from service.wire.request import ParsedRequest
@@ -25,7 +25,7 @@ class Checking:
     tolerance: float
 
 
-class CheckCall(Definition[Checking, tuple[Certificate, RunStats]]):
+class CheckCall(CallDefinition[Checking, tuple[Certificate, RunStats]]):
     """A certificate for gradients.
 
     Compares them with central differences, in float64, along random directions; and says which nodes could not be

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from engine import Call, Compiled, Deadline, HostArray, Label, NonfiniteWatch, OverBudget, Program, TensorType
 from service.calls import calls
-from service.calls.definition import Definition, Engine
+from service.calls.definition import CallDefinition, Engine
 from service.wire.answers import FIELD_BYTES, Body, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
 from service.wire.tensors import encoded_bytes
@@ -54,7 +54,7 @@ class Result:
     stats: RunStats
 
 
-class Computing(Definition[Execution, Result]):
+class Computing(CallDefinition[Execution, Result]):
     """A call that runs a graph. A subclass says which call of the engine it is."""
 
     #: roles of the tensors that it takes beside the feeds, in fields of these names

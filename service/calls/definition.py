@@ -1,6 +1,6 @@
 """The contract of a call: all of it but its messages, in one file.
 
-A call is one subclass of `Definition` in one file under `service.calls`; its messages stand in one file under
+A call is one subclass of `CallDefinition` in one file under `service.calls`; its messages stand in one file under
 `schemas.calls`. Discovery finds it there, and the routes, the OpenAPI document, the tests and the guide follow.
 """
 
@@ -43,7 +43,7 @@ class Guide:
         self.page = page
 
 
-class Definition(ABC, Generic[Task, Outcome]):
+class CallDefinition(ABC, Generic[Task, Outcome]):
     """One call, `POST /v1/NAME`. The docstring of a subclass is its text: a summary, then a paragraph.
 
     Data flows one way: `read` says what is asked in the engine's terms, `run` does it, `write` makes the answer.

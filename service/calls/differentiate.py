@@ -9,7 +9,7 @@ from typing import cast
 from engine import Deadline, Exported, Gradients, HostArray, Label, Program, TensorType, export_gradients
 from schemas import Graph, Tensor
 from schemas.calls.differentiate import DifferentiateAnswer, DifferentiateRequest
-from service.calls.definition import Definition, Engine, Guide
+from service.calls.definition import CallDefinition, Engine, Guide
 from service.calls.sample import TYPED
 from service.wire.answers import Body, write_answer
 from service.wire.request import ParsedRequest
@@ -27,7 +27,7 @@ class Differentiation:
     graph: Graph
 
 
-class DifferentiateCall(Definition[Differentiation, Exported]):
+class DifferentiateCall(CallDefinition[Differentiation, Exported]):
     """The gradient as a graph.
 
     The graph that was sent, under the same node ids, and behind it the nodes of its gradients: to be sent to

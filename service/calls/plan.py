@@ -11,7 +11,7 @@ import numpy as np
 from engine import Analysis, Call, Deadline, Program, TensorType, analyse, printable
 from schemas.calls.plan import PlanAnswer, PlanRequest
 from service.calls.computing import CallArguments, Computing, computing_calls
-from service.calls.definition import Definition, Engine, Guide
+from service.calls.definition import CallDefinition, Engine, Guide
 from service.calls.sample import TYPED
 from service.errors import Refusal
 from service.wire.answers import FIELD_BYTES, Body, int64, write_answer
@@ -42,7 +42,7 @@ class Forecast:
     limits: Mapping[str, int]
 
 
-class PlanCall(Definition[Planning, Forecast]):
+class PlanCall(CallDefinition[Planning, Forecast]):
     """What a request would take.
 
     Shapes, FLOPs and peak bytes of the values and gradients of a graph, from the types of its leaves. Runs nothing.

@@ -20,7 +20,7 @@ from service.wire.binary import read
 from service.wire.json_codec import parse_json
 from service.wire.media import PROBLEM, SAFETENSORS
 from service.wire.message import Message
-from service.wire.request import Reader
+from service.wire.request import RequestReader
 
 _logger = logging.getLogger("gradserve.worker")
 
@@ -40,7 +40,7 @@ class Worker:
         self.device = executor.device
         self._settings = settings
         self._limits = limits
-        self._reader = Reader(registry(), limits, settings.max_nodes)
+        self._reader = RequestReader(registry(), limits, settings.max_nodes)
         self._engine = Engine(
             Compiler(limits, settings.plan_cache, settings.plan_cache_bytes),
             executor,

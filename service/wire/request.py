@@ -16,7 +16,7 @@ from service.wire.translate import Translator, located, read_array, unexpected_t
 from service.wire.validation import validate
 
 
-class Reader:
+class RequestReader:
     """Opens requests of one opset within limits."""
 
     def __init__(self, registry: Registry, limits: Limits, max_nodes: int) -> None:
@@ -56,7 +56,7 @@ class ParsedRequest:
 
     fields: Mapping[str, Any]
     message: Message
-    reader: Reader
+    reader: RequestReader
     encoding: str
 
     def get(self, *names: str) -> list[Any]:

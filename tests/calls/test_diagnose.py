@@ -20,7 +20,7 @@ def watched(net: Net, call: Call | None = None, **beside: Any) -> Nonfinite | No
     program = net.program
     _, plan = plan_call(program, net.types, call or Values.of_program(program), LIMITS)
     feeds: Any = {**net.feeds, **{(role, node): a for role, (node, a) in beside.items()}}
-    watch = NonfiniteWatch(program, feeds)
+    watch = NonfiniteWatch(program, feeds, plan)
     EXECUTOR.run(plan, feeds, watch=watch)
     return watch.found
 

@@ -11,6 +11,7 @@ import pytest
 from engine import Builder, Graph, Limits, Node, Program, Statement, TensorType, Value, Values, registry
 from engine.graph.ir import Origin
 from engine.graph.verify import MalformedGraph, verify
+from engine.passes.allowance import Allowance
 from engine.passes.pipeline import PASSES, run_passes
 from engine.planning import compiler
 from engine.planning.plan import make_plan
@@ -172,7 +173,7 @@ def test_what_a_call_writes_is_verified(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_broken_pass_is_caught() -> None:
-    def widen(graph: Graph) -> Graph:
+    def widen(graph: Graph, _: Allowance) -> Graph:
         nodes = [
             node._replace(types=(F.with_dtype("float32"),)) if node.op.name == "mul" else node for node in graph.nodes
         ]

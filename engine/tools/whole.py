@@ -1,0 +1,132 @@
+"""Differences of `of` itself: each node of `wrt`, leaf or not, is moved in a copy of the graph.
+
+The moves of several nodes are rows of one batched execution. What looks like a kink or an error is looked at from
+closer by, where a steep curve is straight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from engine.calls import Gradients
+from engine.graph.errors import OverBudget
+from engine.graph.ir import Builder, Value
+from engine.graph.tensor_type import FLOAT64, HostArray, TensorType
+from engine.passes.allowance import Allowance
+from engine.passes.pipeline import optimise
+from engine.planning.compiler import open_scope
+from engine.planning.plan import Plan, make_plan
+from engine.tools.differences import MOVES, Finding, compare, direction
+from engine.tools.point import Point
+from engine.transforms.vmap import vmap_onto
+
+#: distances, relative to each element; the next is for what fails
+_DISTANCES: Final = (1e-4, 1e-6, 1e-8)
+#: moves of a few units in the last place: what `of` does then is rounding
+_TREMBLES: Final = np.array([1e-14, -1e-14])
+#: what `of` may be off by through rounding: units in the last place, and times what it was seen to tremble
+_ROUNDING: Final = 64 * float(np.finfo(FLOAT64).eps)
+_TREMBLING: Final = 4
+#: trembling by more than this, beside the size of `of` and of what is moved, is a jump
+_JUMP: Final = 1e-9
+#: rows of one execution for each node: its moves, and its trembles
+_ROWS: Final = len(MOVES) + len(_TREMBLES)
+#: nodes that are moved in one execution, memory permitting
+_AT_ONCE: Final = 16
+
+
+class Whole:
+    """The graph of `of`, of the value `value`, where some nodes of `call.wrt` are moved from `at`, a few at once."""
+
+    def __init__(
+        self, point: Point, call: Gradients, moving: Sequence[int], value: HostArray, at: Sequence[HostArray]
+    ) -> None:
+        self._point, self._value, self._at = point, float(value.ravel()[0]), at
+        self._plan, self._count = _affordable(point, call, moving)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that one execution takes."""
+        return self._plan.peak_bytes
+
+    @np.errstate(all="ignore")
+    def findings(self, gradients: Sequence[HostArray], directions: int, tolerance: float) -> list[list[Finding]]:
+        """Of each node, what the differences along each direction say of its gradient."""
+        rng = np.random.default_rng(20)
+        every = [self._along([direction(rng, x) for x in self._at], gradients, tolerance) for _ in range(directions)]
+        return [list(found) for found in zip(*every, strict=True)]
+
+    def _along(self, along: Sequence[HostArray], gradients: Sequence[HostArray], tolerance: float) -> list[Finding]:
+        found: dict[int, Finding] = {}
+        nodes: Sequence[int] = range(len(along))
+        for distance in _DISTANCES:
+            for k, near in zip(nodes, self._around(along, nodes, distance), strict=True):
+                finding = self._compare(near, gradients[k], along[k], distance, tolerance)
+                if k not in found or finding.reason != "roundoff":
+                    found[k] = finding
+            nodes = [k for k in nodes if found[k].reason == "kink" or found[k].error > tolerance]
+        return [found[k] for k in range(len(along))]
+
+    def _compare(
+        self, near: HostArray, gradient: HostArray, along: HostArray, distance: float, tolerance: float
+    ) -> Finding:
+        moved = near[: len(MOVES)] - self._value
+        if not np.any(moved) and not np.any(gradient * along):
+            return Finding(0.0, "roundoff")  # a value that does not change may hide what changes
+        noise = self._rounding(near, float(np.max(np.abs(along), initial=0))) / distance
+        return compare(moved, gradient, along, distance, noise, tolerance)
+
+    def _around(self, along: Sequence[HostArray], nodes: Sequence[int], distance: float) -> list[HostArray]:
+        """For each of `nodes` the value of `of` at its moves, then at its trembles."""
+        fed: dict[Any, HostArray] = {("direction", k): v for k, v in enumerate(along)}
+        rows: list[HostArray] = []
+        for first in range(0, len(nodes), self._count):
+            moves = np.zeros((self._count, _ROWS, len(along)))
+            for i, k in enumerate(nodes[first : first + self._count]):
+                moves[i, :, k] = *(distance * MOVES), *_TREMBLES
+            (values,) = self._point.run(self._plan, {**fed, "moves": moves.reshape(-1, len(along))})
+            rows.extend(values.reshape(self._count, _ROWS))
+        return rows[: len(nodes)]
+
+    def _rounding(self, near: HostArray, moved: float) -> float:
+        """How far apart two values at the same point may be, where what is moved is of the size `moved`."""
+        size = float(np.max(np.abs([self._value, *near])))
+        trembling = abs(float(near[-1] + near[-2] - 2 * self._value))
+        seen = trembling if trembling <= _JUMP * max(size, moved) else 0.0
+        return max(_ROUNDING * size, _TREMBLING * seen)
+
+
+def _affordable(point: Point, call: Gradients, moving: Sequence[int]) -> tuple[Plan, int]:
+    """The plan with as many nodes moved at once as the budget allows, and that number."""
+    count = min(len(moving), _AT_ONCE)
+    try:
+        return _moved(point, call, moving, count), count
+    except OverBudget:
+        return _moved(point, call, moving, 1), 1
+
+
+def _moved(point: Point, call: Gradients, moving: Sequence[int], count: int) -> Plan:
+    """The plan of `of` where node k of `moving` has moved by moves[row, k] times direction k: one value a row."""
+    scope = open_scope(point.program, point.types, (call.of, *call.wrt), call.wrt, point.limits, point.deadline)
+    builder = Builder(point.program.registry, point.limits, point.deadline)
+    moves = builder.leaf(TensorType((len(moving),), FLOAT64), "one row")
+    movers = {scope.nodes[node].index: k for k, node in enumerate(moving)}
+    copied: list[Value] = []
+    for index, node in enumerate(scope.builder.nodes):
+        copy = builder.copy(node, [copied[i] for i in node.operands])
+        copied.append(_move(copy, moves, movers[index]) if index in movers else copy)
+    rows = count * _ROWS
+    many = builder.leaf(TensorType((rows, len(moving)), FLOAT64), "moves")
+    of = vmap_onto(builder, [copied[scope.nodes[call.of].index]], {moves: many}, rows)
+    return make_plan(
+        optimise(builder.graph(of), Allowance(point.limits.flops, point.deadline)), point.limits, point.deadline
+    )
+
+
+def _move(x: Value, moves: Value, k: int) -> Value:
+    direction = x.builder.leaf(x.type, ("direction", k))
+    distance = moves.slice(starts=(k,), stops=(k + 1,), steps=(1,)).reshape(shape=())
+    return x + direction * distance
