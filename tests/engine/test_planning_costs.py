@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from engine import Call, Compiler, Hessian, Jacobian, Limits, Program, Statement
 from engine.passes.fold import MOST_BYTES_IN_ALL
 from engine.planning.compiler import plan_call, write_call
 from engine.planning.plan import Plan
+from tests.engine.steps import steps_of
 
 FLOAT64 = np.dtype("float64")
 CPU = open_executor("cpu")
@@ -25,23 +24,6 @@ def line(op: str, *operands: int, **attrs: Any) -> Statement:
 def planned(nodes: list[Statement], shape: tuple[int, ...] = ()) -> Plan:
     """The plan of the last node; the first is fed."""
     return Compiler(Limits()).forward(Program(registry(), nodes), {0: TensorType(shape, FLOAT64)}).plan
-
-
-def steps_of(job: Callable[[], object]) -> int:
-    """Lines of Python that a job runs."""
-    count, before = 0, sys.gettrace()
-
-    def trace(*_: Any) -> Any:
-        nonlocal count
-        count += 1
-        return trace
-
-    sys.settrace(trace)
-    try:
-        job()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def hidden(length: int) -> list[Statement]:
