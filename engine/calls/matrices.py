@@ -10,7 +10,9 @@ from engine.calls.call import Derivative, Label, Results, Scope, last, outputs_o
 from engine.calls.values import Gradients
 from engine.graph.ir import Value
 from engine.graph.program import Program
+from engine.graph.tensor_type import TensorType
 from engine.transforms.jacobian import jacobian, jacobian_rows
+from engine.transforms.vjp import Dependence
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,11 @@ class Jacobian(Derivative):
     def write(self, scope: Scope) -> Results:
         """The values, then a block for each output and each node of `wrt`; zeros where there is no path."""
         nodes = scope.float_nodes("wrt", self.wrt)
-        blocks = []
+        blocks, known = _Blocks("jacobian", self.wrt, nodes), Dependence()
         for i, y in zip(self.outputs, scope.float_nodes("outputs", self.outputs), strict=True):
             scope.begin(i)
-            found = jacobian(scope.builder, y, nodes, scope.piece_bytes)
-            blocks += _blocks("jacobian", y, i, zip(nodes, self.wrt, found, strict=True))
-        return Results([*scope.values(self.outputs), *blocks])
+            blocks.add(i, y, jacobian(scope.builder, y, nodes, scope.piece_bytes, known))
+        return Results([*scope.values(self.outputs), *blocks.results])
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,29 @@ class Hessian(Gradients):
         """The values, the gradients, then the blocks, row by row."""
         first, nodes = super().write(scope), self.nodes(scope)
         gradients = [value for label, value in first.results if label.kind == "gradients"]
-        blocks = []
+        blocks, known = _Blocks("hessian", self.wrt, nodes), Dependence()
         for row, g in zip(self.wrt, gradients, strict=True):
             scope.begin(self.of)
-            found = jacobian_rows(scope.builder, g, nodes, scope.piece_bytes)
-            blocks += _blocks("hessian", g, row, zip(nodes, self.wrt, found, strict=True))
-        return Results([*first.results, *blocks], first.disconnected)
+            blocks.add(row, g, jacobian_rows(scope.builder, g, nodes, scope.piece_bytes, known))
+        return Results([*first.results, *blocks.results], first.disconnected)
 
 
-def _blocks(kind: str, y: Value, row: int, found: zip[tuple[Value, int, Value | None]]) -> list[tuple[Label, Value]]:
-    return [
-        (Label(kind, (row, column)), x.full_like(0.0, (*y.shape, *x.shape)) if block is None else block)
-        for x, column, block in found
-    ]
+class _Blocks:
+    """Blocks by `wrt`, of shapes that they have in common: one node of zeros serves all that look the same."""
+
+    def __init__(self, kind: str, wrt: Sequence[int], nodes: Sequence[Value]) -> None:
+        self.results: list[tuple[Label, Value]] = []
+        self._kind = kind
+        self._wrt = list(zip(wrt, nodes, strict=True))
+        self._zeros: dict[TensorType, Value] = {}
+
+    def add(self, row: int, y: Value, found: Sequence[Value | None]) -> None:
+        """The blocks of one row, whose value is y; zeros where there is none."""
+        for (column, x), block in zip(self._wrt, found, strict=True):
+            self.results.append((Label(self._kind, (row, column)), self._zero(x, y) if block is None else block))
+
+    def _zero(self, x: Value, y: Value) -> Value:
+        type = x.type.with_shape((*y.shape, *x.shape))
+        if type not in self._zeros:
+            self._zeros[type] = x.full_like(0.0, type.shape)
+        return self._zeros[type]

@@ -83,15 +83,38 @@ def computed(xp: Namespace, out: Array) -> DType:
     return FLOAT64 if xp is np else accumulator(out)
 
 
-def answer_each(xp: Namespace, compute: Callable[..., Array], *operands: Array, out: Array) -> None:
-    """out = compute(*operands) for a function of xp.linalg, with NaN for each matrix of the batch that it refuses.
+def answer_each(xp: Namespace, name: str, *operands: Array, out: Array) -> None:
+    """out = xp.linalg.name(*operands), with NaN for each matrix of the batch that it refuses.
 
-    All operands have the batch axes of `out`, and one of them may be `out`. As one call where every matrix has its
-    answer: only else is the batch taken apart, until those without one stand alone.
+    All operands have the batch axes of `out` and the dtype `computed`, and one of them may be `out`. One call on
+    NumPy. On CuPy too where every matrix has its answer; only else is the batch taken apart, until those without one
+    stand alone.
     """
-    if out.size:
-        with _refusing(xp):
-            _answer(compute, operands, out)
+    if not out.size:
+        return
+    if xp is np and _GUFUNCS is not None:
+        with np.errstate(all="ignore"):
+            out[...] = getattr(_GUFUNCS, _UNCHECKED[name])(*operands)
+        return
+    with _refusing(xp):
+        _answer(getattr(xp.linalg, name), operands, out)
+
+
+def _refusing(xp: Namespace) -> AbstractContextManager[None]:
+    """NumPy raises LinAlgError by itself; CuPy leaves numbers without meaning, unless told to look and raise."""
+    if xp is np:
+        return nullcontext()
+    import cupyx  # noqa: PLC0415 - optional
+
+    refusing: AbstractContextManager[None] = cupyx.errstate(linalg="raise")
+    return refusing
+
+
+# What numpy.linalg's functions of these names call, and then raise LinAlgError for the whole batch if it has written
+# NaN for one of them: the answers of the others would be lost, and could only be had by calling again. They are not
+# public, so that there is a way without them.
+_GUFUNCS = getattr(np.linalg, "_umath_linalg", None)
+_UNCHECKED = {"cholesky": "cholesky_lo", "inv": "inv", "solve": "solve"}
 
 
 def _answer(compute: Callable[..., Array], operands: Sequence[Array], out: Array) -> None:
@@ -109,16 +132,6 @@ def _parts(count: int) -> Sequence[Any]:
     """Eighths: where all are refused, fewer calls are in vain than with halves."""
     size = max(count // 8, 1)
     return [slice(i, i + size) for i in range(0, count, size)] if count > 1 else [0]
-
-
-def _refusing(xp: Namespace) -> AbstractContextManager[None]:
-    """NumPy raises LinAlgError by itself; CuPy leaves numbers without meaning, unless told to look and raise."""
-    if xp is np:
-        return nullcontext()
-    import cupyx  # noqa: PLC0415 - optional
-
-    refusing: AbstractContextManager[None] = cupyx.errstate(linalg="raise")
-    return refusing
 
 
 def square(x: TensorType, name: str = "x") -> TensorType:

@@ -37,7 +37,7 @@ class Cholesky(SquareMatrix):
         even = out if dtype == out.dtype else xp.empty(out.shape, dtype)
         xp.add(x, x.swapaxes(-1, -2), out=even, dtype=dtype)
         even *= 0.5
-        answer_each(xp, xp.linalg.cholesky, even, out=out)
+        answer_each(xp, "cholesky", even, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """By triangular systems, and no inverse."""

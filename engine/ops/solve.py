@@ -40,7 +40,7 @@ class Solve(System):
         """LAPACK's gesv."""
         left, right = (xp.asarray(x, dtype=computed(xp, out)) for x in (a, b))
         left = xp.broadcast_to(left, (*out.shape[:-2], *a.shape[-2:]))
-        answer_each(xp, xp.linalg.solve, left, xp.broadcast_to(right, out.shape), out=out)
+        answer_each(xp, "solve", left, xp.broadcast_to(right, out.shape), out=out)
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """The system with aᵀ."""
@@ -80,7 +80,7 @@ class Inv(SquareMatrix):
 
     def forward(self, xp: Namespace, x: Array, *, out: Array) -> None:
         """LAPACK's gesv, on the identity."""
-        answer_each(xp, xp.linalg.inv, xp.asarray(x, dtype=computed(xp, out)), out=out)
+        answer_each(xp, "inv", xp.asarray(x, dtype=computed(xp, out)), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """From dy = −y dx y."""

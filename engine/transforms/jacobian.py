@@ -1,7 +1,8 @@
 """Whole Jacobians: every row in one sweep of reverse mode, or every column in one of forward mode, batched.
 
-A sweep is the product with one unit vector, mapped over all of them. What a product holds decides how many are mapped
-at once: the rest follow, in the same graph, so that the memory of one piece is free for the next.
+A sweep is the product with one unit vector, mapped over all of them; where there is but one, it is the product. What
+a product holds decides how many are mapped at once: the rest follow, in the same graph, so that the memory of one
+piece is free for the next.
 """
 
 from __future__ import annotations
@@ -10,41 +11,46 @@ from collections.abc import Sequence
 
 from engine.graph.errors import OverBudget
 from engine.graph.ir import Builder, Value
-from engine.graph.tensor_type import TensorType
-from engine.transforms.jvp import jvp
-from engine.transforms.vjp import vjp
+from engine.graph.tensor_type import Shape, TensorType
+from engine.transforms.jvp import Push, linearise
+from engine.transforms.vjp import Dependence, vjp
 from engine.transforms.vmap import dependents, vmap_onto
 
 #: up to here every whole number is a float, as which `arange` counts
 _COUNTABLE = 1 << 53
 
 
-def jacobian(builder: Builder, y: Value, wrt: Sequence[Value], piece_bytes: int) -> list[Value | None]:
+def jacobian(
+    builder: Builder, y: Value, wrt: Sequence[Value], piece_bytes: int, known: Dependence | None = None
+) -> list[Value | None]:
     """Append ∂y/∂x, of shape (*y.shape, *x.shape) and x's dtype, for each x of `wrt`; None where there is no path.
 
     By rows where y has no more elements than all x together, else by columns. One piece of a sweep may hold
-    `piece_bytes`. Raises OverBudget when the blocks alone are more than one execution may take.
+    `piece_bytes`. `known` is `vjp`'s. Raises OverBudget when the blocks alone are more than one execution may take.
     """
     if y.type.size <= sum(x.type.size for x in wrt):
-        return jacobian_rows(builder, y, wrt, piece_bytes)
-    return [_columns(builder, y, x, piece_bytes) for x in wrt]
+        return jacobian_rows(builder, y, wrt, piece_bytes, known)
+    push = linearise(builder, [y], wrt, known)
+    return [_columns(builder, y, x, push, piece_bytes) for x in wrt]
 
 
-def jacobian_rows(builder: Builder, y: Value, wrt: Sequence[Value], piece_bytes: int) -> list[Value | None]:
+def jacobian_rows(
+    builder: Builder, y: Value, wrt: Sequence[Value], piece_bytes: int, known: Dependence | None = None
+) -> list[Value | None]:
     """As `jacobian`, by rows: reverse mode."""
-    seed = builder.leaf(y.type, ("row", len(builder.nodes)))
-    pulled = vjp(builder, [(y, seed)], wrt)
+    seed = _seed(builder, y.type, "row")
+    pulled = vjp(builder, [(y, seed)], wrt, known)
     found = [g for g in pulled if g is not None]
     swept = iter(_sweep(builder, found, seed, piece_bytes) if found else ())
     return [
-        None if g is None else next(swept).reshape(shape=(*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)
+        None if g is None else _reshaped(next(swept), (*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)
     ]
 
 
-def _columns(builder: Builder, y: Value, x: Value, piece_bytes: int) -> Value | None:
+def _columns(builder: Builder, y: Value, x: Value, push: Push, piece_bytes: int) -> Value | None:
     """By columns: forward mode."""
-    seed = builder.leaf(x.type, ("column", len(builder.nodes)))
-    (pushed,) = jvp(builder, [y], [(x, seed)])
+    seed = _seed(builder, x.type, "column")
+    (pushed,) = push([(x, seed)])
     if pushed is None:
         return None
     (swept,) = _sweep(builder, [pushed], seed, piece_bytes)
@@ -53,10 +59,23 @@ def _columns(builder: Builder, y: Value, x: Value, piece_bytes: int) -> Value | 
     return columns.transpose().reshape(shape=(*y.shape, *x.shape))
 
 
+def _reshaped(x: Value, shape: Shape) -> Value:
+    return x if x.shape == shape else x.reshape(shape=shape)
+
+
+def _seed(builder: Builder, type: TensorType, name: str) -> Value:
+    """What stands for the unit vectors of the space of `type`; where it has one dimension, the only one itself."""
+    if type.size == 1:
+        return builder.full(type.shape, 1.0, type.dtype)
+    return builder.leaf(type, (name, len(builder.nodes)))
+
+
 def _sweep(builder: Builder, products: Sequence[Value], seed: Value, piece_bytes: int) -> list[Value]:
-    """`products` for every unit vector in place of `seed`, along a new leading axis."""
+    """`products` for every unit vector in place of `seed`, along a leading axis: a new one, if there are several."""
     count = seed.type.size
     builder.limits.admit_bytes(count * sum(p.type.nbytes for p in products))
+    if count == 1:
+        return list(products)
     if not count:
         return [p.full_like(0.0, (0, *p.shape)) for p in products]
     step = max(1, piece_bytes // _held(builder, products, seed))

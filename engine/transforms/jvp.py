@@ -6,19 +6,39 @@ because every rule is linear in its cotangent (J. Townsend, "A new trick for cal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine.graph.ir import Builder, Value
-from engine.transforms.vjp import vjp
+from engine.transforms.vjp import Dependence, vjp
+
+#: pairs of a node and its tangent
+Tangents = Sequence[tuple[Value, Value]]
+#: appends the derivatives along tangents
+Push = Callable[[Tangents], list[Value | None]]
 
 
-def jvp(builder: Builder, outputs: Sequence[Value], tangents: Sequence[tuple[Value, Value]]) -> list[Value | None]:
-    """Append the derivative of each output along `tangents`, pairs of a node and its tangent.
+def jvp(builder: Builder, outputs: Sequence[Value], tangents: Tangents) -> list[Value | None]:
+    """Append the derivative of each output along `tangents`.
 
     An output that does not depend on those nodes has None. All outputs share the two sweeps, each with a dummy of its
     own: what is written does not grow with their number. What the dummies leave behind is dead code.
     """
+    return linearise(builder, outputs, [x for x, _ in tangents])(tangents)
+
+
+def linearise(
+    builder: Builder, outputs: Sequence[Value], wrt: Sequence[Value], known: Dependence | None = None
+) -> Push:
+    """`jvp` along tangents of any nodes of `wrt`, for one choice of them after another: all share the first sweep.
+
+    `known` is `vjp`'s.
+    """
     dummies = [builder.leaf(y.type, ("dummy", y.index, len(builder.nodes))) for y in outputs]
-    pulled = vjp(builder, list(zip(outputs, dummies, strict=True)), [x for x, _ in tangents])
-    seeds = [(g, t) for g, (_, t) in zip(pulled, tangents, strict=True) if g is not None]
-    return vjp(builder, seeds, dummies)
+    found = vjp(builder, list(zip(outputs, dummies, strict=True)), wrt, known)
+    pulled = {x.index: g for x, g in zip(wrt, found, strict=True)}
+
+    def push(tangents: Tangents) -> list[Value | None]:
+        seeds = [(g, t) for x, t in tangents if (g := pulled[x.index]) is not None]
+        return vjp(builder, seeds, dummies)
+
+    return push

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from engine.graph.ir import Builder, Node, Origin, Value
@@ -11,13 +11,18 @@ from engine.graph.tensor_type import TensorType
 from engine.graph.verify import MalformedGraph
 
 Cotangents = dict[tuple[int, int], Value]
+#: whether a node depends differentiably on one of those that gradients are taken by, as far as that was asked
+Dependence = dict[int, bool]
 
 
-def vjp(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value | None]:
+def vjp(
+    builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value], known: Dependence | None = None
+) -> list[Value | None]:
     """Append the gradient of Σ sum(output · cotangent) over `seeds` with respect to each node of `wrt`.
 
     Every node counts as itself: paths through another node that computes the same do not contribute. A node without
-    a path to any output has None; the others a value of their own type. Nodes on no path cost nothing.
+    a path to any output has None; the others a value of their own type. Nodes on no path cost nothing: they are looked
+    at once, and where several sweeps by the same `wrt` share what is `known`, once for all of them.
     """
     builder.deadline.check()
     cotangents: Cotangents = {}
@@ -26,7 +31,7 @@ def vjp(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Va
     targets = {x.index for x in wrt}
     found: dict[int, Value] = {}
     origin = builder.origin
-    for index in reversed(_paths(builder.nodes, [i for i, _ in cotangents], targets)):
+    for index in reversed(_paths(builder.nodes, [i for i, _ in cotangents], targets, {} if known is None else known)):
         if index in targets and (index, 0) in cotangents:
             found[index] = cotangents[index, 0]
         _pull_back(builder, index, cotangents)
@@ -44,25 +49,22 @@ def or_zeros(like: Sequence[Value], found: Sequence[Value | None]) -> list[Value
     return [x.full_like(0.0) if g is None else g for x, g in zip(like, found, strict=True)]
 
 
-def _paths(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int]) -> list[int]:
-    """Nodes between `targets` and `outputs`, both included, in ascending order."""
+def _paths(nodes: Sequence[Node], outputs: Sequence[int], targets: set[int], known: Dependence) -> list[int]:
+    """Nodes between `targets` and `outputs`, both included, in ascending order. Writes into `known`."""
     first = min(targets, default=len(nodes))
-    above = _ancestors(nodes, [i for i in outputs if i >= first], first)
-    reached: set[int] = set()
-    for index in sorted(above):
-        if index in targets or any(i in reached for i in _differentiable_operands(nodes[index])):
-            reached.add(index)
-    return sorted(reached)
+    for index in sorted(_ancestors(nodes, outputs, lambda i: i >= first and i not in known)):
+        known[index] = index in targets or any(known.get(i, False) for i in _differentiable_operands(nodes[index]))
+    return sorted(_ancestors(nodes, outputs, lambda i: known.get(i, False)))
 
 
-def _ancestors(nodes: Sequence[Node], roots: Iterable[int], first: int) -> set[int]:
-    """All that `roots` depend on differentiably, from node `first` on."""
-    seen, todo = set(), list(roots)
+def _ancestors(nodes: Sequence[Node], roots: Iterable[int], follow: Callable[[int], bool]) -> set[int]:
+    """All that `roots` depend on differentiably, themselves included, through nodes that one is to `follow`."""
+    seen, todo = set(), [i for i in roots if follow(i)]
     while todo:
         index = todo.pop()
         if index not in seen:
             seen.add(index)
-            todo.extend(i for i in _differentiable_operands(nodes[index]) if i >= first)
+            todo.extend(i for i in _differentiable_operands(nodes[index]) if follow(i))
     return seen
 
 

@@ -257,6 +257,16 @@ def test_nothing_recurses_over_the_depth_of_a_graph() -> None:
     assert np.isfinite(curved).all()
 
 
+def test_a_row_of_a_hessian_knows_nothing_of_infinity_in_another() -> None:
+    """Of √a + b² at a = 0: swept together, the zeros of b's row would meet the infinite derivative by a."""
+    net = Net()
+    a, b = net.leaf(0.0), net.leaf(3.0)
+    of = net.add("add", net.add("sqrt", a), net.add("square", b))
+    blocks = kind(net.ask(Hessian.of_program(net.program, of, [a, b])), "hessian")
+    assert not np.isfinite(blocks[a, a])
+    assert (blocks[b, a], blocks[a, b], blocks[b, b]) == (0, 0, 2)
+
+
 def test_planning_a_sweep_looks_at_the_deadline() -> None:
     """Ten thousand rows in pieces of one: hundreds of thousands of nodes, and none is written when time is up."""
     net, x = deep(50)

@@ -131,7 +131,7 @@ def test_a_wrong_sum_of_two_ways_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     net = REAL_NETWORKS["resnet 5 tanh none"]()
     before = gradients(net)
 
-    def first(cotangents: Any, key: Any, g: Any, by: int | None = None) -> None:
+    def first(cotangents: Any, key: Any, g: Any, _: int | None = None) -> None:
         cotangents.setdefault(key, g)
 
     monkeypatch.setattr(engine.transforms.vjp, "_accumulate", first)

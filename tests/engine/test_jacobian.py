@@ -87,9 +87,9 @@ def test_as_many_results_as_numbers_are_swept_by_rows() -> None:
     """One sweep is for all operands then; by columns, each has its own."""
     for more, sweeps in ((0, 1), (1, 2)):
         builder = Builder(registry())
-        x, b, others = leaves(builder, np.ones(1), np.ones(2), np.ones(more))
+        x, b, others = leaves(builder, np.ones(2), np.ones(3), np.ones(more))
         found = jacobian(builder, x.cat(b, others, axis=0).sin(), [x, b], 2**20)
-        assert [None if f is None else f.shape for f in found] == [(3 + more, 1), (3 + more, 2)]
+        assert [None if f is None else f.shape for f in found] == [(5 + more, 2), (5 + more, 3)]
         assert [node.op.name for node in builder.nodes].count("one_hot") == sweeps
 
 

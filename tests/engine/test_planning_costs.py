@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
-from engine import Compiler, Limits, Program, Statement, TensorType, open_executor, registry
+from engine import Call, Compiler, Hessian, Jacobian, Limits, Program, Statement, TensorType, open_executor, registry
 from engine.passes.fold import MOST_BYTES_IN_ALL
+from engine.planning.compiler import plan_call, write_call
 from engine.planning.plan import Plan
+from tests.engine.steps import steps_of
 
 FLOAT64 = np.dtype("float64")
 CPU = open_executor("cpu")
@@ -23,23 +24,6 @@ def line(op: str, *operands: int, **attrs: Any) -> Statement:
 def planned(nodes: list[Statement], shape: tuple[int, ...] = ()) -> Plan:
     """The plan of the last node; the first is fed."""
     return Compiler(Limits()).forward(Program(registry(), nodes), {0: TensorType(shape, FLOAT64)}).plan
-
-
-def steps_of(job: Callable[[], object]) -> int:
-    """Lines of Python that a job runs."""
-    count, before = 0, sys.gettrace()
-
-    def trace(*_: Any) -> Any:
-        nonlocal count
-        count += 1
-        return trace
-
-    sys.settrace(trace)
-    try:
-        job()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def hidden(length: int) -> list[Statement]:
@@ -57,6 +41,80 @@ def test_twice_the_graph_is_about_twice_the_work() -> None:
     planned(hidden(20), (1,))  # fills the caches that later runs find
     once, twice = (steps_of(lambda n=n: planned(hidden(n), (1,))) for n in (200, 400))
     assert twice < 2.5 * once
+
+
+# ---------------------------------------------------------------- Jacobians and Hessians of many small nodes
+
+
+def all_at_once(count: int) -> list[Statement]:
+    """log Σ exp of numbers: every block of the Hessian is full."""
+    return [*scalars(count), line("stack", *range(count)), line("logsumexp", count)]
+
+
+def neighbours(count: int) -> list[Statement]:
+    """Σ sin(xₖ xₖ₊₁): three blocks in each row of the Hessian are full."""
+    pairs = [line("mul", k, (k + 1) % count) for k in range(count)]
+    terms = [line("sin", count + k) for k in range(count)]
+    return [*scalars(count), *pairs, *terms, line("stack", *range(2 * count, 3 * count)), line("sum", 3 * count)]
+
+
+def beside(count: int, length: int) -> list[Statement]:
+    """exp(xₖ) c, with c from a way of this length that no xₖ is on; and their sum."""
+    way = [line("input"), *(line("sin", count + k) for k in range(length))]
+    end = count + length
+    growths = [line("exp", k) for k in range(count)]
+    terms = [line("mul", end + 1 + k, end) for k in range(count)]
+    last = range(end + 1 + count, end + 1 + 2 * count)
+    return [*scalars(count), *way, *growths, *terms, line("stack", *last), line("sum", last.stop)]
+
+
+def tall(count: int) -> list[Statement]:
+    """More results than numbers: the Jacobian is swept by columns, each number by itself."""
+    return [*scalars(count), line("stack", *range(count), *range(count)), line("sin", count)]
+
+
+def scalars(count: int) -> list[Statement]:
+    return [line("parameter") for _ in range(count)]
+
+
+def asked(kind: type[Hessian | Jacobian], nodes: list[Statement]) -> tuple[Program, dict[int, TensorType], Call]:
+    program = Program(registry(), nodes)
+    return program, {i: TensorType((), FLOAT64) for i in program.leaves}, kind.of_program(program)
+
+
+def written(kind: type[Hessian | Jacobian], nodes: list[Statement]) -> int:
+    return len(write_call(*asked(kind, nodes), Limits()).graph.nodes)
+
+
+def test_a_full_block_of_a_hessian_takes_two_nodes() -> None:
+    """The gradient's part by one number, and that in the block's shape: what is beside them is linear."""
+    least, some, most = (written(Hessian, all_at_once(n)) for n in (20, 40, 60))
+    assert (most - some) - (some - least) == 2 * (60**2 - 2 * 40**2 + 20**2)
+
+
+@pytest.mark.parametrize(("kind", "graph"), [(Hessian, neighbours), (Jacobian, tall)])
+def test_what_is_written_is_linear_where_what_is_asked_for_is(kind: type[Hessian | Jacobian], graph: Any) -> None:
+    assert written(kind, graph(80)) < 2.2 * written(kind, graph(40))
+
+
+def test_twice_the_numbers_are_four_times_the_work_of_a_hessian() -> None:
+    plan_call(*asked(Hessian, all_at_once(40)), Limits())
+    once, twice = (steps_of(lambda n=n: plan_call(*asked(Hessian, all_at_once(n)), Limits())) for n in (20, 40))
+    assert twice < 4.4 * once
+
+
+@pytest.mark.parametrize("outputs", ["of their sum", "of each"])
+def test_what_is_on_no_path_is_looked_at_once_for_all_rows(outputs: str) -> None:
+    def work(count: int, length: int) -> int:
+        program, types, call = asked(Hessian, beside(count, length))
+        if outputs == "of each":
+            last = 2 * count + length + 1
+            call = Jacobian.of_program(program, outputs=range(last, last + count))
+        return steps_of(lambda: write_call(program, types, call, Limits()))
+
+    work(20, 1)
+    few, many = (work(count, 400) - work(count, 200) for count in (10, 20))
+    assert many < 1.1 * few
 
 
 def test_folded_values_are_small_together() -> None:
