@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Composite, Namespace, NoGradient, ResultTypes
+from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import NUMBERS, DType, TensorType, to_float
+from engine.graph.tensor_type import DTYPES, NUMBERS, DType, TensorType, to_float
 from engine.oplib.elementwise import FloatUnary, Unary, WithConstants
+from engine.oplib.formula import Formula
+from engine.oplib.widening import wide
 
 _IN_VJP = NoGradient("written out in vjp")
 _SMOOTH = (Sample(Real(2, 3, low=-3, high=3)), Sample(Real()), Sample(Real(0, 2)), Sample(Ints(3, low=-2, high=3)))
@@ -89,17 +91,18 @@ class Elu(FloatUnary):
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
         """g on the one side; on the other the curve's slope, which is not let overflow where it is not used."""
-        return ((x > 0).where(g, g * (x.clamp(max=0.0).exp() * alpha)),)
+        return ((x > 0).where(g, wide(g) * (wide(x).clamp(max=0.0).exp() * alpha)),)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """The mask."""
         return int(types[0].size)
 
 
-class Activation(Composite):
+class Activation(Formula):
     """Base: a formula in one operand."""
 
     operands = ("x",)
+    dtypes = DTYPES
     samples: ClassVar[tuple[Sample, ...]] = _SMOOTH
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
@@ -117,7 +120,7 @@ class Selu(Activation):
     aliases = {"Selu": "cjc"}
     gradient = "1.0507… · that of elu"
 
-    def decompose(self, x: Value) -> Value:
+    def formula(self, x: Value) -> Value:
         """An `elu`, scaled."""
         return x.elu(alpha=1.6732632423543772) * 1.0507009873554805
 
@@ -129,7 +132,7 @@ class Silu(Activation):
     aliases = {"SiLUOp": "born", "SiLU": "born", "Silu": "cjc"}
     gradient = "g · (s + x · s · (1 − s)), s = sigmoid x"
 
-    def decompose(self, x: Value) -> Value:
+    def formula(self, x: Value) -> Value:
         """The product."""
         return x * x.sigmoid()
 
@@ -148,7 +151,7 @@ class Gelu(Activation):
     samples = (*_SMOOTH, Sample(Real(2, 3, low=-3, high=3), approximate="tanh"), Sample(Real(), approximate="tanh"))
     gradient = "g · (Φ(x) + x · Φ′(x))"
 
-    def decompose(self, x: Value, *, approximate: str) -> Value:
+    def formula(self, x: Value, *, approximate: str) -> Value:
         """By erfc, or by the sigmoid of twice the argument of tanh: both keep their accuracy for x → −∞."""
         if approximate == "none":
             return x * 0.5 * (x * -math.sqrt(0.5)).erfc()

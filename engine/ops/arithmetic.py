@@ -10,6 +10,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient
 from engine.graph.sample import Real, Sample
 from engine.oplib.elementwise import Binary, unbroadcast
+from engine.oplib.widening import wide, widened
 
 
 class Add(Binary):
@@ -56,7 +57,8 @@ class Div(Binary):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """Through g / b, which both need, and which exists where 1 / b overflows."""
-        quotient = g / b
+        y, a, b = widened(self, y, (a, b), {})
+        quotient = wide(g) / b
         return unbroadcast(quotient, a), unbroadcast(-(quotient * y), b)
 
 

@@ -14,6 +14,7 @@ from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.elementwise import Binary, FloatUnary, Unary, WithConstants
+from engine.oplib.widening import wide
 
 _POSITIVE = Real(2, 3, low=0.5, high=2)
 
@@ -144,7 +145,7 @@ class Square(Unary):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """g · x first: 2x alone may overflow, where g is 0 beside it."""
-        return (g * x * 2,)
+        return (wide(g) * wide(x) * 2,)
 
 
 class Reciprocal(WithConstants):

@@ -12,6 +12,7 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.matrices import SquareMatrix, System, answer_each, computed, converted
+from engine.oplib.widening import widened
 
 
 class Solve(System):
@@ -44,6 +45,7 @@ class Solve(System):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """The system with aᵀ."""
+        y, a, b = widened(self, y, (a, b), {})
         by_b = a.transpose().solve(g)
         return unbroadcast(-(by_b @ y.transpose()), a), unbroadcast(by_b, b)
 
@@ -84,6 +86,7 @@ class Inv(SquareMatrix):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """From dy = −y dx y."""
+        y, _ = widened(self, y, (x,), {})
         turned = y.transpose()
         return (-(turned @ g @ turned),)
 

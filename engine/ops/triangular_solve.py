@@ -16,6 +16,7 @@ from engine.graph.tensor_type import TensorType
 from engine.oplib.accumulate import accumulator
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.matrices import System, converted
+from engine.oplib.widening import widened
 
 
 class TriangularSolve(System):
@@ -57,6 +58,7 @@ class TriangularSolve(System):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value, *, lower: bool, transpose: bool) -> Sequence[Value | None]:
         """The system with the other transposition; what was ignored has no part in it."""
+        y, a, b = widened(self, y, (a, b), {"lower": lower, "transpose": transpose})
         by_b = a.triangular_solve(g, lower=lower, transpose=not transpose)
         by_t = unbroadcast(-(y @ by_b.transpose() if transpose else by_b @ y.transpose()), a)
         return by_t.tril() if lower else by_t.triu(), unbroadcast(by_b, b)
