@@ -28,7 +28,7 @@ class Relu(Unary):
     dtypes = NUMBERS
     cost = 1
     samples = (Sample(Real(2, 3)), Sample(Real(), at_zero=1), Sample(Ints(3, low=-2, high=3)))
-    gradient = "g where x > 0, g · at_zero where x = 0, else 0"
+    gradient = "g where x > 0 or NaN, g · at_zero where x = 0, else 0"
     partials = _IN_VJP
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
@@ -40,9 +40,9 @@ class Relu(Unary):
         xp.maximum(x, out.dtype.type(0), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, at_zero: float) -> Sequence[Value | None]:
-        """g, where x is positive."""
+        """g, where x is positive or NaN."""
         at_most_zero = x.equal(0.0).where(g * at_zero, 0.0) if at_zero else 0.0
-        return ((x > 0).where(g, at_most_zero),)
+        return ((x <= 0).where(at_most_zero, g),)
 
 
 class LeakyRelu(WithConstants):
@@ -52,7 +52,7 @@ class LeakyRelu(WithConstants):
     attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 0.01, "the slope for x ≤ 0")}
     cost = 2
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.25), Sample(Real()), Sample(Ints(3, low=-2, high=3)))
-    gradient = "g where x > 0, else g · alpha"
+    gradient = "g where x > 0 or NaN, else g · alpha"
     partials = _IN_VJP
 
     def compute(self, xp: Namespace, x: Array, *, out: Array, alpha: float) -> None:
@@ -62,7 +62,7 @@ class LeakyRelu(WithConstants):
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
         """g on the one side, g · alpha on the other."""
-        return ((x > 0).where(g, g * alpha),)
+        return ((x <= 0).where(g * alpha, g),)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """The mask."""
@@ -79,7 +79,7 @@ class Elu(FloatUnary):
     aliases = {"Elu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 1.0, "−y for x → −∞")}
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.5), *_SMOOTH[1:])
-    gradient = "g where x > 0, else g · alpha · eˣ"
+    gradient = "g where x > 0 or NaN, else g · alpha · eˣ"
     partials = _IN_VJP
 
     def compute(self, xp: Namespace, x: Array, *, out: Array, alpha: float) -> None:
@@ -91,7 +91,7 @@ class Elu(FloatUnary):
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
         """g on the one side; on the other the curve's slope, which is not let overflow where it is not used."""
-        return ((x > 0).where(g, wide(g) * (wide(x).clamp(max=0.0).exp() * alpha)),)
+        return ((x <= 0).where(wide(g) * (wide(x).clamp(max=0.0).exp() * alpha), g),)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """The mask."""
@@ -126,19 +126,20 @@ class Selu(Activation):
 
 
 class Silu(Activation):
-    """y = x · sigmoid x."""
+    """y = x · sigmoid x; 0 at −∞."""
 
     name = "silu"
     aliases = {"SiLUOp": "born", "SiLU": "born", "Silu": "cjc"}
     gradient = "g · (s + x · s · (1 − s)), s = sigmoid x"
 
     def formula(self, x: Value) -> Value:
-        """The product."""
-        return x * x.sigmoid()
+        """The product. Beyond ±800 the sigmoid is 0 or 1 to the last bit, and so it must be beside an infinite x."""
+        low = x.clamp(min=-800.0)
+        return low * low.clamp(max=800.0).sigmoid()
 
 
 class Gelu(Activation):
-    """y = x · Φ(x), Φ the standard normal distribution function; D. Hendrycks, K. Gimpel, arXiv:1606.08415.
+    """y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
 
     `approximate` tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models were trained with.
     """
@@ -153,9 +154,11 @@ class Gelu(Activation):
 
     def formula(self, x: Value, *, approximate: str) -> Value:
         """By erfc, or by the sigmoid of twice the argument of tanh: both keep their accuracy for x → −∞."""
+        # Beyond these bounds Φ is 0 or 1 to the last bit: so it must be beside an infinite x; and the cube overflows.
+        bound = 40.0 if approximate == "none" else 22.0
+        low = x.clamp(min=-bound)
+        t = low.clamp(max=bound)
         if approximate == "none":
-            return x * 0.5 * (x * -math.sqrt(0.5)).erfc()
-        # Beyond ±22 the sigmoid is 0 or 1 to the last bit, and the cube of x would overflow.
-        t = x.clamp(min=-22.0, max=22.0)
+            return low * 0.5 * (t * -math.sqrt(0.5)).erfc()
         doubled = math.sqrt(8 / math.pi)
-        return x * (t * (t.square() * (0.044715 * doubled) + doubled)).sigmoid()
+        return low * (t * (t.square() * (0.044715 * doubled) + doubled)).sigmoid()

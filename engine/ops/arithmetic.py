@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -84,8 +85,15 @@ class Mod(Binary):
         else:
             _float_mod(xp, a, b, out)
 
-    # From y, which is exact: a / b may round up to a whole number that a does not reach, as 1 / 0.1 does.
-    partials = (lambda y, a, b: 1, lambda y, a, b: ((y - a) / b).round())
+    partials = (lambda y, a, b: 1, lambda y, a, b: _steps(y, a, b))
+
+
+def _steps(y: Value, a: Value, b: Value) -> Value:
+    """−⌊a / b⌋, from y, which is exact: a / b may round up to a whole number that a does not reach, as 1 / 0.1 does.
+
+    Where y is infinite b is, and of the other sign than a: one step.
+    """
+    return y.abs().equal(math.inf).where(1.0, ((y - a) / b).round())
 
 
 def _float_mod(xp: Namespace, a: Array, b: Array, out: Array) -> None:

@@ -90,15 +90,16 @@ class LogEps(Formula):
 
 
 class LogAddExp(Binary):
-    """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0."""
+    """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each."""
 
     name = "logaddexp"
     ufunc = "logaddexp"
     cost = 20
     gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
-    partials = (lambda y, a, b: _share(y, a - b), lambda y, a, b: _share(y, b - a))
+    partials = (lambda y, a, b: _share(y, a, b), lambda y, a, b: _share(y, b, a))
 
 
-def _share(y: Value, lead: Value) -> Value:
-    """eᵃ / (eᵃ + eᵇ) for a lead of a − b, and 0 / 0 = 0."""
+def _share(y: Value, a: Value, b: Value) -> Value:
+    """eᵃ / (eᵃ + eᵇ), and 0 / 0 = 0: by the lead of a, which is 0 also where both are infinite."""
+    lead = a.equal(b).where(0.0, a - b)
     return y.equal(-math.inf).where(-math.inf, lead).sigmoid()
