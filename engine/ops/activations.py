@@ -109,6 +109,11 @@ class Activation(Formula):
         """x's own dtype where it is float; integers as NumPy's exp."""
         return types[0].with_dtype(to_float(types[0].dtype))
 
+    def decompose(self, *operands: Value, **attrs: Any) -> Value:
+        """Of floats."""
+        (x,) = operands
+        return super().decompose(x if x.type.is_float else x.cast(dtype=to_float(x.dtype)), **attrs)
+
 
 class Selu(Activation):
     """y = 1.0507… · elu(x, alpha = 1.6732…): keeps mean 0 and variance 1 of what it is applied to.

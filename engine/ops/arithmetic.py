@@ -63,6 +63,14 @@ class Div(Binary):
         return unbroadcast(quotient, a), unbroadcast(-(quotient * y), b)
 
 
+def _steps(y: Value, a: Value, b: Value) -> Value:
+    """−⌊a / b⌋, from y, which is exact: a / b may round up to a whole number that a does not reach, as 1 / 0.1 does.
+
+    Where y is infinite b is, and of the other sign than a: one step.
+    """
+    return y.abs().equal(math.inf).where(1.0, ((y - a) / b).round())
+
+
 class Mod(Binary):
     """y = a − b · ⌊a / b⌋: the remainder, with the divisor's sign, as Python's % and NumPy's mod.
 
@@ -85,15 +93,7 @@ class Mod(Binary):
         else:
             _float_mod(xp, a, b, out)
 
-    partials = (lambda y, a, b: 1, lambda y, a, b: _steps(y, a, b))
-
-
-def _steps(y: Value, a: Value, b: Value) -> Value:
-    """−⌊a / b⌋, from y, which is exact: a / b may round up to a whole number that a does not reach, as 1 / 0.1 does.
-
-    Where y is infinite b is, and of the other sign than a: one step.
-    """
-    return y.abs().equal(math.inf).where(1.0, ((y - a) / b).round())
+    partials = (lambda y, a, b: 1, _steps)
 
 
 def _float_mod(xp: Namespace, a: Array, b: Array, out: Array) -> None:

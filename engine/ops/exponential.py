@@ -89,6 +89,12 @@ class LogEps(Formula):
         return (x + eps).log()
 
 
+def _share(y: Value, a: Value, b: Value) -> Value:
+    """eᵃ / (eᵃ + eᵇ), and 0 / 0 = 0: by the lead of a, which is 0 also where both are infinite."""
+    lead = a.equal(b).where(0.0, a - b)
+    return y.equal(-math.inf).where(-math.inf, lead).sigmoid()
+
+
 class LogAddExp(Binary):
     """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each."""
 
@@ -96,10 +102,4 @@ class LogAddExp(Binary):
     ufunc = "logaddexp"
     cost = 20
     gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
-    partials = (lambda y, a, b: _share(y, a, b), lambda y, a, b: _share(y, b, a))
-
-
-def _share(y: Value, a: Value, b: Value) -> Value:
-    """eᵃ / (eᵃ + eᵇ), and 0 / 0 = 0: by the lead of a, which is 0 also where both are infinite."""
-    lead = a.equal(b).where(0.0, a - b)
-    return y.equal(-math.inf).where(-math.inf, lead).sigmoid()
+    partials = (_share, lambda y, a, b: _share(y, b, a))

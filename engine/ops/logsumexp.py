@@ -77,7 +77,7 @@ class LogSumExp(Scaled):
         xp.add(top, total, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """The softmax of x, from y; divided by its sum, which differs from 1 by y's rounding, or by how many are inf."""
+        """The softmax of x, from y; divided by its sum, which is not 1 where y was rounded, or some are inf."""
         y, x = widened(self, y, (x,), {"axes": axes, "keepdims": keepdims})
         kept = keep(y, x, axes).stop_gradient()
         shift = kept.equal(-math.inf).where(0.0, kept)

@@ -108,7 +108,7 @@ class ArgExtremum(Op):
 
 
 class ArgMax(ArgExtremum):
-    """y = position along `axis` of the largest element, int64; of equal ones the first, and the first NaN before all."""
+    """y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmax"
     aliases = {"Argmax": "born"}
@@ -116,7 +116,7 @@ class ArgMax(ArgExtremum):
 
 
 class ArgMin(ArgExtremum):
-    """y = position along `axis` of the smallest element, int64; of equal ones the first, and the first NaN before all."""
+    """y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmin"
     function = "argmin"

@@ -12,6 +12,7 @@ from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.graph.tensor_type import DType, promote
 from engine.oplib.elementwise import Binary, Elementwise, WithConstants, unbroadcast
 from engine.oplib.extremes import is_chosen
+from engine.oplib.source import is_representable
 
 _IN_VJP = NoGradient("written out in vjp")
 
@@ -85,7 +86,8 @@ class Minimum(PairwiseExtremum):
 class Clamp(WithConstants):
     """y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
 
-    NaN stays NaN, and takes the gradient. Integers give float64, since the bounds are floats.
+    NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there
+    are: whole numbers within its range; else they give float64.
     """
 
     name = "clamp"
@@ -102,8 +104,15 @@ class Clamp(WithConstants):
         Sample(Real(), max=0.25),
         Sample(Real(2)),
         Sample(Ints(4, high=9), min=2, max=4.5),
+        Sample(Ints(4, high=9), min=2, max=4),
     )
     partials = _IN_VJP
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """x's own where it is float, or an integer dtype that holds the bounds; else float64."""
+        bounds = [bound for bound in attrs.values() if bound is not None]
+        held = dtypes[0].kind in "iu" and all(is_representable(bound, dtypes[0]) for bound in bounds)
+        return dtypes[0] if held else super().result_dtype(*dtypes)
 
     def compute(self, xp: Namespace, x: Array, *, out: Array, min: float | None, max: float | None) -> None:
         """From below, then from above."""
