@@ -22,8 +22,8 @@ from engine.oplib.widening import widened
 class TriangularSolve(System):
     """y with t y = b, or tᵀ y = b where `transpose`; t is the lower (else the upper) triangle of a, with the diagonal.
 
-    a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n] or [batch…, n, m]: a vector only if it
-    is 1-d, as in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN.
+    a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m], read as
+    in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN.
     Integers compute in float64, float16 in float32.
     M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
     """
@@ -42,6 +42,7 @@ class TriangularSolve(System):
         Sample(Real(3, 3, diagonal=4), Real(2, 3, 1), lower=False, transpose=True),
         Sample(Real(2, 1, 2, 2, diagonal=4), Real(3, 2, 2)),
         Sample(Real(2, 3, 3, diagonal=4), Real(3)),
+        Sample(Real(2, 3, 3, diagonal=4), Real(2, 3)),
         Sample(Real(0, 0), Real(0, 2)),
     )
 
