@@ -11,7 +11,7 @@ import pytest
 
 from engine import COTANGENTS, Compiler, Limits, TensorType, open_executor
 from tests.contract.cases import Array, Case, all_cases, has_rule
-from tests.ops.run import grads
+from tests.ops.run import grads, run
 
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 LARGE = 40_000.0
@@ -81,3 +81,18 @@ def test_nothing_is_doubled_before_it_is_made_smaller(dtype: str) -> None:
     assert by_var.tolist() == [-0.5 * large, 0.5 * large]
     _, (by_cholesky,) = grads("cholesky", np.eye(2, dtype=dtype), cotangent=[[0, 0], [large, 0]])
     assert by_cholesky.tolist() == [[0, 0.5 * large], [0.5 * large, 0]]
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "attrs", "value"),
+    [
+        ("linear", ([2], [[40_000]], [-30_000]), {}, 50_000),
+        ("mlp_layer", ([2], [[40_000]], [-30_000]), {}, 50_000),
+        ("einsum", ([300], [300], [0.5]), {"equation": "i,i,i->i"}, 45_000),
+        ("log_eps", ([60_000],), {"eps": 60_000}, np.log(120_000)),
+    ],
+)
+def test_composites_round_once(op: str, operands: tuple[list[float], ...], attrs: dict[str, Any], value: float) -> None:
+    found = run(op, *(np.array(x, "float16") for x in operands), **attrs)
+    assert found.dtype == np.float16
+    assert found.tolist() == [np.float16(value)]
