@@ -17,6 +17,7 @@ from engine.graph.op import Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DType, TensorType, broadcast, in_opset, to_float
 from engine.oplib import batching
+from engine.oplib.widening import widened
 
 #: the partial derivative by one operand: `partial(y, *operands, **attrs)`; a number, or a bool mask, is allowed
 Partial = Callable[..., "Value | float"]
@@ -61,8 +62,9 @@ class Elementwise(Op):
         """g times each partial, summed over the axes that its operand was broadcast along."""
         if isinstance(self.partials, NoGradient):
             return [None for _ in xs]
+        wide = widened(self, y, xs, attrs)
         return [
-            unbroadcast(scale(g, partial(y, *xs, **attrs)), x) if x.type.is_float else None
+            unbroadcast(scale(g, partial(*wide, **attrs)), x) if x.type.is_float else None
             for partial, x in zip(self.partials, xs, strict=True)
         ]
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from engine.graph.ir import Value
 from engine.graph.op import Composite
-from engine.graph.tensor_type import FLOAT16, FLOAT32, FLOATS, promote
+from engine.graph.tensor_type import FLOAT16, FLOATS, promote
+from engine.oplib.widening import wide
 
 
 class Formula(Composite):
@@ -21,6 +22,6 @@ class Formula(Composite):
 
     def decompose(self, *operands: Value, **attrs: Any) -> Value:
         """Widen, compute, and cast back to the operands' common dtype."""
-        y = self.formula(*(x.cast(dtype=FLOAT32) if x.dtype == FLOAT16 else x for x in operands), **attrs)
-        dtype = promote(*(x.dtype for x in operands if x.type.is_float))
-        return y if y.dtype == dtype else y.cast(dtype=dtype)
+        y = self.formula(*map(wide, operands), **attrs)
+        floats = [x.dtype for x in operands if x.type.is_float]
+        return y.cast(dtype=promote(*floats)) if FLOAT16 in floats else y

@@ -12,7 +12,7 @@ import numpy as np
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
-from engine.graph.tensor_type import FLOAT64, DType, TensorType, show_shape
+from engine.graph.tensor_type import FLOAT64, DType, TensorType, promote, show_shape
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
 from engine.oplib.permutation import permute, unpermute
@@ -42,19 +42,21 @@ class SquareMatrix(Op):
 class System(Op):
     """Base: square matrices a and right-hand sides b; y solves op(a) y = b.
 
-    b is a vector only if it is 1-d, as in NumPy 2; else each column of the matrices on its last two axes is a
-    right-hand side. The axes before broadcast.
+    b is a vector if it is 1-d, as in NumPy 2, or one for each matrix: of a's shape without the last axis, where that
+    does not hold matrices of n rows. Else each column of the matrices on its last two axes is a right-hand side. The
+    axes before broadcast.
     """
 
     operands: ClassVar[tuple[str, ...]] = ("a", "b")
 
     def infer(self, a: TensorType, b: TensorType, **attrs: Any) -> ResultTypes:
         """The shape of the product a⁻¹ b. Raises ShapeMismatch."""
-        return product_type(square(a, "a"), _floats(b))
+        a, b = square(a, "a"), _floats(b)
+        return b.with_dtype(promote(a.dtype, b.dtype)) if _pairs_vectors(a, b) else product_type(a, b)
 
     def decompose(self, a: Value, b: Value, **attrs: Any) -> Value | None:
-        """A vector as one column; many right-hand sides of one matrix side by side, so that it is factored once."""
-        if b.ndim == 1:
+        """Vectors as columns; many right-hand sides of one matrix side by side, so that it is factored once."""
+        if b.ndim == 1 or _pairs_vectors(a.type, b.type):
             y = self._solved(a, b.reshape(shape=(*b.shape, 1)), attrs)
             return y.reshape(shape=y.shape[:-1])
         if a.ndim > 2 or b.ndim == 2:
@@ -71,6 +73,11 @@ class System(Op):
 
     def _solved(self, a: Value, b: Value, attrs: Mapping[str, Any]) -> Value:
         return a.builder.emit(self, (a, b), attrs)
+
+
+def _pairs_vectors(a: TensorType, b: TensorType) -> bool:
+    """Whether b [..., n] holds a vector for each matrix, which it does where it cannot be matrices [..., n, m]."""
+    return b.ndim > 1 and b.shape == a.shape[:-1] and b.shape[-2] != a.shape[-1]
 
 
 def converted(dtype: DType, *operands: TensorType) -> int:

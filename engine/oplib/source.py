@@ -24,12 +24,17 @@ class Source(Kernel):
 
 def check_representable(fill: float, dtype: DType) -> None:
     """Raise BadAttribute unless the attribute `fill` is a number of `dtype`; floats round, whatever their size."""
-    if dtype.kind == "f":
-        return
-    low, high = whole_limits(dtype)
-    if not (fill.is_integer() and low <= int(fill) <= high):
+    if not is_representable(fill, dtype):
         wanted = f"a whole number that {dtype.name} holds"
         raise BadAttribute(f"attribute fill must be {wanted}, but is {fill:g}", expected=wanted, got=f"{fill:g}")
+
+
+def is_representable(number: float, dtype: DType) -> bool:
+    """Whether `number` is one of `dtype`; floats round, whatever their size."""
+    if dtype.kind == "f":
+        return True
+    low, high = whole_limits(dtype)
+    return number.is_integer() and low <= int(number) <= high
 
 
 def whole_limits(dtype: DType) -> tuple[int, int]:

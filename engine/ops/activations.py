@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Composite, Namespace, NoGradient, ResultTypes
+from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import NUMBERS, DType, TensorType, to_float
+from engine.graph.tensor_type import DTYPES, NUMBERS, DType, TensorType, to_float
 from engine.oplib.elementwise import FloatUnary, Unary, WithConstants
+from engine.oplib.formula import Formula
+from engine.oplib.widening import wide
 
 _IN_VJP = NoGradient("written out in vjp")
 _SMOOTH = (Sample(Real(2, 3, low=-3, high=3)), Sample(Real()), Sample(Real(0, 2)), Sample(Ints(3, low=-2, high=3)))
@@ -26,7 +28,7 @@ class Relu(Unary):
     dtypes = NUMBERS
     cost = 1
     samples = (Sample(Real(2, 3)), Sample(Real(), at_zero=1), Sample(Ints(3, low=-2, high=3)))
-    gradient = "g where x > 0, g · at_zero where x = 0, else 0"
+    gradient = "g where x > 0 or NaN, g · at_zero where x = 0, else 0"
     partials = _IN_VJP
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
@@ -38,9 +40,9 @@ class Relu(Unary):
         xp.maximum(x, out.dtype.type(0), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, at_zero: float) -> Sequence[Value | None]:
-        """g, where x is positive."""
+        """g, where x is positive or NaN."""
         at_most_zero = x.equal(0.0).where(g * at_zero, 0.0) if at_zero else 0.0
-        return ((x > 0).where(g, at_most_zero),)
+        return ((x <= 0).where(at_most_zero, g),)
 
 
 class LeakyRelu(WithConstants):
@@ -50,7 +52,7 @@ class LeakyRelu(WithConstants):
     attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 0.01, "the slope for x ≤ 0")}
     cost = 2
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.25), Sample(Real()), Sample(Ints(3, low=-2, high=3)))
-    gradient = "g where x > 0, else g · alpha"
+    gradient = "g where x > 0 or NaN, else g · alpha"
     partials = _IN_VJP
 
     def compute(self, xp: Namespace, x: Array, *, out: Array, alpha: float) -> None:
@@ -60,7 +62,7 @@ class LeakyRelu(WithConstants):
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
         """g on the one side, g · alpha on the other."""
-        return ((x > 0).where(g, g * alpha),)
+        return ((x <= 0).where(g * alpha, g),)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """The mask."""
@@ -77,7 +79,7 @@ class Elu(FloatUnary):
     aliases = {"Elu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 1.0, "−y for x → −∞")}
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.5), *_SMOOTH[1:])
-    gradient = "g where x > 0, else g · alpha · eˣ"
+    gradient = "g where x > 0 or NaN, else g · alpha · eˣ"
     partials = _IN_VJP
 
     def compute(self, xp: Namespace, x: Array, *, out: Array, alpha: float) -> None:
@@ -89,22 +91,28 @@ class Elu(FloatUnary):
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
         """g on the one side; on the other the curve's slope, which is not let overflow where it is not used."""
-        return ((x > 0).where(g, g * (x.clamp(max=0.0).exp() * alpha)),)
+        return ((x <= 0).where(wide(g) * (wide(x).clamp(max=0.0).exp() * alpha), g),)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """The mask."""
         return int(types[0].size)
 
 
-class Activation(Composite):
+class Activation(Formula):
     """Base: a formula in one operand."""
 
     operands = ("x",)
+    dtypes = DTYPES
     samples: ClassVar[tuple[Sample, ...]] = _SMOOTH
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
         """x's own dtype where it is float; integers as NumPy's exp."""
         return types[0].with_dtype(to_float(types[0].dtype))
+
+    def decompose(self, *operands: Value, **attrs: Any) -> Value:
+        """Of floats."""
+        (x,) = operands
+        return super().decompose(x if x.type.is_float else x.cast(dtype=to_float(x.dtype)), **attrs)
 
 
 class Selu(Activation):
@@ -117,25 +125,26 @@ class Selu(Activation):
     aliases = {"Selu": "cjc"}
     gradient = "1.0507… · that of elu"
 
-    def decompose(self, x: Value) -> Value:
+    def formula(self, x: Value) -> Value:
         """An `elu`, scaled."""
         return x.elu(alpha=1.6732632423543772) * 1.0507009873554805
 
 
 class Silu(Activation):
-    """y = x · sigmoid x."""
+    """y = x · sigmoid x; 0 at −∞."""
 
     name = "silu"
     aliases = {"SiLUOp": "born", "SiLU": "born", "Silu": "cjc"}
     gradient = "g · (s + x · s · (1 − s)), s = sigmoid x"
 
-    def decompose(self, x: Value) -> Value:
-        """The product."""
-        return x * x.sigmoid()
+    def formula(self, x: Value) -> Value:
+        """The product. Beyond ±800 the sigmoid is 0 or 1 to the last bit, and so it must be beside an infinite x."""
+        low = x.clamp(min=-800.0)
+        return low * low.clamp(max=800.0).sigmoid()
 
 
 class Gelu(Activation):
-    """y = x · Φ(x), Φ the standard normal distribution function; D. Hendrycks, K. Gimpel, arXiv:1606.08415.
+    """y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
 
     `approximate` tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models were trained with.
     """
@@ -148,11 +157,13 @@ class Gelu(Activation):
     samples = (*_SMOOTH, Sample(Real(2, 3, low=-3, high=3), approximate="tanh"), Sample(Real(), approximate="tanh"))
     gradient = "g · (Φ(x) + x · Φ′(x))"
 
-    def decompose(self, x: Value, *, approximate: str) -> Value:
+    def formula(self, x: Value, *, approximate: str) -> Value:
         """By erfc, or by the sigmoid of twice the argument of tanh: both keep their accuracy for x → −∞."""
+        # Beyond these bounds Φ is 0 or 1 to the last bit: so it must be beside an infinite x; and the cube overflows.
+        bound = 40.0 if approximate == "none" else 22.0
+        low = x.clamp(min=-bound)
+        t = low.clamp(max=bound)
         if approximate == "none":
-            return x * 0.5 * (x * -math.sqrt(0.5)).erfc()
-        # Beyond ±22 the sigmoid is 0 or 1 to the last bit, and the cube of x would overflow.
-        t = x.clamp(min=-22.0, max=22.0)
+            return low * 0.5 * (t * -math.sqrt(0.5)).erfc()
         doubled = math.sqrt(8 / math.pi)
-        return x * (t * (t.square() * (0.044715 * doubled) + doubled)).sigmoid()
+        return low * (t * (t.square() * (0.044715 * doubled) + doubled)).sigmoid()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient
 from engine.graph.sample import Real, Sample
 from engine.oplib.elementwise import Binary, unbroadcast
+from engine.oplib.widening import wide, widened
 
 
 class Add(Binary):
@@ -56,8 +58,17 @@ class Div(Binary):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """Through g / b, which both need, and which exists where 1 / b overflows."""
-        quotient = g / b
+        y, a, b = widened(self, y, (a, b), {})
+        quotient = wide(g) / b
         return unbroadcast(quotient, a), unbroadcast(-(quotient * y), b)
+
+
+def _steps(y: Value, a: Value, b: Value) -> Value:
+    """−⌊a / b⌋, from y, which is exact: a / b may round up to a whole number that a does not reach, as 1 / 0.1 does.
+
+    Where y is infinite b is, and of the other sign than a: one step.
+    """
+    return y.abs().equal(math.inf).where(1.0, ((y - a) / b).round())
 
 
 class Mod(Binary):
@@ -82,8 +93,7 @@ class Mod(Binary):
         else:
             _float_mod(xp, a, b, out)
 
-    # From y, which is exact: a / b may round up to a whole number that a does not reach, as 1 / 0.1 does.
-    partials = (lambda y, a, b: 1, lambda y, a, b: ((y - a) / b).round())
+    partials = (lambda y, a, b: 1, _steps)
 
 
 def _float_mod(xp: Namespace, a: Array, b: Array, out: Array) -> None:

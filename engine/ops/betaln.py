@@ -27,7 +27,7 @@ class Betaln(Binary):
     """y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y| is less.
 
     Units are those in the last place of a float64, on NumPy. Where an operand is large, `lgamma` would leave few digits
-    of y, and SciPy's own loses up to 9 of 16. Where an operand is not positive, y is SciPy's.
+    of y, and SciPy's own loses up to 9 of 16. Where an operand is not positive, y is SciPy's; at infinity it is −∞.
 
     The derivative by a is as accurate, or, where b < a < 100, to 1e-15 · a / b of its value; and likewise by b.
     """
@@ -78,6 +78,7 @@ def _betaln(a: Floats, b: Floats) -> Floats:
     for mask, branch in ((large & (a < _LARGE), _one_large), (large & (a >= _LARGE), _both_large)):
         chosen = np.flatnonzero(mask)
         y[chosen] = branch(a[chosen], b[chosen])
+    y[(a > 0) & (b == math.inf)] = -math.inf
     return y
 
 
@@ -116,4 +117,5 @@ def _far_difference(a: Value, b: Value) -> Value:
     r, s = a.reciprocal(), (a + b).reciprocal()
     p, q = r.square(), s.square()
     series = 1 / 12 - (p + q) / 120 + (p.square() + p * q + q.square()) / 252
-    return -((b * r).log1p() + b * r * s * (0.5 + (r + s) * series))
+    # Where the sum overflows, the terms after the logarithm vanish.
+    return -((b * r).log1p() + s.equal(0.0).where(0.0, b) * r * s * (0.5 + (r + s) * series))

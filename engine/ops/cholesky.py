@@ -9,6 +9,7 @@ from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.matrices import SquareMatrix, answer_each, computed
+from engine.oplib.widening import widened
 
 
 class Cholesky(SquareMatrix):
@@ -41,11 +42,12 @@ class Cholesky(SquareMatrix):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """By triangular systems, and no inverse."""
-        product = y.transpose() @ g
-        inner = (product.tril() + product.tril(offset=-1)) * 0.5
+        y, _ = widened(self, y, (x,), {})
+        product = y.transpose() @ (g * 0.5)
+        inner = product.tril() + product.tril(offset=-1)
         half = y.triangular_solve(inner, transpose=True)
-        outer = y.triangular_solve(half.transpose(), transpose=True)
-        return ((outer + outer.transpose()) * 0.5,)
+        outer = y.triangular_solve(half.transpose(), transpose=True) * 0.5
+        return (outer + outer.transpose(),)
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
         """n³ / 3 for each matrix."""

@@ -17,6 +17,7 @@ from engine.graph.op import Composite, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, promote, show_shape
 from engine.oplib.permutation import permute, shaped
+from engine.oplib.widening import wide
 
 MOST_OPERANDS = 32
 LETTERS = frozenset(string.ascii_letters)
@@ -72,7 +73,7 @@ class Einsum(Composite):
         """Sum over what is one operand's own, contract pair after pair, put the axes in order."""
         terms, output = parse_equation(equation, len(operands))
         dtype = promote(*(x.dtype for x in operands))
-        factors = [Factor(_in_dtype(x, dtype), term) for x, term in zip(operands, terms, strict=True)]
+        factors = [Factor(wide(_in_dtype(x, dtype)), term) for x, term in zip(operands, terms, strict=True)]
         uses = Counter("".join(terms))
         shared = {letter for letter in uses if uses[letter] > 1}.union(output)
         product = _contract_all([f.summed_to(shared) for f in factors], output)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Composite
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import TensorType
+from engine.graph.tensor_type import DTYPES, TensorType
 from engine.oplib.elementwise import Binary, Unary
+from engine.oplib.formula import Formula
 from engine.ops.scalar import AddScalar
 
 _POSITIVE = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0.5, high=2)), Sample(Real(0, 2)))
@@ -69,13 +69,14 @@ class Log2(Unary):
     partials = (lambda y, x: x.reciprocal() / math.log(2),)
 
 
-class LogEps(Composite):
+class LogEps(Formula):
     """y = ln(x + eps): finite at 0."""
 
     name = "log_eps"
     aliases = {"LogWithEpsilonOp": "born", "LogWithEpsilon": "born"}
     operands = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"eps": Attr("float", 1e-5, "what is added to x")}
+    dtypes = DTYPES
     samples = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0, high=2), eps=0.5), Sample(Ints(3, high=5)))
     gradient = "g / (x + eps)"
 
@@ -83,21 +84,22 @@ class LogEps(Composite):
         """As the sum with a constant."""
         return AddScalar().infer(*types, scalar=eps)
 
-    def decompose(self, x: Value, *, eps: float) -> Value:
+    def formula(self, x: Value, *, eps: float) -> Value:
         """The logarithm of the sum."""
         return (x + eps).log()
 
 
+def _share(y: Value, a: Value, b: Value) -> Value:
+    """eᵃ / (eᵃ + eᵇ), and 0 / 0 = 0: by the lead of a, which is 0 also where both are infinite."""
+    lead = a.equal(b).where(0.0, a - b)
+    return y.equal(-math.inf).where(-math.inf, lead).sigmoid()
+
+
 class LogAddExp(Binary):
-    """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0."""
+    """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each."""
 
     name = "logaddexp"
     ufunc = "logaddexp"
     cost = 20
     gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
-    partials = (lambda y, a, b: _share(y, a - b), lambda y, a, b: _share(y, b - a))
-
-
-def _share(y: Value, lead: Value) -> Value:
-    """eᵃ / (eᵃ + eᵇ) for a lead of a − b, and 0 / 0 = 0."""
-    return y.equal(-math.inf).where(-math.inf, lead).sigmoid()
+    partials = (_share, lambda y, a, b: _share(y, b, a))

@@ -7,9 +7,10 @@ from typing import ClassVar
 from engine.graph.attributes import Attr
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import Composite, ResultTypes
+from engine.graph.op import ResultTypes
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import Shape, TensorType, promote, show_shape
+from engine.graph.tensor_type import DTYPES, Shape, TensorType, promote, show_shape
+from engine.oplib.formula import Formula
 from engine.ops.activations import Elu, Gelu, Relu, Selu, Silu
 from engine.ops.hyperbolic import Tanh
 from engine.ops.sigmoid import Sigmoid
@@ -19,10 +20,11 @@ _OPS = {op.name: op for op in (Relu(), Tanh(), Sigmoid(), Gelu(), Silu(), Elu(),
 ACTIVATIONS = ("none", *_OPS)
 
 
-class Dense(Composite):
+class Dense(Formula):
     """Base: a matrix product, a bias, an activation."""
 
     attrs = {"activation": Attr("string", "none", "the op that is applied to the sum", ACTIVATIONS)}
+    dtypes = DTYPES
     #: the axis of w that meets x
     inner: ClassVar[int]
 
@@ -55,7 +57,7 @@ class Linear(Dense):
         *(Sample(Real(2, 3), Real(3, 2), Real(2), activation=name) for name in ACTIVATIONS),
     )
 
-    def decompose(self, x: Value, w: Value, b: Value | None = None, *, activation: str) -> Value:
+    def formula(self, x: Value, w: Value, b: Value | None = None, *, activation: str) -> Value:
         """Product, sum, activation."""
         product = x @ w
         return _activate(product if b is None else product + b, activation)
@@ -79,7 +81,7 @@ class MlpLayer(Dense):
         *(Sample(Real(2, 3), Real(4, 3), Real(4), activation=name) for name in ACTIVATIONS),
     )
 
-    def decompose(self, x: Value, w: Value, b: Value, *, activation: str) -> Value:
+    def formula(self, x: Value, w: Value, b: Value, *, activation: str) -> Value:
         """Product, sum, activation."""
         return _activate(x @ w.transpose() + b, activation)
 

@@ -10,6 +10,7 @@ from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
 from engine.oplib.accumulate import accumulator
 from engine.oplib.rows import axis_first, piece_size
+from engine.oplib.widening import wide, widened
 from engine.ops.softmax import Softmax
 
 
@@ -34,6 +35,8 @@ class LogSoftmax(Softmax):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """g, less the share of each element in its row's sum."""
+        y, _ = widened(self, y, (x,), {"axis": axis})
+        g = wide(g)
         return (g - y.exp() * g.sum(axes=(axis,), keepdims=True),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:

@@ -7,12 +7,15 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT64, DType, TensorType
 from engine.oplib.accumulate import accumulator
-from engine.oplib.reduction import Reduction, broadcast_back, keep, reduced_shape
+from engine.oplib.reduction import Reduction, keep, reduced_shape
+from engine.oplib.widening import widened
 
 
 class Scaled(Reduction):
@@ -53,7 +56,8 @@ class Scaled(Reduction):
 class LogSumExp(Scaled):
     """y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
 
-    Where all of x is −inf, y is −inf and the gradient 0. Integers give float64.
+    Where all of x is −inf, y is −inf and the gradient 0. Where some of it is inf, these share the gradient. Where one
+    is NaN, so are y and the gradient. Integers give float64.
     """
 
     name = "logsumexp"
@@ -73,16 +77,20 @@ class LogSumExp(Scaled):
         xp.add(top, total, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """The softmax of x, from y."""
-        kept = keep(y, x, axes)
+        """The softmax of x, from y; divided by its sum, which is not 1 where y was rounded, or some are inf."""
+        y, x = widened(self, y, (x,), {"axes": axes, "keepdims": keepdims})
+        kept = keep(y, x, axes).stop_gradient()
         shift = kept.equal(-math.inf).where(0.0, kept)
-        return (broadcast_back(g, x, axes) * (x - shift).exp(),)
+        share = x.equal(math.inf).where(0.0, x - shift).exp()
+        total = share.sum(axes=axes, keepdims=True)
+        return ((keep(g, x, axes) / total.equal(0.0).where(1.0, total)) * share,)
 
 
 class Norm(Scaled):
     """y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
 
-    At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient.
+    At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element gets g,
+    with its sign. Where one is NaN, so are y and the gradient.
     """
 
     name = "norm"
@@ -101,9 +109,15 @@ class Norm(Scaled):
         xp.multiply(total, scale, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
-        """The unit vector along x. A division by infinity is 0, and so are all derivatives of it."""
-        kept = keep(y, x, axes)
-        return (broadcast_back(g, x, axes) * (x / kept.equal(0.0).where(math.inf, kept)),)
+        """The unit vector along x. A division by infinity is 0, and so are all derivatives of it.
+
+        Hence infinity counts as the largest number there is.
+        """
+        y, x = widened(self, y, (x,), {"axes": axes, "keepdims": keepdims})
+        most = float(np.finfo(x.dtype).max)
+        size = keep(y, x, axes).clamp(max=most)
+        unit = x.clamp(min=-most, max=most) / size.equal(0.0).where(math.inf, size)
+        return (keep(g, x, axes) * unit,)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """With the exponents."""

@@ -14,6 +14,7 @@ from engine.graph.op import Array, Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, Shape, Strided, TensorType, normalise_axis, show_shape
 from engine.oplib.accumulate import count
+from engine.oplib.extremes import is_chosen
 from engine.oplib.reduction import KEEPDIMS, Reduction, keep, reduced_shape
 
 
@@ -21,7 +22,7 @@ class Extremum(Reduction):
     """Base: y = one element of x over axes, by the function of numpy and cupy called `function`."""
 
     function: ClassVar[str]
-    gradient: ClassVar[str] = "g / k to each of the k elements equal to y, zero to the others"
+    gradient: ClassVar[str] = "g / k to each of the k elements equal to y, or NaN where y is; zero to the others"
     samples: ClassVar[tuple[Sample, ...]] = (
         *Reduction.samples,
         Sample(Real()),
@@ -44,13 +45,13 @@ class Extremum(Reduction):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Ties share equally. Which elements tie is a constant for differentiation, so the next order shares alike."""
-        tied = x.equal(keep(y, x, axes))
+        tied = is_chosen(x, keep(y, x, axes))
         share = keep(g, x, axes) / tied.sum(axes=axes, keepdims=True)
         return (tied.where(share.cast(dtype=g.dtype), 0.0),)
 
 
 class Max(Extremum):
-    """y = max x over axes; NaN if one of the elements is. Ties share the gradient equally."""
+    """y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
 
     name = "max"
     aliases = {"max": "sadl"}
@@ -58,7 +59,7 @@ class Max(Extremum):
 
 
 class Min(Extremum):
-    """y = min x over axes; NaN if one of the elements is. Ties share the gradient equally."""
+    """y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
 
     name = "min"
     aliases = {"min": "sadl"}
@@ -107,7 +108,7 @@ class ArgExtremum(Op):
 
 
 class ArgMax(ArgExtremum):
-    """y = position along `axis` of the largest element, int64; of equal ones the first, and NaN counts as largest."""
+    """y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmax"
     aliases = {"Argmax": "born"}
@@ -115,7 +116,7 @@ class ArgMax(ArgExtremum):
 
 
 class ArgMin(ArgExtremum):
-    """y = position along `axis` of the smallest element, int64; of equal ones the first, and NaN counts as smallest."""
+    """y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmin"
     function = "argmin"

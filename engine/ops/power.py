@@ -14,6 +14,7 @@ from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.elementwise import Binary, FloatUnary, Unary, WithConstants
+from engine.oplib.widening import wide
 
 _POSITIVE = Real(2, 3, low=0.5, high=2)
 
@@ -54,8 +55,8 @@ class Pow(Binary):
     """y = aᵇ, broadcasting; with one operand y = a^exponent, which is `pow_scalar`. 0⁰ = 1.
 
     A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a = 0
-    and b ≥ 0. Powers of integers are integers: they wrap around as NumPy's, and to a negative exponent they are cut
-    off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with 0⁻¹ → 0.
+    and b ≥ 0, or where a = ∞ and b < 0. Powers of integers are integers: they wrap around as NumPy's, and to a negative
+    exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with 0⁻¹ → 0.
     """
 
     name = "pow"
@@ -122,14 +123,21 @@ def _integer_power(xp: Namespace, a: Array, b: Array, out: Array) -> None:
 
 
 def _lowered(a: Value, b: Value) -> Value:
-    """b · aᵇ⁻¹; but 0 where a = b = 0, and not 0 · 0⁻¹. So are its derivatives there, by b, too: the order is free."""
+    """b · aᵇ⁻¹; but 0 where a = b = 0, and not 0 · 0⁻¹. So are its derivatives there, by b, too: the order is free.
+
+    It is 0 as well where an infinite b leaves nothing of the power.
+    """
     ends = a.equal(0.0).logical_and(b.equal(0.0))
-    return ends.where(0.0, b) * a.pow(ends.where(1.0, b - 1))
+    power = a.pow(ends.where(1.0, b - 1))
+    none = power.equal(0.0).logical_and(b.is_finite().logical_not())
+    return ends.logical_or(none).where(0.0, b) * power
 
 
 def _finite_log(a: Value, b: Value) -> Value:
-    """log a; but 0 where a = 0 and b ≥ 0, where aᵇ is constant in b, or takes its last step."""
-    return a.equal(0.0).logical_and(b >= 0).where(1.0, a).log()
+    """log a; but 0 where a = 0 and b ≥ 0, where aᵇ is constant in b, or takes its last step; and likewise at ∞."""
+    at_zero = a.equal(0.0).logical_and(b >= 0)
+    at_infinity = (a > 0).logical_and(a.is_finite().logical_not()).logical_and(b < 0)
+    return at_zero.logical_or(at_infinity).where(1.0, a).log()
 
 
 class Square(Unary):
@@ -144,7 +152,7 @@ class Square(Unary):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """g · x first: 2x alone may overflow, where g is 0 beside it."""
-        return (g * x * 2,)
+        return (wide(g) * wide(x) * 2,)
 
 
 class Reciprocal(WithConstants):

@@ -13,6 +13,7 @@ from engine.oplib.accumulate import accumulator, count
 from engine.oplib.permutation import permute, shaped, unpermute
 from engine.oplib.reduction import Reduction, broadcast_back
 from engine.oplib.slices import cut
+from engine.oplib.widening import wide
 
 
 class Prod(Reduction):
@@ -45,7 +46,7 @@ class Prod(Reduction):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Each element's share is the product of the others: y / x would be 0 / 0 at a zero."""
-        return (broadcast_back(g, x, axes) * _others_over(x, axes),)
+        return (broadcast_back(wide(g), x, axes) * _others_over(wide(x), axes),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The products in float32 where the result is float16."""

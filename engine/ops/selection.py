@@ -11,6 +11,8 @@ from engine.graph.op import Array, Namespace, NoGradient
 from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.graph.tensor_type import DType, promote
 from engine.oplib.elementwise import Binary, Elementwise, WithConstants, unbroadcast
+from engine.oplib.extremes import is_chosen
+from engine.oplib.source import is_representable
 
 _IN_VJP = NoGradient("written out in vjp")
 
@@ -52,16 +54,15 @@ class Where(Elementwise):
 
 
 class PairwiseExtremum(Binary):
-    """Base: one of two operands, by NumPy's ufunc. NaN wins, and the gradient passes to both operands there."""
+    """Base: one of two operands, by NumPy's ufunc. NaN wins."""
 
-    #: the comparison that tells that an operand is not the result
-    loses: ClassVar[str]
     partials = _IN_VJP
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
-        """g to the operand that was chosen, a half each where they are equal."""
-        shared = a.equal(b).where(0.5 * g, g)
-        return [unbroadcast(getattr(x, self.loses)(other).where(0.0, shared), x) for x, other in ((a, b), (b, a))]
+        """g to the operand that was chosen, a half each where it may be either."""
+        chosen = [is_chosen(x, y) for x in (a, b)]
+        shared = chosen[0].logical_and(chosen[1]).where(0.5 * g, g)
+        return [unbroadcast(mask.where(shared, 0.0), x) for mask, x in zip(chosen, (a, b), strict=True)]
 
 
 class Maximum(PairwiseExtremum):
@@ -70,8 +71,7 @@ class Maximum(PairwiseExtremum):
     name = "maximum"
     aliases = {"maximum": "sadl"}
     ufunc = "maximum"
-    loses = "less"
-    gradient = "da = g where a > b, g / 2 where a = b, else 0; db likewise"
+    gradient = "da = g where a > b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
 
 
 class Minimum(PairwiseExtremum):
@@ -80,14 +80,14 @@ class Minimum(PairwiseExtremum):
     name = "minimum"
     aliases = {"minimum": "sadl"}
     ufunc = "minimum"
-    loses = "greater"
-    gradient = "da = g where a < b, g / 2 where a = b, else 0; db likewise"
+    gradient = "da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
 
 
 class Clamp(WithConstants):
     """y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
 
-    NaN stays NaN, and takes no gradient. Integers give float64, since the bounds are floats.
+    NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there
+    are: whole numbers within its range; else they give float64.
     """
 
     name = "clamp"
@@ -97,15 +97,22 @@ class Clamp(WithConstants):
         "max": Attr("float", None, "the upper bound; absent: none"),
     }
     cost = 2
-    gradient = "g where min ≤ x ≤ max, else 0"
+    gradient = "g where min ≤ x ≤ max or x is NaN, else 0"
     samples = (
         Sample(Real(2, 3), min=-1, max=0.5),
         Sample(Real(2, 3), min=0.25),
         Sample(Real(), max=0.25),
         Sample(Real(2)),
         Sample(Ints(4, high=9), min=2, max=4.5),
+        Sample(Ints(4, high=9), min=2, max=4),
     )
     partials = _IN_VJP
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """x's own where it is float, or an integer dtype that holds the bounds; else float64."""
+        bounds = [bound for bound in attrs.values() if bound is not None]
+        held = dtypes[0].kind in "iu" and all(is_representable(bound, dtypes[0]) for bound in bounds)
+        return dtypes[0] if held else super().result_dtype(*dtypes)
 
     def compute(self, xp: Namespace, x: Array, *, out: Array, min: float | None, max: float | None) -> None:
         """From below, then from above."""
@@ -117,9 +124,9 @@ class Clamp(WithConstants):
             xp.copyto(out, x)
 
     def vjp(self, g: Value, y: Value, x: Value, *, min: float | None, max: float | None) -> Sequence[Value | None]:
-        """g, where x is within each of the bounds that there are."""
+        """g, unless x is beyond one of the bounds that there are."""
         if min is not None:
-            g = (x >= min).where(g, 0.0)
+            g = (x < min).where(0.0, g)
         if max is not None:
-            g = (x <= max).where(g, 0.0)
+            g = (x > max).where(0.0, g)
         return (g,)

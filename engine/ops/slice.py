@@ -1,4 +1,4 @@
-"""A box cut out of a tensor, and its adjoint: a tensor put into a larger one."""
+"""A box or a single index cut out of a tensor, and the adjoint: a tensor put into a larger one."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes, View
-from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import Shape, TensorType
-from engine.oplib.operands import one_for_each_axis
-from engine.oplib.slices import spread_out
+from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes, View
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import Shape, TensorType, normalise_axis
+from engine.oplib.operands import require_axes
+from engine.oplib.slices import cut, spread_out
 from engine.oplib.source import check_representable
 
 
 class Slice(View):
     """y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
 
-    Bounds as NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
+    A list may be shorter: the axes that it does not reach are whole, or every position of theirs is read. Bounds as
+    NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
     """
 
     name = "slice"
@@ -35,6 +36,7 @@ class Slice(View):
         Sample(Real(4, 5), starts=[1, 0], stops=[3, 5]),
         Sample(Real(7, 6), starts=[-6, 1], stops=[7, -1], steps=[2, 3]),
         Sample(Real(3, 4), stops=[9, -9]),
+        Sample(Real(3, 4), starts=[1]),
         Sample(Real(3), starts=[1], steps=[5]),
         Sample(Real()),
     )
@@ -72,12 +74,13 @@ class Slice(View):
 
 
 def _entries(name: str, given: Sequence[int] | None, ndim: int) -> Sequence[int | None]:
-    if not given:
-        return [None] * ndim
-    if len(given) != ndim:
-        wanted, got = one_for_each_axis(ndim), counted(len(given), "entry", "entries")
+    """One for each axis: None from where the list ends."""
+    named = given or ()
+    if len(named) > ndim:
+        wanted = f"at most {counted(ndim, 'entry', 'entries')}, one for each axis"
+        got = counted(len(named), "entry", "entries")
         raise BadAttribute(f"attribute {name} must have {wanted}, but has {got}", expected=wanted, got=got)
-    return given
+    return [*named, *[None] * (ndim - len(named))]
 
 
 def _span(bounds: slice, extent: int) -> range:
@@ -90,6 +93,52 @@ def _span(bounds: slice, extent: int) -> range:
 def _count(span: range) -> int:
     """The length, also of what is beyond `len`: an extent that is only planned with may be any number."""
     return max(0, -(-(span.stop - span.start) // span.step))
+
+
+class Select(Composite):
+    """y = x at one `index` along `axis`, without that axis: x[index], x[:, index], …
+
+    A negative index counts from the end. As PyTorch's select; `gather` reads at many indices.
+    """
+
+    name = "select"
+    operands = ("x",)
+    attrs = {
+        "index": Attr("int", doc="the position to read at"),
+        "axis": Attr("int", 0, "the axis that is read at one position"),
+    }
+    gradient = "g at the index, 0 elsewhere"
+    samples = (
+        Sample(Real(3, 4), index=1),
+        Sample(Real(2, 3, 2), index=-1, axis=1),
+        Sample(Real(3), index=0, axis=-1),
+        Sample(Ints(2, 3, high=9), index=-2),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Axis and index counted from the front. Raises BadAttribute, ShapeMismatch."""
+        require_axes(types[0], 1, "to select on")
+        axis = normalise_axis(attrs["axis"], types[0].ndim)
+        return {"index": _position(attrs["index"], types[0].shape[axis], axis), "axis": axis}
+
+    def infer(self, x: TensorType, *, index: int, axis: int) -> ResultTypes:
+        """The other axes."""
+        return x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :]))
+
+    def decompose(self, x: Value, *, index: int, axis: int) -> Value:
+        """A slice of extent 1, reshaped."""
+        return cut(x, axis, index, index + 1).reshape(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def _position(index: int, extent: int, axis: int) -> int:
+    """`index` counted from the front."""
+    if -extent <= index < extent:
+        return index % extent
+    if not extent:
+        wanted, got = f"an entry of axis {axis}", "extent 0"
+        raise BadAttribute(f"attribute index must name {wanted}, but its extent is 0", expected=wanted, got=got)
+    wanted = f"between {-extent} and {extent - 1} on axis {axis}"
+    raise BadAttribute(f"attribute index must be {wanted}, but is {index}", expected=wanted, got=str(index))
 
 
 class Pad(Op):

@@ -9,6 +9,7 @@ from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.matrices import SquareMatrix, computed, square
+from engine.oplib.widening import wide
 
 
 class SLogDet(SquareMatrix):
@@ -48,7 +49,7 @@ class SLogDet(SquareMatrix):
         by_log = g[1]
         if by_log is None:
             return (None,)
-        return (x.inv().transpose() * by_log.reshape(shape=(*by_log.shape, 1, 1)),)
+        return (wide(x).inv().transpose() * by_log.reshape(shape=(*by_log.shape, 1, 1)),)
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
         """2 n³ / 3 for each matrix."""

@@ -13,6 +13,7 @@ from engine.graph.tensor_type import FLOAT64, TensorType, normalise_axis
 from engine.graph.truth import Truth
 from engine.oplib.accumulate import accumulator
 from engine.oplib.rows import axis_first, piece_size
+from engine.oplib.widening import widened
 
 
 class Softmax(Op):
@@ -62,6 +63,7 @@ class Softmax(Op):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """Results with y, which is there already, rather than with x."""
+        y, _ = widened(self, y, (x,), {"axis": axis})
         weighted = g * y
         return (weighted - y * weighted.sum(axes=(axis,), keepdims=True),)
 

@@ -12,12 +12,14 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.matrices import SquareMatrix, System, answer_each, computed, converted
+from engine.oplib.widening import widened
 
 
 class Solve(System):
-    """y with a y = b: a [batch…, n, n], b [n] or [batch…, n, m]; batch axes broadcast.
+    """y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
 
-    b is a vector only if it is 1-d, as in NumPy 2: otherwise its last two axes are matrices. Where a is singular y is
+    b is a vector if it is 1-d, as in NumPy 2, or one for each matrix if it has a's shape without the last axis and its
+    last two axes cannot be matrices of n rows; else they are. Where a is singular y is
     NaN, or, where rounding hides that, very large; the other systems of the batch are as if it were not there.
     Integers give float64; float16 is computed in a wider float, and rounded once.
     M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
@@ -30,6 +32,7 @@ class Solve(System):
         Sample(Real(3, 3, diagonal=7), Real(3)),
         Sample(Real(3, 3, diagonal=7), Real(3, 2)),
         Sample(Real(2, 3, 3, diagonal=7), Real(3)),
+        Sample(Real(2, 3, 3, diagonal=7), Real(2, 3)),
         Sample(Real(2, 2, 2, diagonal=7), Real(2, 2)),
         Sample(Real(3, 3, diagonal=7), Real(2, 3, 1)),
         Sample(Real(2, 1, 2, 2, diagonal=7), Real(3, 2, 2)),
@@ -44,6 +47,7 @@ class Solve(System):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """The system with aᵀ."""
+        y, a, b = widened(self, y, (a, b), {})
         by_b = a.transpose().solve(g)
         return unbroadcast(-(by_b @ y.transpose()), a), unbroadcast(by_b, b)
 
@@ -84,6 +88,7 @@ class Inv(SquareMatrix):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """From dy = −y dx y."""
+        y, _ = widened(self, y, (x,), {})
         turned = y.transpose()
         return (-(turned @ g @ turned),)
 

@@ -17,6 +17,7 @@ from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.accumulate import accumulator
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.matrices import System, converted
+from engine.oplib.widening import widened
 
 #: FLOPs of one matrix up to which calling BLAS for it takes longer than computing it
 _SMALL = 1 << 12
@@ -27,8 +28,8 @@ _CALLS_A_ROW = 4
 class TriangularSolve(System):
     """y with t y = b, or tᵀ y = b where `transpose`; t is the lower (else the upper) triangle of a, with the diagonal.
 
-    a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n] or [batch…, n, m]: a vector only if it
-    is 1-d, as in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN.
+    a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m], read as
+    in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN.
     Integers compute in float64, float16 in float32.
     M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
     """
@@ -47,6 +48,7 @@ class TriangularSolve(System):
         Sample(Real(3, 3, diagonal=4), Real(2, 3, 1), lower=False, transpose=True),
         Sample(Real(2, 1, 2, 2, diagonal=4), Real(3, 2, 2)),
         Sample(Real(2, 3, 3, diagonal=4), Real(3)),
+        Sample(Real(2, 3, 3, diagonal=4), Real(2, 3)),
         Sample(Real(0, 0), Real(0, 2)),
     )
 
@@ -63,6 +65,7 @@ class TriangularSolve(System):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value, *, lower: bool, transpose: bool) -> Sequence[Value | None]:
         """The system with the other transposition; what was ignored has no part in it."""
+        y, a, b = widened(self, y, (a, b), {"lower": lower, "transpose": transpose})
         by_b = a.triangular_solve(g, lower=lower, transpose=not transpose)
         by_t = unbroadcast(-(y @ by_b.transpose() if transpose else by_b @ y.transpose()), a)
         return by_t.tril() if lower else by_t.triu(), unbroadcast(by_b, b)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from engine.graph.ir import Value
 from engine.graph.sample import Real, Sample
 from engine.oplib.elementwise import Binary, Unary
@@ -71,7 +73,7 @@ class Atan(Unary):
 class Atan2(Binary):
     """y = the angle in [−π, π] of the point with abscissa b and ordinate a, broadcasting.
 
-    At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none.
+    At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none. At infinity they are 0.
     """
 
     name = "atan2"
@@ -83,9 +85,12 @@ class Atan2(Binary):
 
 
 def _over_square(x: Value, a: Value, b: Value) -> Value:
-    """x / (a² + b²), where the squares alone may leave the range: of float16, already at 256.
+    """x / (a² + b²), where the squares alone may leave the range; 0 at infinity.
 
     The scale cancels, so that the result does not depend on it, nor do derivatives.
     """
     scale = a.abs().maximum(b.abs()).stop_gradient()
-    return x / scale / scale / ((a / scale).square() + (b / scale).square())
+    far = scale.equal(math.inf)
+    x, a, b = (far.where(0.0, v) for v in (x, a, b))
+    scale = far.where(1.0, scale)
+    return x / scale / scale / (far.where(1.0, (a / scale).square() + (b / scale).square()))

@@ -10,8 +10,9 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT64, DType, TensorType
-from engine.oplib.accumulate import accumulator, count, over
+from engine.oplib.accumulate import accumulator, count
 from engine.oplib.reduction import AXES, KEEPDIMS, Reduction, broadcast_back
+from engine.oplib.widening import wide
 
 
 class Var(Reduction):
@@ -53,9 +54,10 @@ class Var(Reduction):
     def vjp(
         self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: int
     ) -> Sequence[Value | None]:
-        """The mean's own share cancels: the deviations add up to zero."""
-        deviation = x - x.mean(axes=axes, keepdims=True)
-        return (broadcast_back(over(2 * g, max(count(x.shape, axes) - ddof, 0)), x, axes) * deviation,)
+        """The mean's own share cancels: the deviations add up to zero. Doubled last: 2g alone may overflow."""
+        spread = wide(x)
+        deviation = spread - spread.mean(axes=axes, keepdims=True)
+        return (broadcast_back(wide(g) / max(count(x.shape, axes) - ddof, 0), x, axes) * deviation * 2,)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The deviations, the means and the sums of squares."""

@@ -180,6 +180,25 @@ def test_systems(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("op", ["solve", "triangular_solve"])
+@pytest.mark.parametrize("shape", [(4, 3, 3), (2, 5, 3, 3), (3, 2, 1, 1), (0, 2, 2), (2, 0, 0)], ids=str)
+def test_a_vector_for_each_matrix(op: str, shape: tuple[int, ...]) -> None:
+    a, b, g = regular(*shape), real(*shape[:-1]), real(*shape[:-1])
+    value, (by_a, by_b) = grads(op, a, b, cotangent=g)
+    wanted, (columns_by_a, columns_by_b) = grads(op, a, b[..., None], cotangent=g[..., None])
+    np.testing.assert_array_equal(value, wanted[..., 0])
+    np.testing.assert_array_equal(by_a, columns_by_a)
+    np.testing.assert_array_equal(by_b, columns_by_b[..., 0])
+
+
+@pytest.mark.parametrize("op", ["solve", "triangular_solve"])
+def test_what_fits_as_matrices_is_matrices(op: str) -> None:
+    """As NumPy 2 reads it: [3, 3, 3] and [3, 3] is three matrices, and one right-hand side of three columns."""
+    a, b = regular(3, 3, 3), real(3, 3)
+    left = np.tril(a) if op == "triangular_solve" else a
+    close(run(op, a, b), np.linalg.solve(left, b))
+
+
+@pytest.mark.parametrize("op", ["solve", "triangular_solve"])
 def test_two_axes_are_a_matrix_even_where_they_could_be_a_batch_of_vectors(op: str) -> None:
     a, b = regular(3, 3, 3), real(3, 3)
     assert run(op, a, b).shape == (3, 3, 3)

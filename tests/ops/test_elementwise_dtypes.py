@@ -43,7 +43,8 @@ def test_the_branches_of_where_promote_as_numpy(a: Any, b: Any, expected: str) -
     ("x", "expected"), [(INT8, "float16"), (INT64, "float64"), (HALF, "float16"), (TRUE, "float16")]
 )
 @pytest.mark.parametrize(
-    "op", ["exp", "sqrt", "rsqrt", "sin", "sigmoid", "softplus", "log_sigmoid", "erf", "erfc", "elu"]
+    "op",
+    ["exp", "sqrt", "rsqrt", "sin", "sigmoid", "softplus", "log_sigmoid", "erf", "erfc", "elu", "selu", "silu", "gelu"],
 )
 def test_functions_with_real_values(op: str, x: Any, expected: str) -> None:
     result = run(op, x)
@@ -57,7 +58,7 @@ def test_constants_make_floats_of_integers(x: Any) -> None:
         ("add_scalar", {"scalar": 1}),
         ("pow_scalar", {"exponent": 3}),
         ("pow_scalar", {"exponent": 2}),
-        ("clamp", {"min": 0}),
+        ("clamp", {"min": 0.5}),
         ("leaky_relu", {}),
         ("reciprocal", {}),
         ("log_eps", {}),

@@ -93,7 +93,7 @@ def test_equal_operands_take_a_half_each(op: str) -> None:
 def test_nan_wins_and_takes_the_gradient(op: str) -> None:
     value, (da, db) = grads(op, np.array([NAN, 1.0]), np.array([1.0, NAN]))
     assert np.isnan(value).all()
-    np.testing.assert_array_equal([da, db], np.ones((2, 2)))
+    np.testing.assert_array_equal([da, db], np.eye(2))
 
 
 @pytest.mark.parametrize("op", ["maximum", "minimum"])
@@ -112,7 +112,7 @@ def test_clamp_on_and_beyond_its_bounds() -> None:
     x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, NAN, INF])
     value, slope, curvature = derivatives("clamp", x, min=-1, max=1)
     np.testing.assert_array_equal(value, [-1, -1, 0, 1, 1, NAN, 1])
-    np.testing.assert_array_equal(slope, [0, 1, 1, 1, 0, 0, 0])
+    np.testing.assert_array_equal(slope, [0, 1, 1, 1, 0, 1, 0])
     np.testing.assert_array_equal(curvature, 0)
 
 
@@ -135,6 +135,37 @@ def test_clamp_with_fewer_bounds_or_crossed_ones(
 
 def test_clamp_bounds_beyond_the_dtype() -> None:
     np.testing.assert_array_equal(run("clamp", np.array([7.0], "float16"), min=-1e300, max=1e300), [7])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_clamp_keeps_an_integer_dtype_that_holds_the_bounds(dtype: str) -> None:
+    x, least, most = np.array([0, 5, 100], dtype), float(np.iinfo(dtype).min), float(np.iinfo("int8").max)
+    for attrs, value in (({"min": 2, "max": 50}, [2, 5, 50]), ({"min": least, "max": most}, x), ({}, x)):
+        found = run("clamp", x, **attrs)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, value)
+
+
+@pytest.mark.parametrize(
+    ("attrs", "value"),
+    [
+        ({"max": 4.5}, [0, 4.5, 4.5]),
+        ({"max": 300}, [0, 5, 100]),
+        ({"min": 300}, [300] * 3),
+        ({"min": -1e300}, [0, 5, 100]),
+    ],
+)
+def test_clamp_to_other_bounds_gives_floats_and_wraps_nothing(attrs: dict[str, float], value: list[float]) -> None:
+    for dtype in ("int8", "uint8"):
+        found = run("clamp", np.array([0, 5, 100], dtype), **attrs)
+        assert found.dtype == "float64"
+        np.testing.assert_array_equal(found, value)
+
+
+def test_clamp_leaves_the_digits_of_large_integers() -> None:
+    x = np.array([2**62 + 1, -(2**62) - 1])
+    assert run("clamp", x, min=-(2.0**62), max=2.0**63 - 1024).tolist() == [2**62 + 1, -(2**62)]
+    assert run("clamp", x, max=2.0**63).dtype == "float64"
 
 
 def test_where_keeps_the_other_branch_out() -> None:

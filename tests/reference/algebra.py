@@ -74,10 +74,11 @@ def solved(a: Any, b: Any) -> Any:
 
 
 def system(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f of matrices; of a vector b, which only one axis makes, as one column."""
+    """f of matrices; of a vector b, or of one for each matrix, as one column."""
 
     def apply(a: Any, b: Any, **attrs: Any) -> Any:
-        return each(f)(a, b[:, None], **attrs)[..., 0] if b.ndim == 1 else each(f)(a, b, **attrs)
+        vectors = b.ndim == 1 or (b.shape == a.shape[:-1] and b.shape[-2] != a.shape[-1])
+        return each(f)(a, b[..., None], **attrs)[..., 0] if vectors else each(f)(a, b, **attrs)
 
     return apply
 
@@ -98,6 +99,7 @@ SYSTEMS = [
     ((3, 3), (3,)),
     ((3, 3), (3, 2)),
     ((2, 3, 3), (3,)),
+    ((2, 3, 3), (2, 3)),
     ((3, 3, 3), (3, 3)),
     ((3, 3), (2, 3, 1)),
     ((2, 1, 2, 2), (3, 2, 2)),

@@ -163,8 +163,13 @@ def join_cases() -> Iterator[Case]:
 
 
 def sliced(x: Any, starts: Any = None, stops: Any = None, steps: Any = None) -> Any:
-    entries = [bound or [None] * x.ndim for bound in (starts, stops, steps)]
+    entries = [[*(bound or []), *[None] * (x.ndim - len(bound or []))] for bound in (starts, stops, steps)]
     return x[tuple(slice(*bounds) for bounds in zip(*entries, strict=True))]
+
+
+def selected(x: Any, index: int, axis: int = 0) -> Any:
+    axis, shape = axis % x.ndim, [n for i, n in enumerate(x.shape) if i != axis % x.ndim]
+    return picked(shape, lambda i: (*i[:axis], index % x.shape[axis], *i[axis:]), x)
 
 
 def padded(x: Any, pad_width: Sequence[int], fill: float = 0.0) -> Any:
@@ -226,10 +231,18 @@ def reading_cases() -> Iterator[Case]:
         ((4, 5), {"starts": [1, 0], "stops": [3, 5]}),
         ((7, 6), {"starts": [-6, 1], "stops": [7, -1], "steps": [2, 3]}),
         ((3, 4), {"stops": [9, -9]}),
+        ((3, 4), {"starts": [1]}),
+        ((2, 3, 4), {"starts": [1], "stops": [2, -1], "steps": [1, 2]}),
         ((3,), {}),
         ((0, 2), {"starts": [0, 1]}),
     ):
         yield case("slice", sliced, draw(*shape), **attrs)
+    for shape, attrs in (
+        ((3, 4), {"index": 1}),
+        ((2, 3, 2), {"index": -1, "axis": 1}),
+        ((2,), {"index": 0, "axis": -1}),
+    ):
+        yield case("select", selected, draw(*shape), **attrs)
     yield case("pad", padded, draw(2, 3), pad_width=[1, 0, 0, 2])
     yield case("pad", padded, draw(2), pad_width=[1, 1], fill=-2.5)
     yield case("pad", padded, draw(0, 1), pad_width=[1, 1, 0, 1])

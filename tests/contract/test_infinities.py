@@ -1,0 +1,90 @@
+"""Elementwise ops at the ends of the numbers: where a derivative has a limit, it is that limit, and not NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+
+from engine.oplib.elementwise import Elementwise
+from tests.contract.cases import Array, Case, all_cases, has_rule
+from tests.ops.run import grads
+
+INF = np.inf
+NEAR = (INF, -INF, 0.0, -0.0, 1.0, -1.0)
+ENDS = (*NEAR, 1e200, -1e200)
+#: composites that are functions of one operand
+CURVES = ("gelu", "log_eps", "selu", "silu")
+
+Points = tuple[float, ...]
+#: where a value has no derivative, or several, by reason
+NO_LIMIT: dict[str, tuple[Callable[..., bool], str]] = {
+    "atan2": (lambda a, b: a == b == 0, "every direction has its own"),
+    "betaln": (lambda a, b: min(a, b) <= 0 or a == b == INF, "poles on the left; at the end, it depends on a / b"),
+    "lgamma": (lambda x: x < 0, "poles at the whole numbers, however far"),
+    "mod": (lambda a, b: abs(a) == INF, "it goes to and fro"),
+    "mul": (lambda a, b: {abs(a), abs(b)} == {0, INF}, "a product of IEEE 754: NaN"),
+    "pow": (lambda a, b=1.0: a < 0, "by b there is none: between whole numbers the power is NaN"),
+}
+
+
+def has_limit(case: Case, point: Points) -> bool:
+    excepted, _ = NO_LIMIT.get(case.op.name, (lambda *_: False, ""))
+    return not excepted(*point)
+
+
+def reals(case: Case) -> int:
+    return sum(o.kind == "real" for o in case.sample.operands)
+
+
+def curves() -> Iterator[Case]:
+    """One case for each elementwise op and its attributes."""
+    seen = set()
+    for case in all_cases():
+        name = case.op.name, str(case.attrs), reals(case), len(case.sample.operands)
+        if name not in seen and (isinstance(case.op, Elementwise) or case.op.name in CURVES) and has_rule(case):
+            seen.add(name)
+            yield case
+
+
+def evaluated(case: Case, points: list[Points]) -> tuple[Array, list[Array]]:
+    """Values and gradients at points given by the float operands; conditions are true, whole numbers 1."""
+    columns = iter(np.array(points, "float64").T)
+    kinds = {"bool": np.ones(len(points), bool), "int": np.ones(len(points), int)}
+    arrays = [next(columns) if o.kind == "real" else kinds[o.kind] for o in case.sample.operands]
+    return grads(case.op.name, *arrays, **case.attrs)
+
+
+each = pytest.mark.parametrize("case", list(curves()), ids=str)
+
+
+@each
+def test_a_value_has_a_gradient(case: Case) -> None:
+    points = list(product(ENDS, repeat=reals(case)))
+    value, gradients = evaluated(case, points)
+    for gradient in gradients:
+        lost = [p for p, y, g in zip(points, value, gradient, strict=True) if np.isnan(g) and not np.isnan(y)]
+        assert not [p for p in lost if has_limit(case, p)]
+
+
+@each
+def test_at_infinity_it_is_the_limit(case: Case) -> None:
+    """Where 1e290 and 1e300 in place of one infinity agree on what that is."""
+    points = [p for p in product(NEAR, repeat=reals(case)) if np.isinf(p).sum() == 1 and has_limit(case, p)]
+    far, farther = (
+        evaluated(case, [tuple(np.copysign(x, p) if np.isinf(p) else p for p in point) for point in points])
+        for x in (1e290, 1e300)
+    )
+    value, gradients = evaluated(case, points)
+    for found, before, near in zip([value, *gradients], [far[0], *far[1]], [farther[0], *farther[1]], strict=True):
+        settled = np.isfinite(near) & np.isclose(near, before, rtol=1e-9, atol=1e-80)
+        np.testing.assert_allclose(found[settled], near[settled], rtol=1e-9, atol=1e-80)
+
+
+@pytest.mark.parametrize("a", [0.5, 1.0, 99.0, 500.0, 1e200])
+def test_betaln_beside_infinity(a: float) -> None:
+    value, (da, db) = grads("betaln", np.array([a, INF]), np.array([INF, a]))
+    assert value.tolist() == [-INF, -INF]
+    assert (da.tolist(), db.tolist()) == ([-INF, 0], [0, -INF])
