@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from difflib import get_close_matches
 from typing import Final
 
 from fastapi import APIRouter
@@ -15,6 +14,7 @@ from engine import printable
 from service.calls import calls
 from service.compute.job import Job
 from service.errors import Refusal
+from service.spelling import hint
 from service.web.query import timeout_of
 from service.web.responses import answer, from_reply
 from service.web.state import State
@@ -83,9 +83,8 @@ async def get_op(request: Request) -> Response:
 
 def _no_such_op(name: str, known: list[str]) -> Refusal:
     shown = printable(name)
-    near = get_close_matches(shown.lower(), known, n=1)
-    hint = f"did you mean {near[0]}?" if near else "GET /v1/ops lists all ops"
-    return Refusal("not_found", f"there is no op called “{shown}”; {hint}", expected="an op", got=shown)
+    advice = hint(name, {op: op for op in known}, "GET /v1/ops lists all ops")
+    return Refusal("not_found", f"there is no op called “{shown}”; {advice}", expected="an op", got=shown)
 
 
 @router.get("/health/live", operation_id="live", tags=["health"])
