@@ -82,7 +82,7 @@ def test_which_codes_have_no_request(pages: dict[str, ErrorPage]) -> None:
 
 
 def raised() -> set[str]:
-    """The codes that the sources use, but for the tables that have one row for each, and the pages that tell of them."""
+    """The codes that the sources use, but for the tables with one row for each, and the pages that tell of them."""
     leaves = [
         leaf
         for path in files("service", "engine")
