@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
-from typing import Final
 
-_COMPARED: Final = 64  # comparing takes the product of the lengths, and no word of ours is as long
+from engine.graph.near import LOOKED_AT, nearest
 
 
 def hint(word: str, known: Mapping[str, str], otherwise: str) -> str:
@@ -14,5 +12,5 @@ def hint(word: str, known: Mapping[str, str], otherwise: str) -> str:
 
     `known` has the words in lower case, each with the way in which it is shown.
     """
-    near = get_close_matches(word[:_COMPARED].lower(), known, n=1)
-    return f"did you mean {known[near[0]]}?" if near else otherwise
+    near = nearest(word[:LOOKED_AT].lower(), known)
+    return f"did you mean {known[near]}?" if near else otherwise

@@ -30,7 +30,14 @@ def code_pages() -> dict[str, str]:
 
 def index(explained: Iterable[ErrorPage]) -> str:
     """All codes, by status."""
-    lines = ((str(page.kind.status), f"[`{page.code}`]({page.code}.md)", f"{page.kind.title}.") for page in explained)
+    lines = (
+        (
+            str(page.kind.status),
+            f"[`{page.code}`]({page.code}.md)",
+            f"{page.kind.title}.{' (reserved)' if page.reserved else ''}",
+        )
+        for page in explained
+    )
     return "\n".join([prose(_INDEX), table(("status", "code", "meaning"), lines)])
 
 
@@ -39,12 +46,12 @@ def page(page: ErrorPage) -> str:
     parts = [
         f"{APART}# {page.code}",
         f"**{page.kind.status}: {page.kind.title}.**",
+        *([page.where] if page.reserved else []),
         page.explanation.meaning,
         "## What to do",
         page.explanation.remedy,
         *([] if page.example is None else _example(page.example)),
-        "## Where",
-        page.where,
+        *([] if page.reserved else ["## Where", page.where]),
         "[All codes](index.md)",
     ]
     return "\n\n".join(map(prose, parts)) + "\n"

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Protocol
 
+from service.compute.blas import divide
 from service.compute.job import Job, Reply
 from service.errors import Refusal
 
@@ -35,6 +36,7 @@ class ThreadPool:
     def __init__(self, work: Callable[[Job], Reply], device: str, workers: int, queue: int) -> None:
         self.device = device
         self._work = work
+        divide(workers)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
         self._capacity = workers + queue
         self._held = 0

@@ -78,7 +78,7 @@ async def _docs() -> HTMLResponse:
 def _index(pages: Iterable[ErrorPage]) -> str:
     rows = "".join(
         f'<tr id="{page.code}"><td>{page.kind.status}<td><a href="{ERRORS}/{page.code}"><code>{page.code}</code></a>'
-        f"<td>{page.kind.title}."
+        f"<td>{page.kind.title}.{' (reserved)' if page.reserved else ''}"
         for page in pages
     )
     return _html(
@@ -92,10 +92,11 @@ def _page(page: ErrorPage) -> str:
     return _html(
         page.code,
         f"<p><strong>{page.kind.status}: {page.kind.title}.</strong>",
+        *([f"<p>{page.where}"] if page.reserved else []),
         f"<p>{_prose(page.explanation.meaning)}",
         f"<h2>What to do</h2><p>{_prose(page.explanation.remedy)}",
         *_example(page.example),
-        f"<h2>Where</h2><p>{_prose(page.where)}",
+        *([] if page.reserved else [f"<h2>Where</h2><p>{_prose(page.where)}"]),
         f'<p><a href="{ERRORS}">All codes</a>',
     )
 

@@ -55,13 +55,18 @@ class ErrorPage:
     example: Example | None
 
     @property
+    def reserved(self) -> bool:
+        """Whether the code is kept for calls of a later version."""
+        return self.example is None
+
+    @property
     def where(self) -> str:
-        """Which calls answer it, as a sentence; the first ones, where they are many."""
+        """Which calls answer it, as a sentence, if any; the first ones, where they are many."""
         if self.calls:
             named = ", ".join(f"`{call}`" for call in self.calls[:_NAMED])
             more = len(self.calls) - _NAMED
             return f"Answered by {named}{f' and {more} more' if more > 0 else ''}."
-        return "Answered by any path." if self.example else "Kept for a later version: no call answers it today."
+        return "Reserved: no call answers it yet." if self.reserved else "Answered by any path."
 
 
 def error_pages(document: Json) -> dict[str, ErrorPage]:

@@ -1,6 +1,6 @@
 """Between bytes and the engine's terms: JSON, safetensors, tensors, graphs, requests and answers.
 
-    media, json_codec, tensors → validation → translate → request
+    media, json_codec, familiar, tensors → validation → translate → request
                        message → binary → answers
 
 What may live here: the reading and writing of messages, whatever call they are of. What may not: HTTP, execution.

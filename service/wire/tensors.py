@@ -14,6 +14,7 @@ import pybase64
 from engine import DTYPES, HostArray, Limits, TensorType, printable
 from schemas import NodeType, Tensor
 from service.errors import Refusal
+from service.wire.familiar import OR_LEFT_OUT
 from service.wire.json_codec import json_kind
 
 Numbers = list[int | float]
@@ -106,14 +107,23 @@ def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
     elements = data if stated else []
     if not isinstance(elements, list):
         got = json_kind(elements)
-        raise _bad(f"has data that is {got}; a flat list of numbers is expected", "a list of numbers", got)
-    if len(elements) != wanted.size:
-        raise _miscounted(wanted, wanted.size, len(elements), "element")
-    if not {int, float}.issuperset(map(type, elements)):
-        position = next(i for i, x in enumerate(elements) if type(x) not in (int, float))
-        got = json_kind(elements[position])
-        raise _bad(f"has {got} at data[{position}]; data is a flat list of numbers", "a number", got)
+        instead = f"; {OR_LEFT_OUT}" if elements is None else ""
+        raise _bad(f"has data that is {got}; a flat list of numbers is expected{instead}", "a list of numbers", got)
+    if len(elements) != wanted.size or not {int, float}.issuperset(map(type, elements)):
+        raise _misfit(elements, wanted)
     return elements
+
+
+def _misfit(elements: list[Any], wanted: TensorType) -> Refusal:
+    """What is wrong with a list. Rows are told before they are counted as elements."""
+    if list in map(type, elements):
+        detail = "has nested lists in data; data is one flat list of numbers, row by row (row-major)"
+        return _bad(detail, "a flat list of numbers", "nested lists")
+    if len(elements) != wanted.size:
+        return _miscounted(wanted, wanted.size, len(elements), "element")
+    position = next(i for i, x in enumerate(elements) if type(x) not in (int, float))
+    got = json_kind(elements[position])
+    return _bad(f"has {got} at data[{position}]; data is a flat list of numbers", "a number", got)
 
 
 def _from_numbers(numbers: Numbers, wanted: TensorType) -> HostArray:

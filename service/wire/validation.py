@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
-from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Final, NotRequired, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -15,6 +14,7 @@ from typing_extensions import is_typeddict
 from engine import printable
 from schemas import Feed, Tensor
 from service.errors import Refusal
+from service.wire.familiar import OR_LEFT_OUT, advice
 from service.wire.json_codec import json_kind
 
 Location = tuple[str | int, ...]
@@ -138,7 +138,16 @@ def _finding(model: type | None, detail: ErrorDetails, place: Location) -> tuple
         assert model is not None
         return _unknown_field(model, place)
     expected, got = _sides(detail)
-    return expected, got, f"{where} must be {expected}, but is {got}"
+    sentence = f"{where} must be {expected}, but is {got}"
+    if detail["type"] == "list_type" and detail["input"] is None:
+        sentence += f"; {_instead_of_null(model, place)}"
+    return expected, got, sentence
+
+
+def _instead_of_null(model: type | None, place: Location) -> str:
+    """What to send for a list that is not set: some clients send null."""
+    hint = get_type_hints(model, include_extras=True)[str(place[-1])]
+    return OR_LEFT_OUT if get_origin(hint) is NotRequired else "an empty list is []"
 
 
 def _sides(detail: ErrorDetails) -> tuple[str, str]:
@@ -155,13 +164,10 @@ def _sides(detail: ErrorDetails) -> tuple[str, str]:
 
 
 def _unknown_field(model: type, place: Location) -> tuple[str, str, str]:
-    known = list(_parts(model))
-    name = str(place[-1])
-    near = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    name, listed = str(place[-1]), ", ".join(_parts(model))
     inside = spoken(place[:-1]) or "the request"
-    listed = ", ".join(known)
-    return f"one of: {listed}", name, f"{inside} has no field “{name}” (known: {listed}){hint}"
+    sentence = f"{inside} has no field “{name}” (known: {listed})"
+    return f"one of: {listed}", name, "; ".join(filter(None, [sentence, advice(name, _parts(model))]))
 
 
 def _in_tensor(models: list[type | None], finding: str) -> bool:

@@ -94,6 +94,9 @@ class TestCodes:
             assert f"]({code}.md)" in pages["errors/index.md"]
             assert f"\n# {code}\n" in pages[f"errors/{code}.md"]
             assert "\n## What to do\n" in pages[f"errors/{code}.md"]
+            reserved = "\n## Example\n" not in pages[f"errors/{code}.md"]
+            assert ("\n\nReserved: no call answers it yet.\n\n" in pages[f"errors/{code}.md"]) == reserved
+            assert ("\n## Where\n" in pages[f"errors/{code}.md"]) != reserved
 
     def test_a_link_to_the_server_becomes_words(self) -> None:
         assert prose("see [the calls](/docs), [here](x.md)") == "see the calls (`/docs` on the server), [here](x.md)"

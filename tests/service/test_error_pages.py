@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +14,9 @@ from service.pages.documentation import _prose
 from service.pages.error_pages import ErrorPage, Sent, error_pages
 from service.pages.explanations import BEYOND_THE_DOCUMENT, EXPLAINED
 from service.pages.layout import WIDTH, laid_out, shortened
-from tests.conftest import Client
+from tests.architecture.source import files, parsed
+from tests.conftest import ROOT, Client
+from tests.docs.marked import text_of
 from tests.service.support import problem
 
 #: states of the server or of the connection, settings that are not the default, or a body too large to show
@@ -20,8 +24,7 @@ NO_REQUEST = {
     "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
     "deadline_exceeded", "forbidden", "internal_error",
 }  # fmt: skip
-#: of calls that a later release brings
-NO_EXAMPLE = {"unauthenticated", "conflict", "precondition_failed", "rate_limited", "store_full"}
+SAID = "reserved: no call answers it yet"
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +77,48 @@ def send(client: Client, sent: Sent) -> Any:
 
 def test_which_codes_have_no_request(pages: dict[str, ErrorPage]) -> None:
     examples = {code: page.example for code, page in pages.items()}
-    assert {code for code, example in examples.items() if example is None} == NO_EXAMPLE
     assert {code for code, example in examples.items() if example and example.sent is None} == NO_REQUEST
     assert all(example.problem["code"] == code for code, example in examples.items() if example)
+
+
+def raised() -> set[str]:
+    """The codes that the sources use, but for the tables with one row for each, and the pages that tell of them."""
+    leaves = [
+        leaf
+        for path in files("service", "engine")
+        if ROOT / "service/pages" not in path.parents
+        for leaf in ast.walk(parsed(path))
+    ]
+    rows = {id(key) for leaf in leaves if isinstance(leaf, ast.Dict) for key in leaf.keys}
+    words = (leaf.value for leaf in leaves if isinstance(leaf, ast.Constant) and id(leaf) not in rows)
+    return {word for word in words if isinstance(word, str)} & KINDS.keys()
+
+
+def test_what_is_reserved_has_no_example_and_is_not_raised(pages: dict[str, ErrorPage]) -> None:
+    reserved = {code for code, page in pages.items() if page.reserved}
+    assert reserved == {code for code, page in pages.items() if page.example is None}
+    assert reserved == KINDS.keys() - raised()
+    assert reserved
+
+
+def test_a_page_says_first_whether_its_code_is_reserved(client: Client, pages: dict[str, ErrorPage]) -> None:
+    for code, page in pages.items():
+        text = client.get(f"/docs/errors/{code}").text
+        assert (SAID in text.lower()) == (page.example is None), code
+        assert text.lower().find(SAID) < text.find(_prose(EXPLAINED[code].meaning))
+
+
+def test_the_index_says_what_is_reserved(client: Client, pages: dict[str, ErrorPage]) -> None:
+    rows = client.get("/docs/errors").text.split("<tr id=")[1:]
+    assert {row.split('"')[1] for row in rows if "(reserved)" in row} == {c for c, p in pages.items() if p.reserved}
+
+
+@pytest.mark.parametrize("page", ["docs/wire.md", "docs/guide/errors.md"])
+def test_the_docs_list_what_is_reserved(pages: dict[str, ErrorPage], page: str) -> None:
+    (said,) = re.findall(r"Reserved: no call answers them yet, (.*?)\.\s", text_of(page), re.DOTALL)
+    assert re.findall(r"`(\w+)` \((\d+)\)", said) == [
+        (code, str(page.kind.status)) for code, page in pages.items() if page.reserved
+    ]
 
 
 def test_the_report_to_a_page_of_another_origin(make_client: Callable[..., Client]) -> None:
@@ -98,7 +140,8 @@ class TestPage:
     def test_a_code_that_no_call_has(self) -> None:
         page = error_pages({"paths": {}})["store_full"]
         assert (page.calls, page.example) == ((), None)
-        assert page.where == "Kept for a later version: no call answers it today."
+        assert page.reserved
+        assert page.where == "Reserved: no call answers it yet."
 
     def test_a_code_of_every_path(self) -> None:
         assert error_pages({"paths": {}})["method_not_allowed"].where == "Answered by any path."

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from service import spelling
 from tests.conftest import Client
 from tests.service.support import feed, node, problem, request, tensor
 
@@ -80,7 +81,30 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         {"graph": {"nodes": [FULL, {"op": "sum", "inputs": [0]}]}},
-        "node 1: graph.nodes[1] has no field “inputs” (known: attrs, name, op, operands)",
+        "node 1: graph.nodes[1] has no field “inputs” (known: attrs, name, op, operands); did you mean operands?",
+    ),
+    (
+        "forward",
+        {"graph": {"nodes": [{"op": "full", "id": 0}]}},
+        (
+            "node 0: graph.nodes[0] has no field “id” (known: attrs, name, op, operands); "
+            "a node's id is its index in nodes: leave it out"
+        ),
+    ),
+    (
+        "forward",
+        {"graph": {"nodes": [FULL, {"op": "sum", "operands": None}]}},
+        "node 1: graph.nodes[1].operands must be a list, but is null; leave the field out or send []",
+    ),
+    (
+        "forward",
+        {"graph": {"nodes": None}},
+        "graph.nodes must be a list, but is null; an empty list is []",
+    ),
+    (
+        "gradients",
+        request(FULL, wrt=None),
+        "wrt must be a list, but is null; leave the field out or send []",
     ),
     (
         "forward",
@@ -173,7 +197,12 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         request(W, feeds=[feed(0, [1, 1], [[1]])]),
-        "node 0: feeds[0].tensor has a list at data[0]; data is a flat list of numbers",
+        ("node 0: feeds[0].tensor has nested lists in data; data is one flat list of numbers, row by row (row-major)"),
+    ),
+    (
+        "forward",
+        request(W, feeds=[feed(0, [2, 2], [[1, 2], [3, 4]])]),
+        ("node 0: feeds[0].tensor has nested lists in data; data is one flat list of numbers, row by row (row-major)"),
     ),
     (
         "forward",
@@ -224,6 +253,19 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         "forward",
         fed(dtype="int8", shape=[1], data=1),
         "node 0: feeds[0].tensor has data that is a whole number; a flat list of numbers is expected",
+    ),
+    (
+        "forward",
+        fed(dtype="int8", shape=[0], data=None),
+        (
+            "node 0: feeds[0].tensor has data that is null; a flat list of numbers is expected; "
+            "leave the field out or send []"
+        ),
+    ),
+    (
+        "forward",
+        fed(dtype="int8", shape=None, data=[1]),
+        "node 0: feeds[0].tensor.shape must be a list, but is null; an empty list is []",
     ),
     (
         "forward",
@@ -292,3 +334,49 @@ def test_all_faults_of_a_graph_come_in_one_answer(client: Client) -> None:
     ]
     many = request(node("parameter"), *[node("square", 99)] * 40)
     assert len(problem(client.post("/v1/gradients", json=many), 422, "bad_reference")["errors"]) == 10
+
+
+FAMILIAR = [
+    *(("nodes", name, "operands") for name in ("inputs", "input", "args", "parents")),
+    *(("nodes", name, "attrs") for name in ("attributes", "attr", "params")),
+    *(("nodes", name, "op") for name in ("type", "kind")),
+    ("nodes", "label", "name"),
+    *(("request", name, "feeds") for name in ("inputs", "values", "feed", "Inputs")),
+    *(("tensor", name, "data") for name in ("values", "value")),
+    ("tensor", "type", "dtype"),
+    *(("tensor", name, "shape") for name in ("dims", "size")),
+    *(("feeds", name, "node") for name in ("id", "index")),
+    ("feeds", "value", "tensor"),
+]
+
+
+@pytest.mark.parametrize(("message", "name", "meant"), FAMILIAR)
+def test_a_field_by_the_name_that_another_system_has_for_it(small: Client, message: str, name: str, meant: str) -> None:
+    body = request({**W}, feeds=[feed(0, [1], [1])])
+    places = {
+        "request": body,
+        "nodes": body["graph"]["nodes"][0],
+        "feeds": body["feeds"][0],
+        "tensor": body["feeds"][0]["tensor"],
+    }
+    places[message][name] = places[message].pop(meant, None)
+    assert small.post("/v1/forward", json=body).json()["detail"].endswith(f"; did you mean {meant}?")
+
+
+def test_a_call_that_takes_types_has_no_feeds_to_suggest(small: Client) -> None:
+    said = small.post("/v1/plan", json=request(W) | {"values": []}).json()["errors"]
+    assert [report["detail"].rpartition("; ")[2] for report in said][1:] == ["did you mean types?"]
+
+
+@pytest.mark.parametrize("name", ["operand" + "s" * 10**5, "graph" * 10**5])
+def test_a_long_name_is_compared_by_its_beginning(small: Client, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+    near = spelling.nearest
+
+    def nearest(word: str, known: Any) -> str | None:
+        compared.append(len(word))
+        return near(word, known)
+
+    monkeypatch.setattr(spelling, "nearest", nearest)
+    assert small.post("/v1/forward", json={name: 1}).status_code == 422
+    assert compared == [64]

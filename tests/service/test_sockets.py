@@ -150,6 +150,33 @@ def test_a_chunked_body_without_end(strict: RunningServer) -> None:
     check(exchange(strict.address, head + chunk * 12), 413, "body_too_large")
 
 
+REFUSED_EARLY = {
+    "too large": (post(length=10**9), 413),
+    "no such path": (post(length=1000).replace(b"/v1/gradients", b"/v1/nothing"), 404),
+    "of another type": (post(b"Content-Type: text/csv", length=1000), 415),
+    "chunked": (b"POST /v1/nothing HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n \r\n", 404),
+}
+
+
+@pytest.fixture(scope="module")
+def patient(start_server: Callable[..., RunningServer]) -> RunningServer:
+    """A server that waits for an hour."""
+    return start_server("--body-timeout", "3600")
+
+
+@pytest.mark.parametrize("half_close", [False, True], ids=["silent", "half-closed"])
+@pytest.mark.parametrize(("sent", "status"), REFUSED_EARLY.values(), ids=REFUSED_EARLY)
+def test_the_connection_ends_soon_after_its_client_has_stopped(
+    patient: RunningServer, sent: bytes, status: int, *, half_close: bool
+) -> None:
+    with socket.create_connection(patient.address, timeout=30) as connection:
+        connection.sendall(sent)
+        if half_close:
+            connection.shutdown(socket.SHUT_WR)
+        assert read_response(connection).startswith(b"HTTP/1.1 %d " % status)
+        assert connection.recv(1) == b""
+
+
 def test_a_client_that_hangs_up_leaves_the_server_well(server: RunningServer) -> None:
     for sent in (post(length=10_000), b"GET / HT", post()):
         with socket.create_connection(server.address, timeout=30) as connection:

@@ -120,6 +120,7 @@ MALFORMED: dict[str, dict[str, Any]] = {
     "0-d with nothing": {"dtype": "float64", "shape": [], "data": []},
     "two payloads": {"dtype": "float64", "shape": [1], "data": [1], "data_b64": "AAAAAAAA8D8="},
     "nested": {"dtype": "float64", "shape": [1, 1], "data": [[1]]},
+    "rows": {"dtype": "float64", "shape": [2, 2], "data": [[1, 2], [3, 4]]},
     "a string": {"dtype": "float64", "shape": [1], "data": ["1"]},
     "NaN as a string": {"dtype": "float64", "shape": [1], "data": ["NaN"]},
     "null": {"dtype": "float64", "shape": [1], "data": [None]},
@@ -184,7 +185,12 @@ def test_what_is_too_large_is_refused_before_it_is_looked_at(client: Client, sha
 
 def test_no_element_is_echoed(client: Client) -> None:
     secret = 48151623.42
-    for malformed in (tensor([1], [secret, secret]), tensor([1], [secret], "int8"), tensor([1], [str(secret)])):
+    for malformed in (
+        tensor([1], [secret, secret]),
+        tensor([1], [secret], "int8"),
+        tensor([1], [str(secret)]),
+        tensor([1, 2], [[secret, secret]]),
+    ):
         for body in (
             request(node("input"), feeds=[{"node": 0, "tensor": malformed}]),
             request(node("constant", value=malformed)),

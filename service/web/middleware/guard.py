@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -14,6 +15,11 @@ from service.errors import Refusal
 from service.web.middleware.head import check_head
 from service.web.responses import report
 from service.wire.media import SAFETENSORS
+
+#: seconds without a byte, and how many times running, after which a client that was refused has stopped sending; where
+#: the whole machine stalls, the first passes for server and client alike, and the client may still go on in the second
+_SILENCE: Final = 0.5
+_SILENCES: Final = 2
 
 
 @dataclass(frozen=True)
@@ -101,14 +107,23 @@ class _Body:
         return message
 
     async def _drain(self) -> None:
-        """Read on for a while: a client that is still writing would see a reset instead of the answer."""
+        """Read on while bytes come: a client that is still writing would see a reset instead of the answer."""
         if self._waits_for_continue:
             return
-        most = self._count + self._limits.drain_bytes
+        most, silences = self._count + self._limits.drain_bytes, 0
         with suppress(TimeoutError):
             async with asyncio.timeout(self._limits.body_timeout):
-                while not self._complete and self._count < most:
-                    await self._next()
+                while not self._complete and self._count < most and silences < _SILENCES:
+                    silences = 0 if await self._hears() else silences + 1
+
+    async def _hears(self) -> bool:
+        """Whether the next piece comes without a silence."""
+        try:
+            async with asyncio.timeout(_SILENCE):
+                await self._next()
+        except TimeoutError:
+            return False
+        return True
 
     def _too_large(self, got: str) -> Refusal:
         limit = self.most
