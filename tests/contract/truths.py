@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine import Builder, Program, Statement, TensorType, Value, registry
-from engine.graph.op import Op
+from engine.graph.op import Definition
 from engine.graph.truth import Truth
 from engine.planning.plan import make_plan
 from engine.transforms.expand_grad import expand_grad
@@ -62,7 +62,7 @@ class OnEngine(Graph):
         return EXECUTOR.run(make_plan(builder.graph(outputs), LIMITS), self.feeds)
 
 
-def facts(op: Op) -> list[Fact]:
+def facts(op: Definition) -> list[Fact]:
     """All truths of an op, its own first; of the tables, those at extreme points only where there are no others.
 
     Those of a class that it derives from are another op's.
@@ -78,7 +78,7 @@ def speaks_of_gradient(fact: Fact) -> bool:
     return any(x.dtype.kind == "f" for x in fact.arrays) and any(y.dtype.kind == "f" for y in fact.values())
 
 
-def check(op: Op, fact: Fact) -> None:
+def check(op: Definition, fact: Fact) -> None:
     """Fails where the engine's value or gradient is not what the fact says."""
     if isinstance(fact, Case):
         agreement.check(OnEngine(), fact, op.name)
@@ -86,7 +86,7 @@ def check(op: Op, fact: Fact) -> None:
         check_stated(op, fact)
 
 
-def check_stated(op: Op, truth: Truth) -> None:
+def check_stated(op: Definition, truth: Truth) -> None:
     """As `check`, of a truth that the op states itself."""
     stated = case(op.name, lambda *_, **__: truth.value, *truth.operands, **truth.attrs)
     g, values = OnEngine(), stated.values()

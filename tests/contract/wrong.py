@@ -5,7 +5,7 @@ Of a result that is whole or bool, where 2 · 0 = 0 would be right again, it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
@@ -13,20 +13,20 @@ from unittest import mock
 import numpy as np
 
 from engine import Value
-from engine.graph.op import NoGradient, Op, View
+from engine.graph.op import Definition, Kernel, NoGradient, Op, View
 from tests.contract.cases import Array
 
 Method = Callable[..., Any]
 
 
-def doubled(op: Op, *, value: bool, gradient: bool) -> AbstractContextManager[Any]:
+def doubled(op: Definition, *, value: bool, gradient: bool) -> AbstractContextManager[Any]:
     """Within this, the op is wrong wherever it is used: in its value, its gradient rule, or both."""
     methods: dict[str, Method] = {"decompose": _decompose(op, value, gradient)}
-    if value:
+    if value and isinstance(op, Kernel):
         methods["forward"] = _forward(op)
-        if isinstance(op, View):
-            methods["view"] = _view(op)
-    if gradient and not isinstance(op.vjp, NoGradient):
+    if value and isinstance(op, View):
+        methods["view"] = _view(op)
+    if gradient and isinstance(op, Op) and not isinstance(op.vjp, NoGradient):
         methods["vjp"] = _vjp(op)
     return mock.patch.multiple(op, **methods)
 
@@ -37,7 +37,7 @@ def _spoil(xp: Any, y: Array) -> Array:
     return y
 
 
-def _forward(op: Op) -> Method:
+def _forward(op: Kernel) -> Method:
     right = op.forward
 
     def forward(xp: Any, *arrays: Any, out: Any, **attrs: Any) -> None:
@@ -61,12 +61,19 @@ def _vjp(op: Op) -> Method:
     right = op.vjp
 
     def vjp(*args: Any, **attrs: Any) -> Sequence[Value | None]:
-        return [None if g is None else g + g for g in right(*args, **attrs)]
+        return [_sum_with_itself(g) for g in right(*args, **attrs)]
 
     return vjp
 
 
-def _decompose(op: Op, value: bool, gradient: bool) -> Method:
+def _sum_with_itself(g: Any) -> Any:
+    """2 g; of each, where g is a mapping from the results of an operand to their cotangents."""
+    if isinstance(g, Mapping):
+        return {k: _sum_with_itself(part) for k, part in g.items()}
+    return None if g is None else g + g
+
+
+def _decompose(op: Definition, value: bool, gradient: bool) -> Method:
     """One that has several results is only linear in its operand, where there is any: that one is twice as large."""
     right = op.decompose
 

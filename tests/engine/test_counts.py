@@ -20,8 +20,8 @@ ANY = Limits()
 ONE: list[Case] = [
     ("add", [(2,)], {}, ANY, "takes 2 operands (a, b), but got 1", "2 operands", "1 operand"),
     ("cat", [], {}, ANY, "takes at least 1 operand (x...), but got 0", "at least 1 operand", "0 operands"),
-    ("slice", [(2,)], {"starts": [0, 0]}, ANY, "must have 1 entry, one for each axis, but has 2 entries",
-     "1 entry, one for each axis", "2 entries"),
+    ("slice", [(2,)], {"starts": [0, 0]}, ANY, "must have at most 1 entry, one for each axis, but has 2 entries",
+     "at most 1 entry, one for each axis", "2 entries"),
     ("update_slice", [(2, 2), (1, 1)], {"starts": [0]}, ANY,
      "must have 2 entries, one for each axis, but has 1 entry", "2 entries, one for each axis", "1 entry"),
     ("reshape", [()], {"shape": [2]}, ANY, "shape [] has 1 element and cannot be reshaped to [2]", "1 element", "[2]"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import Builder, Limits, TensorType, Value, open_executor, registry
+from engine.graph.attributes import bind
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
@@ -22,7 +23,8 @@ def derivatives(op: str, *arrays: Any, by: int | tuple[int, ...] = (0, 0), **att
     feeds = {i: np.asarray(a) for i, a in enumerate(arrays)}
     builder = Builder(registry())
     operands = [builder.leaf(TensorType.of(a), i) for i, a in feeds.items()]
-    outputs: list[Value] = [getattr(operands[0], op)(*operands[1:], **attrs)]
+    stated = bind(registry().ops[op].attrs, attrs)
+    outputs: list[Value] = [getattr(operands[0], op)(*operands[1:], **stated)]
     for i in (by,) if isinstance(by, int) else by:
         y = outputs[-1]
         outputs += vjp_or_zeros(builder, [(y, y.full_like(1.0))], [operands[i]])

@@ -200,7 +200,7 @@ WRONG = [
     ("conv1d", (LINE, np.ones((6, 4, 8))), {"padding": [1]}, "shape_mismatch",
      "the windows span [8], more than the extents [7] of operand 0 (x) with its padding"),
     ("conv1d", (LINE, np.ones((6, 2, 3))), {}, "shape_mismatch",
-     "operand 1 (kernel) must have extent 4 on axis 1 (4 channels in 1 groups), but has shape [6, 2, 3]"),
+     "operand 1 (kernel) must have extent 4 on axis 1 (4 channels in 1 group), but has shape [6, 2, 3]"),
     ("conv1d", (LINE, np.ones((6, 4, 3)), np.ones(5)), {}, "shape_mismatch",
      "operand 2 (bias) must have shape [6], one number for each feature, but has shape [5]"),
     ("conv3d", (BLOCK[0], np.ones((6, 4, 3, 3, 3))), {}, "shape_mismatch",

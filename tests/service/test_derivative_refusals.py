@@ -240,7 +240,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "check",
         {"outputs": [1]},
         "invalid_field",
-        "the request has no field “outputs” (known: directions, feeds, graph, of, tolerance, wrt)",
+        "the request has no field “outputs” (known: directions, encoding, feeds, graph, of, tolerance, wrt)",
     ),
     (
         "differentiate",
