@@ -94,7 +94,7 @@ pin: $(VENV)/.demo ## write the digest of the base image into the Dockerfile, as
 
 # For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
-	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider tests/engine tests/ops tests/contract tests/calls $(ARGS)
+	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider tests/engine tests/contract $(ARGS)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

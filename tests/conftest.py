@@ -19,7 +19,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.engine.verified import verified
+from tests.engine.graph.verified import verified
 
 if TYPE_CHECKING:
     import httpx

@@ -45,7 +45,7 @@ def test_what_importing_a_package_loads(package: str, absent: str) -> None:
     assert run.returncode == 0, f"importing {package} loads {absent}: {run.stderr}"
 
 
-ENGINE_TESTS = ("tests.engine", "tests.ops", "tests.contract")
+ENGINE_TESTS = ("tests.engine", "tests.contract")
 #: the independent values that the tests of the engine read; what asks the service for them is in test_*.py beside them
 TABLES = [path for path in files("tests/reference") if not path.name.startswith("test_")]
 

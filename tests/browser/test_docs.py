@@ -19,6 +19,8 @@ from service.errors import KINDS
 from tests.browser.chromium import browser, traffic
 from tests.conftest import ROOT, RunningServer
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60  # seconds; a busy machine takes long to draw a page, and nothing is measured
 
 

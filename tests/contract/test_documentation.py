@@ -10,7 +10,7 @@ import pytest
 from engine import registry
 from engine.graph.attributes import Attr
 from engine.graph.op import Definition
-from tests.ops.run import run
+from tests.engine.ops.run import run
 
 OPS = list(registry().ops.values())
 LEAVES = {"input", "parameter", "get_output"}

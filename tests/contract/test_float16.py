@@ -11,7 +11,7 @@ import pytest
 
 from engine import COTANGENTS, Compiler, Limits, TensorType, open_executor
 from tests.contract.cases import Array, Case, all_cases, has_rule
-from tests.ops.run import grads, run
+from tests.engine.ops.run import grads, run
 
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 LARGE = 40_000.0

@@ -10,7 +10,7 @@ import pytest
 
 from engine.oplib.elementwise import Elementwise
 from tests.contract.cases import Array, Case, all_cases, has_rule
-from tests.ops.run import grads
+from tests.engine.ops.run import grads
 
 INF = np.inf
 NEAR = (INF, -INF, 0.0, -0.0, 1.0, -1.0)

@@ -18,6 +18,8 @@ import pytest
 from examples.server import running_server
 from tests.docs.marked import ROOT
 
+pytestmark = pytest.mark.slow
+
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?")
 
 

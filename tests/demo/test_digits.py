@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OURS = {"engine", "schemas", "service"}
 

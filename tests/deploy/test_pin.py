@@ -16,6 +16,8 @@ import pytest
 from deploy.pin import USUAL, NotPinned, Reference, pin, reference
 from tests.deploy.images import ROOT
 
+pytestmark = pytest.mark.slow
+
 MANIFEST = json.dumps({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json"}).encode()
 DIGEST = f"sha256:{hashlib.sha256(MANIFEST).hexdigest()}"
 SCOPE = "repository:library/debian:pull"

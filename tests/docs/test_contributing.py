@@ -13,6 +13,8 @@ import pytest
 from tests.docs.marked import blocks
 from tests.docs.tree import copy_tree
 
+pytestmark = pytest.mark.slow
+
 CUBE = '''"""The op that the tests of CONTRIBUTING drop in."""
 
 from __future__ import annotations

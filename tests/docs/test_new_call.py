@@ -11,6 +11,8 @@ import pytest
 
 from tests.docs.tree import copy_tree
 
+pytestmark = pytest.mark.slow
+
 MESSAGES = '''"""The derivative by time, of all leaves at once."""
 
 from __future__ import annotations
@@ -131,9 +133,9 @@ def test_the_document_has_it(tree: Path) -> None:
 def run_its_tests(tree: Path) -> subprocess.CompletedProcess[str]:
     """The tests that are made from the document and from the definitions, on the requests of this call."""
     files = (
-        "tests/service/test_openapi.py",
-        "tests/service/test_binary.py",
-        "tests/service/test_derivative_refusals.py",
+        "tests/service/pages/test_openapi.py",
+        "tests/service/wire/test_binary.py",
+        "tests/service/calls/test_derivative_refusals.py",
     )
     return run(tree, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-k", "slopes", *files)
 
@@ -151,7 +153,7 @@ def test_an_answer_that_is_not_as_documented_turns_them_red(tree: Path) -> None:
     ran = run_its_tests(tree)
     messages.write_text(MESSAGES, encoding="utf-8")
     assert ran.returncode == 1
-    assert "FAILED tests/service/test_openapi.py::test_every_request_example_runs[slopes]" in ran.stdout
+    assert "FAILED tests/service/pages/test_openapi.py::test_every_request_example_runs[slopes]" in ran.stdout
 
 
 def test_the_guide_has_it_after_make_docs(tree: Path) -> None:

@@ -18,6 +18,8 @@ from service.settings import Settings
 from tests.conftest import Client
 from tests.docs.marked import ROOT, same, text_of, without_stats
 
+pytestmark = pytest.mark.slow
+
 OPS = list(registry().ops)
 
 

@@ -24,6 +24,8 @@ from engine.transforms.vmap import vmap
 from tests.contract.cases import assert_planned_peak_holds
 from tests.engine.strategies import Array, Sketch, copied, sketches
 
+pytestmark = pytest.mark.slow
+
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 OPS = registry().ops
 EXACT = {"rtol": 1e-12, "atol": 1e-13}

@@ -20,6 +20,8 @@ from tests.passes.compare import SWITCHED, Compared, compare, difference
 from tests.passes.corpus import FAMILIES
 from tests.passes.questions import Question
 
+pytestmark = pytest.mark.slow
+
 EXACT = 1e-12
 #: whose graphs another version of Hypothesis draws differently
 DRAWN = "random programs"

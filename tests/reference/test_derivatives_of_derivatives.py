@@ -11,6 +11,8 @@ from numpy.polynomial import Polynomial
 from tests.conftest import Client
 from tests.reference.client import Array, Graph, complex_step
 
+pytestmark = pytest.mark.slow
+
 CLOSE = {"rtol": 1e-7, "atol": 1e-9}
 RNG = np.random.default_rng(20)
 

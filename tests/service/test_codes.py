@@ -222,7 +222,7 @@ def test_every_code_is_accounted_for() -> None:
 @pytest.mark.parametrize("code", sorted(ELSEWHERE))
 def test_the_other_codes_are_produced_by_a_test(code: str) -> None:
     folder = Path(__file__).parent
-    tests = [path.read_text(encoding="utf-8") for path in folder.glob("test_*.py") if path.name != "test_codes.py"]
+    tests = [path.read_text(encoding="utf-8") for path in folder.rglob("test_*.py") if path.name != "test_codes.py"]
     assert any(f'"{code}")' in text or f'"{code}",' in text for text in tests)
 
 

@@ -18,6 +18,8 @@ from service.settings import OF_THE_TESTS, PREFIX, Settings, flag, misspelt, sho
 from service.spelling import hint
 from service.web.server import listen
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "service"]
 

@@ -21,9 +21,9 @@ from engine import DTYPES, registry
 from service.calls import calls
 from service.calls.computing import computing_calls
 from tests.conftest import Client
+from tests.service.calls.test_calls import EXAMPLE
+from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, feed, node, request, tensor
-from tests.service.test_calls import EXAMPLE
-from tests.service.test_derivative_calls import ASKED
 
 REQUESTS = int(os.environ.get("GRADSERVE_TEST_REQUESTS", "5000"))
 SHARES = {"mutated": 0.6, "graphs": 0.25, "described": 0.02, "garbage": 0.13}

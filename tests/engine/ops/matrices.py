@@ -1,0 +1,65 @@
+"""Matrices to draw, and what is made of them: what tests of decompositions are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import Builder, Limits, TensorType, Value, registry
+from engine.passes.pipeline import optimise
+from engine.planning.plan import make_plan
+from engine.transforms.vjp import vjp_or_zeros
+from tests.engine.ops.run import EXECUTOR, Array
+
+RTOL, ATOL = 1e-11, 1e-13
+RNG = np.random.default_rng(0)
+
+
+def real(*shape: int) -> Array:
+    return RNG.uniform(-1, 1, shape)
+
+
+def regular(*shape: int) -> Array:
+    return real(*shape) + 3 * np.eye(shape[-1])
+
+
+def definite(*shape: int) -> Array:
+    x = real(*shape)
+    return x @ x.swapaxes(-1, -2) + np.eye(shape[-1])
+
+
+def close(found: Any, wanted: Any) -> None:
+    assert np.shape(found) == np.shape(wanted)
+    np.testing.assert_allclose(found, wanted, RTOL, ATOL)
+
+
+def evaluate(write: Callable[..., Sequence[Value]], *arrays: Any) -> list[Array]:
+    """The values that `write` makes of its operands."""
+    builder, feeds = Builder(registry()), {i: np.asarray(a) for i, a in enumerate(arrays)}
+    outputs = write(*(builder.leaf(TensorType.of(a), i) for i, a in feeds.items()))
+    plan = make_plan(optimise(builder.graph(list(outputs))), Limits())
+    return EXECUTOR.run(plan, {i: feeds[i] for i in plan.feeds})
+
+
+def slogdet(x: Any) -> list[Array]:
+    def write(v: Value) -> list[Value]:
+        both = v.slogdet()
+        return [both.output(0), both.output(1)]
+
+    return evaluate(write, x)
+
+
+def slope(write: Callable[[Value], Value], x: Any) -> Array:
+    """The gradient of the sum of what `write` makes of x."""
+
+    def graph(v: Value) -> list[Value]:
+        total = write(v).sum()
+        return vjp_or_zeros(v.builder, [(total, total.full_like(1.0))], [v])
+
+    return evaluate(graph, x)[0]
+
+
+def mirrored(x: Array) -> Array:
+    return x.swapaxes(-1, -2)

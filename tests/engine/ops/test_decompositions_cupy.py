@@ -1,0 +1,140 @@
+"""What the decompositions ask of CuPy, by a stand-in with its rules on top of NumPy: no GPU is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import registry
+from tests.engine.ops.matrices import close, definite, real, regular
+from tests.engine.ops.run import Array
+
+GARBAGE = 123.0
+
+
+class CuPy:
+    """NumPy, but for `linalg`: that broadcasts nothing, takes nothing empty, and where it fails says so on demand."""
+
+    def __init__(self) -> None:
+        self.config = "ignore"
+        self.dtypes: set[Any] = set()
+        self.calls = 0
+        one_by_one = {name: self.checked(getattr(np.linalg, name)) for name in ("cholesky", "inv", "solve")}
+        self.linalg = SimpleNamespace(**one_by_one, slogdet=np.linalg.slogdet)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @contextmanager
+    def errstate(self, *, linalg: str) -> Iterator[None]:
+        before, self.config = self.config, linalg
+        yield
+        self.config = before
+
+    def checked(self, f: Callable[..., Array]) -> Callable[..., Array]:
+        def call(*operands: Array) -> Array:
+            check(*operands)
+            self.calls += 1
+            self.dtypes.add(operands[0].dtype)
+            try:
+                return f(*operands)
+            except np.linalg.LinAlgError:
+                if self.config == "raise":
+                    raise
+                return np.full_like(operands[-1], GARBAGE)
+
+        return call
+
+
+def check(*operands: Array) -> None:
+    assert {x.dtype for x in operands} in ({np.dtype("float32")}, {np.dtype("float64")})
+    assert all(x.size for x in operands)
+    assert len({x.shape[:-1] for x in operands}) == 1
+
+
+def solve_triangular(a: Array, b: Array, trans: str, lower: bool, check_finite: bool) -> Array:
+    check(a, b)
+    assert not check_finite, "it would wait for the GPU"
+    triangle = (np.tril if lower else np.triu)(a)
+    return np.linalg.solve({"N": triangle, "T": triangle.swapaxes(-1, -2)}[trans], b)
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> CuPy:
+    stand_in = CuPy()
+    modules = {name: ModuleType(name) for name in ("cupyx", "cupyx.scipy", "cupyx.scipy.linalg")}
+    modules["cupyx"].errstate = stand_in.errstate  # type: ignore[attr-defined]
+    modules["cupyx.scipy.linalg"].solve_triangular = solve_triangular  # type: ignore[attr-defined]
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return stand_in
+
+
+def both(cupy: CuPy, name: str, shape: tuple[int, ...], dtype: Any, *operands: Array, **attrs: Any) -> tuple[Any, Any]:
+    """The kernel's result on the stand-in, and on NumPy."""
+    outs = [np.full(shape, GARBAGE, dtype) for _ in range(2)]
+    for xp, out in zip((cupy, np), outs, strict=True):
+        registry().ops[name].forward(xp, *operands, out=out, **attrs)
+    return outs[0], outs[1]
+
+
+SHAPES = [(3, 3), (2, 3, 3), (2, 1, 4, 4), (0, 3, 3), (0, 0)]
+
+
+@pytest.mark.parametrize("name", ["cholesky", "inv"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_factors_and_inverses(cupy: CuPy, name: str, shape: tuple[int, ...], dtype: str) -> None:
+    found, wanted = both(cupy, name, shape, dtype, definite(*shape).astype(dtype))
+    np.testing.assert_allclose(found, wanted, {"float16": 1e-3, "float32": 1e-5, "float64": 1e-14}[dtype], 1e-6)
+    computed = "float32" if dtype == "float16" else dtype  # in doubles, most GPUs are 32 times slower
+    assert cupy.dtypes == ({np.dtype(computed)} if found.size else set())
+
+
+@pytest.mark.parametrize("attrs", [{"lower": i, "transpose": j} for i in (False, True) for j in (False, True)], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_systems(cupy: CuPy, attrs: dict[str, bool], dtype: str) -> None:
+    for a, b in (
+        ((3, 3), (3, 2)),
+        ((2, 3, 3), (3, 2)),
+        ((4, 1, 3, 3), (2, 3, 1)),
+        ((0, 3, 3), (3, 2)),
+        ((0, 0), (0, 2)),
+    ):
+        left, right = regular(*a).astype(dtype), real(*b)
+        shape = (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])
+        tolerance = {"rtol": 1e-2 if dtype == "float16" else 1e-5, "atol": 1e-3 if dtype == "float16" else 1e-6}
+        for name, stated in (("triangular_solve", attrs), ("solve", {})):
+            np.testing.assert_allclose(*both(cupy, name, shape, dtype, left, right, **stated), **tolerance)
+
+
+def test_it_is_told_to_say_where_it_fails_and_only_then(cupy: CuPy) -> None:
+    x = definite(5, 3, 3)
+    x[2] = np.ones((3, 3)) - 2 * np.eye(3)
+    found, _ = both(cupy, "cholesky", x.shape, float, x)
+    assert np.isnan(found[2]).all()
+    close(found[[0, 1, 3, 4]], np.linalg.cholesky(x[[0, 1, 3, 4]]))
+    x[2] = np.ones((3, 3))
+    found, _ = both(cupy, "inv", x.shape, float, x)
+    assert np.isnan(found[2]).all()
+    close(found[3:], np.linalg.inv(x[3:]))
+    found, _ = both(cupy, "solve", (5, 3, 1), float, x, real(3, 1))
+    assert list(np.isnan(found).all(axis=(1, 2))) == [False, False, True, False, False]
+    assert cupy.config == "ignore"
+
+
+def test_taking_a_batch_apart_needs_few_calls(cupy: CuPy) -> None:
+    """A bad matrix among a thousand costs some calls a level; a thousand bad ones little more than one each."""
+    x = np.broadcast_to(np.eye(2), (1000, 2, 2)).copy()
+    x[700] *= -1
+    both(cupy, "cholesky", x.shape, float, x)
+    assert cupy.calls <= 40
+    cupy.calls = 0
+    both(cupy, "cholesky", x.shape, float, -np.abs(x))
+    assert cupy.calls <= 1200

@@ -1,0 +1,181 @@
+"""Einstein sums: every kind of equation, its gradients, its cost, and what is wrong with wrong ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.engine.ops.planned import plan_of
+from tests.engine.ops.run import Array, error, grads, run
+
+RTOL, ATOL = 1e-12, 1e-13
+RNG = np.random.default_rng(0)
+
+
+def real(*shape: int) -> Array:
+    return RNG.uniform(-2, 2, shape)
+
+
+EXTENTS = dict(zip("abcdhijkl", (2, 3, 4, 2, 3, 2, 3, 4, 2), strict=True))
+EQUATIONS = [
+    "i->i",
+    "ij->ji",
+    "ij->",
+    "ij->j",
+    "abcd->dbca",
+    "ij,jk->ik",
+    "ij,kj->ki",
+    "ij,j->i",
+    "i,j->ji",
+    "ij,ij->",
+    "ij,ij->ij",
+    "ij,ij->j",
+    ",ij->ji",
+    ",->",
+    "ij,k->ij",
+    "aij,ajk->aik",
+    "aij,kaj->ika",
+    "ahbd,ahcd->ahbc",
+    "abhd,achd->ahbc",
+    "abc,adc->bd",
+    "ij,jk,kl->il",
+    "ij,jk,kl->li",
+    "abc,cd,bd,d->ad",
+    "ai,bi,ci->abc",
+    "i,i,i->i",
+    "ab,cd,ac->bd",
+    "a,b,c,ab,bc->ac",
+]
+
+
+def drawn(equation: str) -> list[Array]:
+    return [real(*(EXTENTS[letter] for letter in term)) for term in equation.partition("->")[0].split(",")]
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsum_and_its_gradients(equation: str) -> None:
+    operands = drawn(equation)
+    terms, _, output = equation.partition("->")
+    letters = terms.split(",")
+    g = real(*(EXTENTS[letter] for letter in output))
+    value, gradients = grads("einsum", *operands, cotangent=g, equation=equation)
+    np.testing.assert_allclose(value, np.einsum(equation, *operands), RTOL, ATOL)
+    for i, found in enumerate(gradients):
+        # The adjoint is an einsum, too; letters that only this operand has are given by a factor of ones.
+        others = [(letters[k], operands[k]) for k in range(len(operands)) if k != i] + [(output, g)]
+        ones = (letters[i], np.ones_like(operands[i]))
+        names, arrays = zip(*others, ones, strict=True)
+        expected = np.einsum(f"{','.join(names)}->{letters[i]}", *arrays)
+        np.testing.assert_allclose(found, expected, RTOL, ATOL)
+
+
+def test_spaces_are_ignored() -> None:
+    a, b = drawn("ij,jk->ik")
+    np.testing.assert_array_equal(
+        run("einsum", a, b, equation=" i j , jk -> i k "), run("einsum", a, b, equation="ij,jk->ik")
+    )
+
+
+def test_capitals_are_letters_of_their_own() -> None:
+    a = real(2, 3)
+    np.testing.assert_allclose(run("einsum", a, equation="iI->I"), a.sum(axis=0), RTOL)
+
+
+COMMON = [
+    (("int8", "int8"), "int8"),
+    (("int8", "uint8"), "int32"),
+    (("bool", "bool"), "bool"),
+    (("int32", "float32"), "float64"),
+    (("float16", "float16"), "float16"),
+    (("float32", "float64"), "float64"),
+]
+
+
+@pytest.mark.parametrize(("dtypes", "result"), COMMON)
+@pytest.mark.parametrize("equation", ["ij,jk->ik", "ij,jk->", "ij,ij->ij", "ij,j->"])
+def test_the_dtype_is_the_common_one(dtypes: tuple[str, str], result: str, equation: str) -> None:
+    a, b = (np.round(x).astype(dtype) for x, dtype in zip(drawn(equation), dtypes, strict=True))
+    found = run("einsum", a, b, equation=equation)
+    assert found.dtype == result
+    wide = [x.astype(result) for x in (a, b)]
+    np.testing.assert_array_equal(found, np.einsum(equation, *wide))
+
+
+def test_narrow_operands_do_not_wrap_before_they_meet_wide_ones() -> None:
+    a = np.full(2, 100, "int8")
+    assert run("einsum", a, a, np.array(1.0), equation="i,i,->") == 20_000
+
+
+def test_zero_extents() -> None:
+    np.testing.assert_array_equal(
+        run("einsum", np.zeros((2, 0)), np.zeros((0, 3)), equation="ij,jk->ik"), np.zeros((2, 3))
+    )
+    assert run("einsum", np.zeros((0, 2)), equation="ij->ji").shape == (2, 0)
+
+
+def test_the_order_of_a_chain_is_the_cheap_one() -> None:
+    """(A B) v would take n³ multiplications; A (B v) takes n² twice."""
+    n = 100
+    assert plan_of("einsum", (n, n), (n, n), (n,), equation="ij,jk,k->i").flops <= 5 * n * n
+    assert plan_of("einsum", (n,), (n, n), (n, n), equation="i,ij,jk->k").flops <= 5 * n * n
+
+
+def test_no_step_costs_more_than_the_loop_over_all_letters() -> None:
+    shapes = [(8, 9), (9, 10), (10, 8), (8, 9, 10)]
+    assert plan_of("einsum", *shapes, equation="ab,bc,ca,abc->").flops <= 2 * 3 * 8 * 9 * 10
+
+
+def test_many_operands_are_planned_at_once() -> None:
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFG"
+    terms = [letters[i : i + 2] for i in range(32)]
+    equation = f"{','.join(terms)}->{letters[0]}{letters[32]}"
+    eye = np.eye(2)
+    np.testing.assert_array_equal(run("einsum", *[eye] * 32, equation=equation), eye)
+    assert error("einsum", *[eye] * 33, equation=equation).code == "operand_count"
+
+
+WRONG_EQUATIONS = [
+    ("ij,jk", "say with -> which letters the result has"),
+    ("...ij->ji", "name every axis: an ellipsis is not allowed"),
+    ("ij,jk->ik->i", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
+    ("ij,j1->i", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
+    ("ij,jé->i", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
+    ("ij,jk->i,k", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
+    ("ij->ji", "name 2 operands"),
+    ("ij,jk,kl->il", "name 2 operands"),
+    ("ii,ij->j", "name no letter twice in one operand"),
+    ("ij,jk->ii", "name no letter twice in the result"),
+    ("ij,jk->il", "give the result letters of the operands only"),
+    ("->", "name 2 operands"),
+    ("", "say with -> which letters the result has"),
+]
+
+
+@pytest.mark.parametrize(("equation", "wanted"), WRONG_EQUATIONS)
+def test_wrong_equations(equation: str, wanted: str) -> None:
+    refused = error("einsum", real(2, 3), real(3, 4), equation=equation)
+    assert refused.code == "bad_attribute"
+    assert refused.detail == f"node 2 (einsum): attribute equation must {wanted}, but is “{equation}”"
+    assert refused.expected == wanted
+
+
+def test_operands_that_do_not_fit_the_equation() -> None:
+    ranks = error("einsum", real(2, 3), real(3), equation="ij,jk->ik")
+    assert ranks.code == "shape_mismatch"
+    assert ranks.detail == "node 2 (einsum): operand 1, “jk”, must have 2 axes, but has shape [3]"
+    extents = error("einsum", real(2, 3), real(4, 2), equation="ij,jk->ik")
+    assert extents.detail == (
+        "node 2 (einsum): operand 1, “jk”, must have extent 3 at j, as before, but has shape [4, 2]"
+    )
+    assert (extents.operand, extents.got) == (1, "[4, 2]")
+    assert error("einsum", real(2, 3), equation="ij").code == "bad_attribute"
+    assert error("einsum", real(2), equation="i" * 200 + "->").detail.endswith("…”")
+
+
+def test_every_letter_and_as_many_operands_as_there_may_be() -> None:
+    lower, upper = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    ones = np.ones((1,) * 26)
+    assert run("einsum", ones, 2 * ones, equation=f"{lower},{upper}->") == 2
+    two = np.full(1, 2.0)
+    assert run("einsum", *[two] * 32, equation=",".join("i" * 32) + "->") == 2.0**32
+    assert error("einsum", *[two] * 33, equation=",".join("i" * 33) + "->").code == "operand_count"

@@ -1,0 +1,172 @@
+"""Result dtypes of the elementwise ops, integers among their operands, and the errors of wrong uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engine.ops.run import error, grads, run
+
+INT8, UINT8, INT32, INT64 = (np.array([1, 2, 3], d) for d in ("int8", "uint8", "int32", "int64"))
+HALF, SINGLE, DOUBLE = (np.array([1, 2, 3], d) for d in ("float16", "float32", "float64"))
+TRUE = np.array([True, True, False])
+
+
+TWO = pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (INT8, INT8, "int8"),
+        (INT8, UINT8, "int32"),  # int16 is not in the opset
+        (INT32, INT64, "int64"),
+        (INT64, SINGLE, "float64"),
+        (INT8, HALF, "float16"),
+        (HALF, SINGLE, "float32"),
+        (TRUE, UINT8, "uint8"),
+    ],
+)
+
+
+@TWO
+@pytest.mark.parametrize("op", ["add", "mul", "maximum", "minimum", "mod", "pow"])
+def test_two_operands_promote_as_numpy(op: str, a: Any, b: Any, expected: str) -> None:
+    assert run(op, a, b).dtype == expected
+
+
+@TWO
+def test_the_branches_of_where_promote_as_numpy(a: Any, b: Any, expected: str) -> None:
+    assert run("where", TRUE, a, b).dtype == run("where", DOUBLE, b, a).dtype == expected
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"), [(INT8, "float16"), (INT64, "float64"), (HALF, "float16"), (TRUE, "float16")]
+)
+@pytest.mark.parametrize(
+    "op",
+    ["exp", "sqrt", "rsqrt", "sin", "sigmoid", "softplus", "log_sigmoid", "erf", "erfc", "elu", "selu", "silu", "gelu"],
+)
+def test_functions_with_real_values(op: str, x: Any, expected: str) -> None:
+    result = run(op, x)
+    assert result.dtype == expected
+    np.testing.assert_allclose(result, run(op, x.astype("float64")), 2e-3)
+
+
+@pytest.mark.parametrize("x", [INT8, UINT8, INT64, TRUE])
+def test_constants_make_floats_of_integers(x: Any) -> None:
+    for op, attrs in (
+        ("add_scalar", {"scalar": 1}),
+        ("pow_scalar", {"exponent": 3}),
+        ("pow_scalar", {"exponent": 2}),
+        ("clamp", {"min": 0.5}),
+        ("leaky_relu", {}),
+        ("reciprocal", {}),
+        ("log_eps", {}),
+    ):
+        result = run(op, x, **attrs)
+        assert result.dtype == "float64", op
+        np.testing.assert_array_equal(result, run(op, x.astype("float64"), **attrs))
+
+
+@pytest.mark.parametrize("x", [HALF, SINGLE, DOUBLE])
+def test_constants_do_not_widen_floats(x: Any) -> None:
+    assert run("add_scalar", x, scalar=1e-300).dtype == x.dtype
+    assert run("pow_scalar", x, exponent=0.1).dtype == x.dtype
+    assert run("clamp", x, min=0.1).dtype == x.dtype
+
+
+@pytest.mark.parametrize("op", ["floor", "ceil", "round", "abs", "relu", "square", "neg", "sign"])
+@pytest.mark.parametrize("x", [INT8, INT32, INT64, HALF, SINGLE])
+def test_functions_that_stay_in_the_dtype(op: str, x: Any) -> None:
+    result = run(op, x)
+    assert result.dtype == x.dtype
+    np.testing.assert_array_equal(result, run(op, x.astype("float64")))
+
+
+def test_large_integers_are_not_rounded() -> None:
+    large = np.array([2**53 + 1, -(2**53) - 1])
+    for op in ("floor", "ceil", "round", "relu"):
+        assert run(op, large)[0] == 2**53 + 1
+    np.testing.assert_array_equal(run("maximum", large, large - 1), large)
+
+
+def test_powers_of_integers_never_fail() -> None:
+    a = np.array([2, -2, 1, -1, -1, 0, 3, 0, 7, -128], "int64")
+    b = np.array([-1, -1, -5, -5, -4, -1, 4, 0, 0, -1], "int64")
+    np.testing.assert_array_equal(run("pow", a, b), [0, 0, 1, -1, 1, 0, 81, 1, 1, 0])
+    lowest = np.iinfo("int64").min
+    np.testing.assert_array_equal(run("pow", np.array([-1, 2, 1]), np.array([lowest, lowest, lowest])), [1, 0, 1])
+    np.testing.assert_array_equal(run("pow", np.array([2], "int8"), np.array([9], "int8")), [0])
+    np.testing.assert_array_equal(run("pow", np.array([3]), np.array([200])), [(3**200 + 2**63) % 2**64 - 2**63])
+    np.testing.assert_array_equal(run("pow", np.array([-100], "int8"), np.array([3], "uint8")), [-1_000_000])
+    np.testing.assert_array_equal(run("pow", np.array([100], "uint8"), np.array([3], "int8")), [1_000_000])
+    np.testing.assert_array_equal(run("pow", TRUE, np.array([True, False, False])), [1, 1, 1])
+
+
+def test_cubes_of_integers_are_computed_in_floats() -> None:
+    np.testing.assert_array_equal(run("pow_scalar", np.array([100], "int8"), exponent=3), [1e6])
+    np.testing.assert_array_equal(run("pow_scalar", np.array([2**40]), exponent=3), [2.0**120])
+
+
+def test_integers_modulo_zero_are_zero() -> None:
+    np.testing.assert_array_equal(run("mod", np.array([5, -5, 5]), np.array([0, 3, -3])), [0, 1, -1])
+
+
+def test_an_integer_operand_has_no_gradient_and_the_other_has() -> None:
+    value, (da,) = grads("pow", np.array([2.0, 3.0]), np.array([3, 2]))
+    np.testing.assert_allclose(value, [8, 9], 4e-16)
+    np.testing.assert_allclose(da, [12, 6], 4e-16)
+    _, (db,) = grads("pow", np.array([2, 0]), np.array([3.0, 1.0]))
+    np.testing.assert_allclose(db, [8 * np.log(2), 0])
+    _, (da,) = grads("maximum", np.array([1.0, 2.0], "float32"), np.array([1, 1]))
+    np.testing.assert_array_equal(da, [0.5, 1])
+    assert da.dtype == "float32"
+
+
+# Errors
+
+
+def test_pow_with_neither_exponent() -> None:
+    found = error("pow", DOUBLE)
+    assert found.code == "operand_count"
+    assert found.detail == (
+        "node 1 (pow): takes 2 operands (a, b), or one and the attribute exponent, but got one operand alone"
+    )
+
+
+def test_pow_with_both_exponents() -> None:
+    found = error("pow", DOUBLE, DOUBLE, exponent=2)
+    assert found.code == "bad_attribute"
+    assert found.detail == "node 2 (pow): attribute exponent is for one operand, but there are 2"
+
+
+def test_shapes_that_do_not_broadcast() -> None:
+    found = error("maximum", np.ones((2, 3)), np.ones(4))
+    assert found.code == "shape_mismatch"
+    assert found.detail == (
+        "node 2 (maximum): shapes [2, 3] and [4] do not broadcast: "
+        "their extents at axis -1 differ and none of them is 1"
+    )
+
+
+@pytest.mark.parametrize("op", ["neg", "sign"])
+def test_what_numpy_does_not_define_for_bool(op: str) -> None:
+    found = error(op, TRUE)
+    assert found.code == "dtype_mismatch"
+    assert found.detail == f"node 1 ({op}): is not defined for bool"
+
+
+def test_relu_of_bool() -> None:
+    found = error("relu", TRUE)
+    assert found.code == "dtype_mismatch"
+    assert found.operand == 0
+    assert found.detail == (
+        "node 1 (relu): operand 0 (x) must be of dtype "
+        "int8, uint8, int32, int64, float16, float32, float64, but is bool"
+    )
+
+
+def test_unknown_approximation() -> None:
+    found = error("gelu", DOUBLE, approximate="erf")
+    assert found.code == "bad_attribute"
+    assert found.detail == "node 1 (gelu): attribute approximate must be one of none, tanh, but is “erf”"

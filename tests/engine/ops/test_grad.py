@@ -1,0 +1,17 @@
+"""The op `grad` used wrongly: what its errors point at. What it computes is tested with the ops it differentiates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.engine.ops.run import error
+
+
+def test_a_cotangent_of_another_shape() -> None:
+    found = error("grad", np.zeros(2), np.zeros(3), np.zeros(3))
+    assert (found.operand, found.expected, found.got) == (2, "[2]", "[3]")
+
+
+def test_integers_are_not_differentiated() -> None:
+    assert error("grad", np.zeros(2, int), np.zeros(3)).operand == 0
+    assert error("grad", np.zeros(2), np.zeros(3, int)).operand == 1

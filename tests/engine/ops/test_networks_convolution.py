@@ -1,0 +1,254 @@
+"""Convolution and its adjoint against a definition in loops, and the sentences for every wrong use."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import TensorType
+from engine.oplib import tiling
+from engine.oplib.windows import Windows
+from tests.engine.ops.convolutions import RNG, Axis, Setting, check
+from tests.engine.ops.run import Array, error, grads, run
+
+AXES = [
+    axis
+    for axis in (Axis(*v) for v in product((1, 2, 5, 6), (1, 2, 3), (1, 2, 3), (0, 1, 2), (1, 2)))
+    if axis.spare >= 0
+]
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("rows", AXES, ids=str)
+def test_every_way_to_place_windows(rows: Axis, groups: int) -> None:
+    columns = AXES[(AXES.index(rows) * 7 + groups) % len(AXES)]
+    check(Setting((rows, columns), images=1 + groups % 2, groups=groups))
+
+
+@pytest.mark.parametrize("counts", list(product((0, 1, 3), (0, 1, 3), (0, 1, 3), (1, 3))), ids=str)
+def test_few_many_and_no_images_channels_and_features(counts: tuple[int, int, int, int]) -> None:
+    images, depth, features, groups = counts
+    for rows in (Axis(5, 2, 2, 1, 1), Axis(4, 4, 1, 0, 1), Axis(0, 2, 1, 1, 1)):
+        check(Setting((rows, Axis(3, 2, 1, 0, 1)), images, depth, features, groups))
+
+
+@pytest.mark.parametrize("chunk", [1, 700, 2000])
+def test_the_chunks_that_columns_are_laid_out_in_make_no_difference(
+    monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(tiling, "CHUNK", chunk)
+    check(Setting((Axis(6, 2, 1, 1, 2), Axis(5, 3, 2, 1, 1)), images=5, depth=3, features=2, groups=2))
+    check(Setting((Axis(6, 5, 1, 0, 1), Axis(5, 4, 1, 0, 1)), images=5, depth=3, features=2, groups=2))
+
+
+def test_output_padding_up_to_the_dilation_adds_what_no_window_reaches() -> None:
+    x, kernel = RNG.normal(size=(1, 1, 2, 2)), RNG.normal(size=(1, 1, 2, 2))
+    plain = run("conv_transpose2d", x, kernel, dilation=[3, 3])
+    more, (dx, dk) = grads("conv_transpose2d", x, kernel, dilation=[3, 3], output_padding=[2, 0])
+    assert more.shape == (1, 1, 7, 5)
+    np.testing.assert_array_equal(more[:, :, :5], plain)
+    np.testing.assert_array_equal(more[:, :, 5:], 0)
+    np.testing.assert_allclose(dx, np.full_like(x, kernel.sum()))
+    np.testing.assert_allclose(dk, np.full_like(kernel, x.sum()))
+
+
+def test_bias_is_added_to_each_feature() -> None:
+    x, kernel, bias = RNG.normal(size=(2, 3, 4, 4)), RNG.normal(size=(2, 3, 2, 2)), np.array([10.0, -1.0])
+    value, (_, _, db) = grads("conv2d", x, kernel, bias)
+    np.testing.assert_allclose(value, run("conv2d", x, kernel) + bias[:, None, None])
+    np.testing.assert_allclose(db, [18, 18])
+    turned = kernel.transpose(1, 0, 2, 3)
+    value = run("conv_transpose2d", x, turned, bias)
+    np.testing.assert_allclose(value, run("conv_transpose2d", x, turned) + bias[:, None, None])
+
+
+def test_float16_is_summed_in_float32() -> None:
+    x, kernel = np.full((1, 4096, 1, 1), 1, "float16"), np.full((1, 4096, 1, 1), 1.001, "float16")
+    exact = np.float16(4096 * float(kernel[0, 0, 0, 0]))
+    assert run("conv2d", x, kernel) == exact
+    assert run("conv_transpose2d", x, kernel.reshape(4096, 1, 1, 1)) == exact
+
+
+def test_dtypes_promote_as_numpy() -> None:
+    pixels, kernel = np.full((1, 1, 2, 2), 200, "uint8"), np.ones((1, 1, 2, 2), "float32")
+    value = run("conv2d", pixels, kernel)
+    assert value.dtype == np.float32
+    assert value == 800
+    assert run("conv2d", pixels.astype("int32"), kernel.astype("int64")).dtype == np.int64
+
+
+def test_numbers_that_no_window_feels_may_be_huge() -> None:
+    x, kernel = RNG.normal(size=(1, 1, 2, 2)), RNG.normal(size=(1, 1, 1, 1))
+    value, (dx, dk) = grads("conv2d", x, kernel, stride=[2**62, 2**63 - 1], dilation=[2**62, 2**63 - 1])
+    np.testing.assert_allclose(value, x[:, :, :1, :1] * kernel)
+    np.testing.assert_allclose(dx[0, 0], [[kernel[0, 0, 0, 0], 0], [0, 0]])
+    np.testing.assert_allclose(dk, x[:, :, :1, :1])
+
+
+X, KERNEL = np.ones((2, 4, 5, 5)), np.ones((6, 4, 3, 3))
+
+
+@pytest.mark.parametrize(
+    ("operands", "attrs", "code", "sentence"),
+    [
+        (
+            (X[0], KERNEL),
+            {},
+            "shape_mismatch",
+            "operand 0 (x) must have rank 4, [n, channels, h, w], but has shape [4, 5, 5]",
+        ),
+        (
+            (X, KERNEL[0]),
+            {},
+            "shape_mismatch",
+            "operand 1 (kernel) must have rank 4, [features, channels / groups, kh, kw], but has shape [4, 3, 3]",
+        ),
+        (
+            (X, KERNEL[..., 1:, 1:]),
+            {"groups": 2},
+            "shape_mismatch",
+            "operand 1 (kernel) must have extent 2 on axis 1 (4 channels in 2 groups), but has shape [6, 4, 2, 2]",
+        ),
+        (
+            (X, KERNEL),
+            {"groups": 3},
+            "bad_attribute",
+            "attribute groups must be a divisor of 4, the number of channels of x, but is 3",
+        ),
+        (
+            (X, KERNEL[:5, :1]),
+            {"groups": 4},
+            "bad_attribute",
+            "attribute groups must be a divisor of 5, the number of features, axis 0 of the kernel, but is 4",
+        ),
+        (
+            (X, KERNEL, np.ones(5)),
+            {},
+            "shape_mismatch",
+            "operand 2 (bias) must have shape [6], one number for each feature, but has shape [5]",
+        ),
+        (
+            (X, np.ones((6, 4, 8, 3))),
+            {"padding": [1, 0]},
+            "shape_mismatch",
+            "the windows span [8, 3], more than the extents [7, 5] of operand 0 (x) with its padding",
+        ),
+        (
+            (X, KERNEL[:, :, :0]),
+            {},
+            "shape_mismatch",
+            "operand 1 (kernel) must have taps, but its spatial extents are [0, 3]",
+        ),
+        (
+            (X, KERNEL),
+            {"stride": [2]},
+            "bad_attribute",
+            "attribute stride must hold one number for each of the 2 spatial axes, but is [2]",
+        ),
+        (
+            (X, KERNEL),
+            {"stride": [0, 1]},
+            "bad_attribute",
+            "attribute stride must be whole numbers of at least 1, but is [0, 1]",
+        ),
+        (
+            (X, KERNEL),
+            {"padding": [0, -1]},
+            "bad_attribute",
+            "attribute padding must be whole numbers of at least 0, but is [0, -1]",
+        ),
+        (
+            (X, KERNEL),
+            {"groups": 0},
+            "bad_attribute",
+            "attribute groups must be a whole number of at least 1, but is 0",
+        ),
+    ],
+)
+def test_wrong_uses_of_conv2d(operands: tuple[Array, ...], attrs: dict[str, Any], code: str, sentence: str) -> None:
+    found = error("conv2d", *operands, **attrs)
+    assert found.code == code
+    assert found.detail == f"node {len(operands)} (conv2d): {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "attrs", "code", "sentence"),
+    [
+        (
+            KERNEL,
+            {},
+            "shape_mismatch",
+            "operand 1 (kernel) must have extent 4 on axis 0 (the channels of x), but has shape [6, 4, 3, 3]",
+        ),
+        (
+            KERNEL[:4],
+            {"groups": 3},
+            "bad_attribute",
+            "attribute groups must be a divisor of 4, the number of channels of x, but is 3",
+        ),
+        (
+            KERNEL[:4],
+            {"stride": [2, 1], "output_padding": [1, 1]},
+            "bad_attribute",
+            "attribute output_padding must be below [2, 1], the larger of stride and dilation, but is [1, 1]",
+        ),
+        (
+            KERNEL[:4],
+            {"padding": [4, 0]},
+            "bad_attribute",
+            "attribute padding is [4, 0], which takes away more than the result has: its extents would be [-1, 7]",
+        ),
+    ],
+)
+def test_wrong_uses_of_conv_transpose2d(kernel: Array, attrs: dict[str, Any], code: str, sentence: str) -> None:
+    found = error("conv_transpose2d", X, kernel, **attrs)
+    assert found.code == code
+    assert found.detail == f"node 2 (conv_transpose2d): {sentence}"
+
+
+def test_an_empty_image_cannot_be_spread() -> None:
+    found = error("conv_transpose2d", X[:, :, :0], KERNEL[:4])
+    assert found.detail.endswith("operand 0 (x) must have spatial extents of at least 1, but they are [0, 5]")
+
+
+HUGE = 2**40
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs"),
+    [
+        ("conv2d", {"padding": [HUGE, 0]}),
+        ("conv2d", {"padding": [HUGE, 0], "stride": [2**62, 1]}),
+        ("conv2d", {"padding": [HUGE, 0], "dilation": [HUGE, 1]}),
+        ("conv_transpose2d", {"stride": [HUGE, 1]}),
+        ("conv_transpose2d", {"dilation": [1, HUGE]}),
+        ("conv_transpose2d", {"stride": [HUGE, 1], "padding": [2 * HUGE, 0]}),
+        ("conv_transpose2d", {"stride": [HUGE, 1], "output_padding": [HUGE - 1, 0]}),
+    ],
+)
+def test_more_than_the_budget_is_refused_before_anything_is_allocated(name: str, attrs: dict[str, Any]) -> None:
+    assert error(name, X, KERNEL[:4], **attrs).code == "over_budget"
+
+
+UNIT = (1, 1), (0, 0), (1, 1)  # stride, padding, dilation
+
+
+def typed(*shape: int) -> TensorType:
+    return TensorType(shape, np.dtype("float64"))
+
+
+def test_columns_are_laid_out_four_mebibytes_at_a_time() -> None:
+    """Some images where windows are many, some channels where they are large; never none, never more than all."""
+    images = tiling.layout(typed(64, 2, 66, 66), typed(64, 3, 64, 64), typed(), Windows((3, 3), *UNIT), 1)
+    assert not images.large_windows
+    assert images.images_at_once == (4 << 20) // (2 * 9 * 64 * 64 * 8) == 7
+    channels = tiling.layout(typed(32, 64, 10, 10), typed(32, 6, 2, 2), typed(), Windows((9, 9), *UNIT), 2)
+    assert channels.large_windows
+    assert channels.channels_at_once == (4 << 20) // ((32 * 4 + 3) * 2 * 81 * 8) == 24
+    huge = tiling.layout(typed(9, 3, 999, 999), typed(9, 3, 997, 997), typed(), Windows((3, 3), *UNIT), 1)
+    assert (huge.images_at_once, huge.channels_at_once) == (1, 1)
+    few = tiling.layout(typed(2, 3, 4, 4), typed(2, 1, 2, 2), typed(), Windows((3, 3), *UNIT), 1)
+    assert (few.images_at_once, few.channels_at_once) == (2, 3)

@@ -1,0 +1,170 @@
+"""Pools against windows cut out one by one: ties, padding, infinities, NaN, and the sentences for wrong uses."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engine.ops.run import Array, error, grads, run
+
+RNG = np.random.default_rng(0)
+SETTINGS = [
+    {"kernel_size": [kh, kw], "stride": [s, 4 - s], "padding": [p, kw // 2]}
+    for kh, kw, s, p in product((1, 2, 3, 4), (1, 3), (1, 2, 3), (0, 1, 2))
+    if 2 * p <= kh
+]
+
+
+def windows(x: Array, outside: float, *, kernel_size: list[int], stride: list[int], padding: list[int]) -> Array:
+    """Each window of a plane, flattened: [h', w', taps]."""
+    around = [(p, p) for p in padding]
+    padded = np.pad(x, around, constant_values=outside)
+    heights, widths = (range(0, e - k + 1, s) for e, k, s in zip(padded.shape, kernel_size, stride, strict=True))
+    cut = [[padded[i : i + kernel_size[0], j : j + kernel_size[1]].ravel() for j in widths] for i in heights]
+    return np.array(cut)
+
+
+def positions(x: Array, attrs: dict[str, Any]) -> Array:
+    """The flat position of each tap of each window, −1 outside."""
+    return windows(np.arange(x.size).reshape(x.shape), -1, **attrs).astype(int)
+
+
+@pytest.mark.parametrize("attrs", SETTINGS, ids=str)
+@pytest.mark.parametrize("ties", [False, True])
+def test_maxima_their_positions_and_gradients(attrs: dict[str, Any], ties: bool) -> None:
+    x = RNG.integers(-1, 2, (5, 6)).astype(float) if ties else RNG.normal(size=(5, 6))
+    seen, places = windows(x, -np.inf, **attrs), positions(x, attrs)
+    first = np.argmax(seen, axis=-1)
+    chosen = np.take_along_axis(places, first[..., None], -1)[..., 0]
+    g = RNG.normal(size=first.shape)
+    expected = np.zeros(x.size)
+    np.add.at(expected, chosen.ravel(), g.ravel())
+    value, (dx,) = grads("max_pool2d", x, cotangent=g, **attrs)
+    np.testing.assert_array_equal(value, seen.max(axis=-1))
+    np.testing.assert_allclose(dx.ravel(), expected, 1e-13, 1e-13)
+    indices = run("max_pool2d_indices", x, **attrs)
+    assert indices.dtype == np.int64
+    np.testing.assert_array_equal(indices, chosen)
+
+
+@pytest.mark.parametrize("attrs", SETTINGS, ids=str)
+def test_means_and_their_gradients(attrs: dict[str, Any]) -> None:
+    x = RNG.normal(size=(6, 5))
+    seen, places = windows(x, 0, **attrs), positions(x, attrs)
+    g = RNG.normal(size=places.shape[:2])
+    expected = np.zeros(x.size + 1)
+    np.add.at(expected, places, np.broadcast_to(g[..., None] / places.shape[-1], places.shape))
+    value, (dx,) = grads("avg_pool2d", x, cotangent=g, **attrs)
+    np.testing.assert_allclose(value, seen.mean(axis=-1), 1e-13, 1e-13)
+    np.testing.assert_allclose(dx.ravel(), expected[:-1], 1e-13, 1e-13)
+
+
+@pytest.mark.parametrize("name", ["max_pool2d", "max_pool2d_indices", "avg_pool2d"])
+def test_leading_axes_are_free(name: str) -> None:
+    x = RNG.normal(size=(2, 3, 4, 4))
+    attrs: dict[str, Any] = {"kernel_size": [2, 2], "stride": [1, 2], "padding": [1, 0]}
+    every = run(name, x, **attrs)
+    one_by_one = [[run(name, plane, **attrs) for plane in image] for image in x]
+    np.testing.assert_array_equal(every, one_by_one)
+    assert run(name, x[:0], **attrs).shape == (0, *every.shape[1:])
+    assert run(name, x[:, None, :0], **attrs).shape == (2, 1, 0, *every.shape[2:])
+
+
+def test_windows_of_minus_infinity_name_an_element_and_not_the_padding() -> None:
+    x = np.full((3, 3), -np.inf)
+    indices = run("max_pool2d_indices", x, kernel_size=[2, 2], stride=[2, 2], padding=[1, 1])
+    np.testing.assert_array_equal(indices, [[0, 1], [3, 4]])
+
+
+def test_nan_is_the_maximum_of_its_window_and_no_other() -> None:
+    x = np.array([[1, np.nan, 5, 6], [np.nan, 9, 7, 8]])
+    np.testing.assert_array_equal(run("max_pool2d", x, kernel_size=[2, 2]), [[np.nan, 8]])
+    np.testing.assert_array_equal(run("max_pool2d_indices", x, kernel_size=[2, 2]), [[1, 7]])
+
+
+def test_integers() -> None:
+    x = np.array([[-128, -128], [-127, -128]], "int8")
+    assert run("max_pool2d", x, kernel_size=[2, 2]).dtype == np.int8
+    assert run("max_pool2d", x, kernel_size=[2, 2]) == -127
+    assert run("max_pool2d_indices", x, kernel_size=[2, 2]) == 2
+    mean = run("avg_pool2d", x, kernel_size=[2, 2])
+    assert mean.dtype == np.float64
+    assert mean == -127.75
+
+
+def test_means_of_float16_are_summed_in_float32() -> None:
+    x = np.full((64, 64), 40000, "float16")
+    assert run("avg_pool2d", x, kernel_size=[64, 64]) == np.float16(40000)
+
+
+def test_more_taps_than_a_byte_counts() -> None:
+    x = np.arange(20.0 * 20).reshape(20, 20)
+    assert run("max_pool2d_indices", x, kernel_size=[20, 20]) == 399
+
+
+def test_huge_windows_and_strides_cost_nothing() -> None:
+    x = np.ones((1, 1))
+    attrs: dict[str, Any] = {"kernel_size": [2**40, 1], "padding": [2**39, 0], "stride": [2**62, 2**62]}
+    assert error("max_pool2d", x, **attrs).code == "over_budget"
+    assert run("max_pool2d", x, kernel_size=[1, 1], stride=[2**62, 2**63 - 1]) == 1
+
+
+X = np.ones((2, 2, 5, 5))
+
+
+@pytest.mark.parametrize("name", ["max_pool2d", "max_pool2d_indices", "avg_pool2d"])
+@pytest.mark.parametrize(
+    ("x", "attrs", "code", "sentence"),
+    [
+        (X, {}, "bad_attribute", "attribute kernel_size is required"),
+        (
+            X,
+            {"kernel_size": [2]},
+            "bad_attribute",
+            "attribute kernel_size must hold one number for each of the 2 spatial axes, but is [2]",
+        ),
+        (
+            X,
+            {"kernel_size": [2, 2], "stride": [1, 1, 1]},
+            "bad_attribute",
+            "attribute stride must hold one number for each of the 2 spatial axes, but is [1, 1, 1]",
+        ),
+        (
+            X,
+            {"kernel_size": [3, 2], "padding": [2, 0]},
+            "bad_attribute",
+            "attribute padding must be at most half the kernel size [3, 2], but is [2, 0]",
+        ),
+        (
+            X,
+            {"kernel_size": [6, 2]},
+            "shape_mismatch",
+            "the windows span [6, 2], more than the extents [5, 5] of operand 0 (x) with its padding",
+        ),
+        (
+            X[0, 0, 0],
+            {"kernel_size": [1, 1]},
+            "shape_mismatch",
+            "operand 0 (x) must have two spatial axes at its end, of extents of at least 1, but has shape [5]",
+        ),
+        (
+            X[0, 0, :0],
+            {"kernel_size": [1, 1]},
+            "shape_mismatch",
+            "operand 0 (x) must have two spatial axes at its end, of extents of at least 1, but has shape [0, 5]",
+        ),
+        (
+            X[:, :, :0],
+            {"kernel_size": [1, 1]},
+            "shape_mismatch",
+            "operand 0 (x) must have two spatial axes at its end, of extents of at least 1, but has shape [2, 2, 0, 5]",
+        ),
+    ],
+)
+def test_wrong_uses(name: str, x: Array, attrs: dict[str, Any], code: str, sentence: str) -> None:
+    found = error(name, x, **attrs)
+    assert found.code == code
+    assert found.detail == f"node 1 ({name}): {sentence}"

@@ -1,0 +1,378 @@
+"""lgamma, digamma, polygamma, erfinv, log_ndtr and betaln against values found in 80 digits."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, Limits, Value
+from engine.graph.errors import BadAttribute
+from engine.ops import registry
+from engine.ops.betaln import _correction, _far_difference
+from engine.ops.erfinv import _inverse_mills_ratio
+from engine.passes.pipeline import optimise
+from engine.planning.plan import make_plan
+from tests.engine.ops.derivatives import derivatives
+from tests.engine.ops.run import EXECUTOR, ON_GPU, error, grads, run
+from tests.engine.ops.special_values import BETALN, DIGAMMA, ERFINV, HIGH_ORDERS, LGAMMA, LOG_NDTR, POLYGAMMA
+
+# What runs where the tests do needs SciPy there.
+on_cpu = pytest.mark.skipif(ON_GPU, reason="SciPy is not where the GPU is")
+Array = np.ndarray[Any, Any]
+INF, NAN = math.inf, math.nan
+EPS = 2.0**-52
+
+
+def columns(table: Any) -> list[Array]:
+    return [np.array(column) for column in zip(*table, strict=True)]
+
+
+def assert_within(units: float, found: Any, exact: Any, of: Any = 0) -> None:
+    """Within so many units in the last place of the exact value, or of `of` where that is larger.
+
+    On a GPU the functions are CuPy's, and to about 8 digits.
+    """
+    found, exact = np.asarray(found), np.asarray(exact)
+    finite = np.isfinite(exact)
+    np.testing.assert_array_equal(found[~finite], exact[~finite])
+    found, exact = found[finite], exact[finite]
+    scale, off = np.spacing(np.maximum(np.abs(exact), of)), np.abs(found - exact)
+    allowed = np.maximum(1e-8 * np.abs(exact), 1e-12) if ON_GPU else units * scale
+    assert (off <= allowed).all(), (off / scale).tolist()
+
+
+# ---------------------------------------------------------------- values
+
+
+def test_lgamma() -> None:
+    x, y, slope = columns(LGAMMA)
+    value, (gradient,) = grads("lgamma", x)
+    assert_within(3, value, y)
+    assert_within(4, gradient, slope)
+
+
+@pytest.mark.parametrize("root", [1.0, 2.0])
+def test_lgamma_keeps_its_digits_next_to_its_zeros(root: float) -> None:
+    """Linear there: −γ (x − 1) and (1 − γ) (x − 2)."""
+    x = root + np.array([-(2.0**-40), -(2.0**-45), 2.0**-45, 2.0**-40])
+    slope, bend = derivatives("digamma", np.full(4, root), by=0) if not ON_GPU else (NAN, NAN)
+    if not ON_GPU:
+        assert_within(3, run("lgamma", x), (x - root) * (slope + (x - root) * bend / 2))
+    assert run("lgamma", np.array([root]))[0] == 0
+
+
+def test_lgamma_next_to_its_zeros_below_zero() -> None:
+    """To 1e-15, if not to a part of the value."""
+    x = np.array([-2.457024738220801, -2.747682646727413, -3.1435808883499798])
+    assert np.abs(run("lgamma", x)).max() < 1e-14
+
+
+def test_digamma() -> None:
+    x, y, slope = columns(DIGAMMA)
+    value, (gradient,) = grads("digamma", x)
+    assert_within(10, value, y)
+    assert_within(10, gradient, slope)
+
+
+def test_digamma_at_its_zeros() -> None:
+    x = np.array([1.4616321449683623, -0.5040830082644554, -1.5734984731623904, -2.610720868444145])
+    assert np.abs(run("digamma", x)).max() < 1e-14
+
+
+@pytest.mark.parametrize("order", list(POLYGAMMA))
+def test_polygamma(order: int) -> None:
+    x, y, slope = columns(POLYGAMMA[order])
+    value, (gradient,) = grads("polygamma", x, order=order)
+    assert_within(10, value, y)
+    assert_within(10, gradient, slope)
+
+
+@pytest.mark.parametrize(("order", "x", "y"), HIGH_ORDERS)
+def test_polygamma_of_high_order(order: int, x: float, y: float) -> None:
+    assert_within(10, run("polygamma", np.array([x]), order=order), [y])
+
+
+def test_polygamma_of_order_zero_is_digamma() -> None:
+    x = columns(DIGAMMA)[0]
+    np.testing.assert_array_equal(run("polygamma", x, order=0), run("digamma", x))
+
+
+def test_polygamma_far_below_zero_takes_no_more_steps_than_elsewhere() -> None:
+    """π² / sin²(πx) − 1/|x| and less; a sum from x on would not end."""
+    x = np.array([-1e9 - 0.25, -1e15 - 0.25])
+    assert_within(10, run("polygamma", x, order=1), 2 * np.pi**2 + 1 / x)
+
+
+def test_polygamma_between_the_poles_of_even_order() -> None:
+    """Both sides cancel: as accurate as the larger of them."""
+    x = np.array([-29.499571040592812])
+    assert_within(10, run("polygamma", x, order=2), [0.08245846006], of=17 * 1e5)
+    assert_within(10, run("polygamma", x, order=2), [0.08245846], of=1e8)
+
+
+def test_erfinv() -> None:
+    x, y, *_ = columns(ERFINV)
+    assert_within(3, run("erfinv", x), y)
+
+
+def test_log_ndtr() -> None:
+    x, y, *_ = columns(LOG_NDTR)
+    assert_within(4, run("log_ndtr", x), y)
+
+
+def test_betaln() -> None:
+    a, b, y, *_ = columns(BETALN)
+    assert_within(10, run("betaln", a, b), y, of=1)
+    np.testing.assert_array_equal(run("betaln", a, b), run("betaln", b, a))
+
+
+def test_betaln_of_whole_numbers() -> None:
+    """1 / B(a, b) = b · (a + b − 1 choose b)."""
+    a, b = np.meshgrid([1, 2, 9, 10, 11, 150], [1, 3, 10, 40, 200])
+    pairs = [(int(m), int(n)) for m, n in zip(a.flat, b.flat, strict=True)]
+    wanted = [-math.log(n * math.comb(m + n - 1, n)) for m, n in pairs]
+    found = run("betaln", a, b)
+    assert found.dtype == np.float64
+    assert_within(10, found.ravel(), wanted, of=1)
+
+
+def bernoulli(count: int) -> list[Fraction]:
+    """B₂, B₄, …, from Σ (m + 1 choose k) Bₖ = 0."""
+    found = [Fraction(1)]
+    for m in range(1, 2 * count + 1):
+        found.append(-sum((math.comb(m + 1, k) * b for k, b in enumerate(found)), Fraction()) / (m + 1))
+    return found[2::2]
+
+
+@on_cpu
+@pytest.mark.parametrize("x", [0.5, 1.0, 3.0])
+def test_the_series_of_betaln_is_that_of_stirling(x: float) -> None:
+    """Of seven terms B₂ₖ / (2k (2k − 1) x²ᵏ⁻¹), DLMF 5.11.1: nearer to 0 than it is used, where all of them show."""
+    wanted = math.fsum(b / (2 * k * (2 * k - 1) * Fraction(x) ** (2 * k - 1)) for k, b in enumerate(bernoulli(7), 1))
+    np.testing.assert_allclose(_correction(np.array([x])), [wanted], 1e-14)
+
+
+@pytest.mark.parametrize("b", [1e4, 9e5, 1e6, 1e7, 1e15])
+def test_betaln_where_its_series_begins(b: float) -> None:
+    """At a = 10, where SciPy's is up to 200,000 units off. B(10, b) = 9! / (b (b + 1) … (b + 9))."""
+    wanted = math.log(math.factorial(9)) - math.fsum(math.log(b + i) for i in range(10))
+    assert_within(10, run("betaln", np.array([10.0]), np.array([b])), [wanted])
+
+
+# ---------------------------------------------------------------- derivatives
+
+
+@on_cpu
+@pytest.mark.parametrize(("op", "table"), [("lgamma", LGAMMA), ("digamma", DIGAMMA)])
+def test_second_derivatives_are_the_next_in_line(op: str, table: Any) -> None:
+    x = columns(table)[0]
+    order = {"lgamma": 1, "digamma": 2}[op]
+    np.testing.assert_array_equal(derivatives(op, x)[2], run("polygamma", x, order=order))
+    np.testing.assert_array_equal(derivatives("polygamma", x, order=order)[2], run("polygamma", x, order=order + 2))
+
+
+@on_cpu
+def test_derivatives_of_erfinv() -> None:
+    """Next to ±1 a unit of x is many of y² = 34: exp makes 34 units of one."""
+    x, _, first, second = columns(ERFINV)
+    _, found, again = derivatives("erfinv", x)
+    np.testing.assert_allclose(found, first, 80 * EPS)
+    np.testing.assert_allclose(again, second, 160 * EPS)
+
+
+@on_cpu
+def test_derivatives_of_log_ndtr_on_the_left() -> None:
+    """Where Φ is far too small for a number, both to the last place."""
+    x, _, first, second = columns([row for row in LOG_NDTR if row[0] < -5])
+    _, found, again = derivatives("log_ndtr", x)
+    assert_within(3, found, first)
+    assert_within(8, again, second)
+
+
+@on_cpu
+def test_derivatives_of_log_ndtr_elsewhere() -> None:
+    x, _, first, second = columns([row for row in LOG_NDTR if -5 < row[0] < 38])
+    _, found, again = derivatives("log_ndtr", x)
+    np.testing.assert_allclose(found, first, np.max((32 * EPS, EPS * 684 / 2)))
+    left = x < 1
+    np.testing.assert_allclose(found[left], first[left], 32 * EPS)
+    np.testing.assert_allclose(again[left], second[left], 700 * EPS)
+    np.testing.assert_allclose(again[~left], second[~left], 350 * EPS)
+
+
+@on_cpu
+def test_derivatives_of_log_ndtr_where_they_end() -> None:
+    found = np.array(derivatives("log_ndtr", np.array([-1e200, -INF, 50.0, 1e200, INF, NAN])))
+    np.testing.assert_array_equal(found[0], [-INF, -INF, 0, 0, 0, NAN])
+    np.testing.assert_array_equal(found[1], [1e200, INF, 0, 0, 0, NAN])
+    np.testing.assert_array_equal(found[2, [0, 2, 3, 4]], [-1, 0, 0, 0])
+
+
+def evaluated(function: Callable[..., Value], *numbers: float) -> Array:
+    """A function that emits nodes, at these numbers."""
+    builder = Builder(registry())
+    found = function(*(builder.constant(np.array(v)) for v in numbers))
+    return EXECUTOR.run(make_plan(optimise(builder.graph([found])), Limits()), {})[0]
+
+
+@on_cpu
+@pytest.mark.parametrize("z", [0.5, 1.0, 3.0])
+def test_the_continued_fraction_of_log_ndtr_has_25_levels(z: float) -> None:
+    """Of z + 1/(z + 2/(z + 3/…)): nearer to 0 than it is used, where 24 or 26 levels give another number."""
+    wanted = z
+    for k in range(25, 0, -1):
+        wanted = z + k / wanted
+    np.testing.assert_allclose(evaluated(_inverse_mills_ratio, z), wanted, 1e-14)
+
+
+@on_cpu
+def test_derivatives_of_betaln() -> None:
+    """Relative to themselves, also where two digammas have all digits in common."""
+    a, b, _, by_a, by_b, twice, mixed = columns([row for row in BETALN if row[0] < 1e150])
+    _, found, again = derivatives("betaln", a, b)
+    _, other, across = derivatives("betaln", a, b, by=(1, 0))
+    for got, wanted in ((found, by_a), (other, by_b), (again, twice), (across, mixed)):
+        np.testing.assert_allclose(got, wanted, 150 * EPS)
+    large = np.maximum(a, b) > 100
+    np.testing.assert_allclose(found[large], by_a[large], 5 * EPS)
+    np.testing.assert_allclose(other[large], by_b[large], 5 * EPS)
+
+
+@on_cpu
+@pytest.mark.parametrize(("a", "b"), [(2.0, 1.0), (3.0, 0.5), (2.5, 40.0)])
+def test_the_difference_of_two_digammas_is_that_of_their_series(a: float, b: float) -> None:
+    """Of log x − 1/2x − Σ B₂ₖ / (2k x²ᵏ) to k = 3, DLMF 5.11.2: nearer to 0 than it is used, where all terms show."""
+
+    def series(x: float) -> float:
+        return math.log(x) - 1 / (2 * x) - math.fsum(n / (2 * k * x ** (2 * k)) for k, n in enumerate(bernoulli(3), 1))
+
+    np.testing.assert_allclose(evaluated(_far_difference, a, b), series(a) - series(a + b), 1e-14)
+
+
+@on_cpu
+def test_derivatives_of_betaln_outside_its_domain_are_those_of_the_formula() -> None:
+    a, b = np.array([0.5, 150.5]), np.array([-0.3, -200.25])
+    _, first, second = derivatives("betaln", a, b)
+    np.testing.assert_allclose(first, run("digamma", a) - run("digamma", a + b))
+    np.testing.assert_allclose(second, run("polygamma", a, order=1) - run("polygamma", a + b, order=1))
+
+
+# ---------------------------------------------------------------- the ends of the domain
+
+
+def test_poles_and_beyond() -> None:
+    x = np.array([0.0, -0.0, -1.0, -1e17, INF, -INF, NAN])
+    np.testing.assert_array_equal(run("digamma", x[[2, 4, 6]]), [NAN, INF, NAN])
+    np.testing.assert_array_equal(run("digamma", x[:2]), [-INF, INF])
+    np.testing.assert_array_equal(run("lgamma", x[[0, 1, 2, 3, 4, 6]]), [INF, INF, INF, INF, INF, NAN])
+    np.testing.assert_array_equal(run("polygamma", x, order=1), [INF, INF, INF, INF, 0, INF, NAN])
+    np.testing.assert_array_equal(run("polygamma", x, order=2), [-INF, -INF, -INF, -INF, 0, -INF, NAN])
+    np.testing.assert_array_equal(run("erfinv", np.array([1, -1, 1.5, NAN])), [INF, -INF, NAN, NAN])
+    np.testing.assert_array_equal(run("log_ndtr", x[[4, 5, 6]]), [0, -INF, NAN])
+    np.testing.assert_array_equal(
+        run("betaln", np.array([0.0, NAN, 1, 20]), np.array([2.0, 20, INF, INF])), [INF, NAN, -INF, -INF]
+    )
+
+
+def test_betaln_below_zero_is_that_of_the_gamma_functions() -> None:
+    a, b = np.array([-0.5, -2.5]), np.array([0.3, 30.0])
+    wanted = [math.lgamma(p) + math.lgamma(q) - math.lgamma(p + q) for p, q in zip(a, b, strict=True)]
+    np.testing.assert_allclose(run("betaln", a, b), wanted, 1e-13)
+
+
+# ---------------------------------------------------------------- dtypes, shapes, attributes
+
+UNARY: list[tuple[str, dict[str, int]]] = [
+    ("lgamma", {}),
+    ("digamma", {}),
+    ("polygamma", {"order": 1}),
+    ("erfinv", {}),
+    ("log_ndtr", {}),
+]
+
+
+@on_cpu
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(("op", "attrs"), UNARY)
+def test_narrow_floats_are_rounded_once(op: str, attrs: dict[str, int], dtype: str) -> None:
+    x = np.linspace(-3.99, 3.99, 800).astype(dtype)
+    with np.errstate(over="ignore"):
+        wanted = run(op, x.astype("float64"), **attrs).astype(dtype)
+    np.testing.assert_array_equal(run(op, x, **attrs), wanted)
+
+
+@on_cpu
+def test_betaln_in_narrow_floats() -> None:
+    a, b = (np.linspace(0.25, 40, 777).astype(d) for d in ("float16", "float32"))
+    for pair, dtype in (((a, a[::-1]), "float16"), ((a, b), "float32"), ((b, b * 3), "float32")):
+        found = run("betaln", *pair)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, run("betaln", *(x.astype("float64") for x in pair)).astype(dtype))
+
+
+@pytest.mark.parametrize(("op", "attrs"), UNARY)
+@pytest.mark.parametrize(("given", "expected"), [("int64", "float64"), ("int32", "float64"), ("int8", "float16")])
+def test_integers_give_floats(op: str, attrs: dict[str, int], given: str, expected: str) -> None:
+    x = np.array([0, 1]) if op == "erfinv" else np.array([1, 5])
+    found = run(op, x.astype(given), **attrs)
+    assert found.dtype == expected
+    np.testing.assert_array_equal(found, run(op, x.astype(float), **attrs).astype(expected))
+
+
+def test_betaln_promotes_as_numpy() -> None:
+    one = np.ones(2)
+    for a, b, expected in (
+        ("int8", "float16", "float16"),
+        ("int64", "float32", "float64"),
+        ("bool", "int32", "float64"),
+    ):
+        assert run("betaln", one.astype(a), one.astype(b)).dtype == expected
+
+
+@pytest.mark.parametrize(("op", "attrs"), UNARY)
+def test_an_array_of_many_blocks(op: str, attrs: dict[str, int]) -> None:
+    x = np.linspace(-0.9, 0.9, 3 * 2**15 + 5)
+    whole = run(op, x, **attrs)
+    np.testing.assert_array_equal(whole[::977], run(op, np.ascontiguousarray(x[::977]), **attrs))
+
+
+def test_betaln_broadcasts_over_many_blocks() -> None:
+    a, b = np.linspace(0.5, 30, 300)[:, None], np.linspace(0.5, 200, 200)
+    found = run("betaln", a, b)
+    assert found.shape == (300, 200)
+    for i, j in ((0, 0), (7, 150), (299, 3), (150, 199)):
+        assert found[i, j] == run("betaln", a[i], b[j : j + 1])[0]
+    np.testing.assert_array_equal(run("betaln", b, a), found)
+    _, (by_a, by_b) = grads("betaln", a, b)
+    np.testing.assert_allclose(by_a[7], np.sum(run("digamma", a[7]) - run("digamma", a[7] + b)), 1e-12)
+    np.testing.assert_allclose(by_b[9], np.sum(run("digamma", b[9]) - run("digamma", a + b[9])), 1e-12)
+    assert (by_a.shape, by_b.shape) == (a.shape, b.shape)
+
+
+@pytest.mark.parametrize("order", [-1, 1.5, True, "1", 171, 2**62])
+def test_polygamma_refuses_an_order(order: Any) -> None:
+    found = error("polygamma", np.ones(2), order=order)
+    assert isinstance(found, BadAttribute)
+    assert "order" in found.detail
+
+
+def test_polygamma_needs_its_order() -> None:
+    assert "order is required" in error("polygamma", np.ones(2)).detail
+
+
+def test_the_largest_order_has_no_derivative() -> None:
+    with pytest.raises(BadAttribute, match="at most 170, but is 171"):
+        grads("polygamma", np.ones(2), order=170)
+    assert np.isfinite(grads("polygamma", np.full(2, 9.0), order=169)[1][0]).all()
+
+
+def test_scipy_is_loaded_when_it_is_needed() -> None:
+    program = "import sys, engine; engine.registry(); sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

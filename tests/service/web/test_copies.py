@@ -1,0 +1,314 @@
+"""A body is held once, and an answer is sent from where it was computed: allocations are counted, and a server watched.
+
+Counted by tracemalloc, which sees every array: a second copy of 16 MB cannot hide in 1 MB of slack. In a process of its
+own, by the kernel: the most memory that the server ever had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import re
+import socket
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import h11
+import httpx
+import numpy as np
+import pytest
+
+from engine import DTYPES, Label, Limits, TensorType
+from service.app import create_app
+from service.compute.job import Job, Reply
+from service.compute.worker import Worker
+from service.settings import Settings
+from service.web.protocol import Passing
+from service.wire.binary import read, write
+from service.wire.tensors import encoded_bytes
+from tests.conftest import Client, RunningServer
+from tests.service.support import Json, node, problem
+from tests.service.wire.safetensors_support import BINARY, KIND, Array, answered, body, same_bits, unpacked
+
+pytestmark = pytest.mark.slow
+
+MB = 1 << 20
+SIZE = 16 * MB
+SLACK = MB
+SETTINGS = Settings(device="cpu")
+X = np.arange(SIZE // 8, dtype=np.float64)
+ECHO: Json = {"graph": {"nodes": [node("input")]}}
+SQUARE: Json = {"graph": {"nodes": [node("input"), node("square", 0)]}}
+
+
+def buffer(content: bytes) -> Array:
+    """A body as it is uploaded."""
+    return np.frombuffer(content, np.uint8).copy()
+
+
+def message(content: Array) -> dict[tuple[str, int], Array]:
+    """The tensors of a body."""
+    return dict(read(content, 1 << 20, 100, Limits()).tensors)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tensors_are_views_of_the_body(dtype: str) -> None:
+    for shape in ((), (3,), (2, 5), (1, 1, 1)):
+        content = buffer(body(ECHO, {"feeds.0": np.ones(shape, dtype)}))
+        (array,) = message(content).values()
+        assert np.shares_memory(array, content)
+        assert not array.flags.writeable
+        assert array.flags.aligned
+
+
+def test_the_widest_first_leaves_all_aligned() -> None:
+    arrays = {
+        f"feeds.{i}": np.ones(3, dtype) for i, dtype in enumerate(sorted(DTYPES, key=lambda d: -np.dtype(d).itemsize))
+    }
+    content = buffer(body(ECHO, arrays))
+    assert all(np.shares_memory(array, content) for array in message(content).values())
+
+
+def test_what_lies_askew_is_copied() -> None:
+    content = buffer(body(ECHO, {"feeds.0": np.ones(1, np.int8), "feeds.1": np.arange(3.0)}))
+    tensors = message(content)
+    assert np.shares_memory(tensors["feeds", 0], content)
+    assert not np.shares_memory(tensors["feeds", 1], content)
+    assert tensors["feeds", 1].flags.aligned
+    assert tensors["feeds", 1].tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_answer_is_views_of_the_results(dtype: str) -> None:
+    arrays = [np.ones(shape, dtype) for shape in ((), (3,), (2, 5))]
+    head, *pieces = write({"stats": {}}, [(Label("values", (i,)), array) for i, array in enumerate(arrays)])
+    assert len(head) % 8 == 0
+    for array, piece in zip(arrays, pieces, strict=True):
+        assert np.shares_memory(np.frombuffer(piece, np.uint8), array)
+        assert len(piece) == array.nbytes
+
+
+def test_empty_results_have_no_piece() -> None:
+    arrays = [(Label("values", (0,)), np.empty((0, 3))), (Label("values", (1,)), np.ones(2))]
+    pieces = write({}, arrays)
+    assert len(pieces) == 2
+    assert unpacked(b"".join(pieces))[1]["values.0"].shape == (0, 3)
+
+
+@pytest.fixture
+def peak() -> Iterator[Callable[[], int]]:
+    """The most bytes that were allocated at once since the test began."""
+    tracemalloc.start()
+    yield lambda: tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+
+def run(worker: Worker, content: Any, call: str = "forward") -> Reply:
+    """The reply to a binary job."""
+    return worker(Job(call, content, "id", 60.0, time.monotonic() + 60, KIND, KIND))
+
+
+@pytest.mark.parametrize(("rest", "allocated"), [(ECHO, 0), (SQUARE, SIZE)], ids=["echo", "square"])
+def test_what_a_worker_allocates(rest: Json, allocated: int, peak: Callable[[], int]) -> None:
+    """The results, and nothing of the size of the body."""
+    worker = Worker(SETTINGS)
+    run(worker, buffer(body(rest, {"feeds.0": X[:8]})))  # imports, and the plan's tables
+    content = buffer(body(rest, {"feeds.0": X}))
+    before = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    reply = run(worker, content)
+    assert reply.status == 200
+    assert sum(map(len, reply.pieces)) > SIZE
+    assert peak() - before < allocated + SLACK
+
+
+async def ask(app: Any, content: memoryview, piece: int, *, announced: bool) -> int:
+    """Post the body in pieces, as a server hands them on; how long the answer is."""
+    sent, received = 0, 0
+    length = [(b"content-length", str(len(content)).encode())] if announced else [(b"transfer-encoding", b"chunked")]
+    kinds = [(b"content-type", KIND.encode()), (b"accept", KIND.encode())]
+    scope = {
+        "type": "http", "method": "POST", "path": "/v1/forward", "raw_path": b"/v1/forward", "query_string": b"",
+        "headers": length + kinds, "http_version": "1.1", "scheme": "http", "root_path": "",
+    }  # fmt: skip
+
+    async def receive() -> Json:
+        nonlocal sent
+        part = bytes(content[sent : sent + piece])
+        sent += len(part)
+        return {"type": "http.request", "body": part, "more_body": sent < len(content)}
+
+    async def send(event: Any) -> None:
+        nonlocal received
+        received += len(event.get("body", b""))
+
+    await app(scope, receive, send)
+    return received
+
+
+@pytest.mark.parametrize(
+    ("rest", "announced", "allocated"),
+    [(ECHO, True, SIZE), (SQUARE, True, 2 * SIZE), (ECHO, False, 2 * SIZE)],
+    ids=["echo", "square", "chunked"],
+)
+def test_what_a_request_allocates(rest: Json, announced: bool, allocated: int, peak: Callable[[], int]) -> None:
+    """The body once, and the results once. Pieces of unknown number are joined: for a moment they are there twice."""
+    app = create_app(SETTINGS)
+    asyncio.run(ask(app, memoryview(body(rest, {"feeds.0": X[:8]})), 100, announced=announced))
+    content = memoryview(body(rest, {"feeds.0": X}))
+    before = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    assert asyncio.run(ask(app, content, 1 << 16, announced=announced)) > SIZE
+    assert peak() - before < allocated + SLACK
+
+
+def test_the_connection_hands_pieces_on_as_they_are() -> None:
+    connection = Passing(h11.SERVER)
+    connection.receive_data(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+    connection.next_event()
+    connection.send(h11.Response(status_code=200, headers=[("Content-Length", "16")]))
+    piece = memoryview(np.arange(2.0)).cast("B")
+    assert connection.send(h11.Data(data=piece)) is piece
+    assert connection.send(h11.EndOfMessage()) == b""
+
+
+def test_jobs_and_replies_with_arrays_may_cross_to_another_process() -> None:
+    job = Job("forward", buffer(body(ECHO, {"feeds.0": X[:8]})), "id", 60.0, time.monotonic() + 60, KIND, KIND)
+    reply = Worker(SETTINGS)(pickle.loads(pickle.dumps(job)))
+    assert isinstance(reply.pieces[1], memoryview)
+    moved = pickle.loads(pickle.dumps(reply))
+    assert (moved.status, moved.media_type, moved.body) == (reply.status, reply.media_type, reply.body)
+    assert same_bits(unpacked(moved.body)[1]["values.0"], X[:8])
+
+
+def test_no_memory_for_a_body_is_no_fault(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("service.web.uploads.np.empty", exhausted)
+    problem(client.post("/v1/forward", content=body(ECHO, {"feeds.0": X[:8]}), headers=BINARY), 413, "over_budget")
+
+
+@pytest.mark.parametrize("limit", ["json", "base64", "binary"])
+def test_an_answer_is_admitted_by_its_own_form(make_client: Callable[..., Client], limit: str) -> None:
+    """10,000 doubles: up to 260,000 bytes as numbers, 106,668 in base64, 80,000 as they are."""
+    most = {"json": 262_000, "base64": 108_000, "binary": 82_000}[limit]
+    client = make_client(max_response_bytes=most)
+    graph = {"graph": {"nodes": [node("full", shape=[10_000])]}}
+    answers = {
+        "json": client.post("/v1/forward", json=graph),
+        "base64": client.post("/v1/forward", json={**graph, "encoding": "base64"}),
+        "binary": client.post("/v1/forward", json={**graph, "encoding": "base64"}, headers={"Accept": KIND}),
+    }
+    fits = list(answers)[list(answers).index(limit) :]
+    assert [name for name, answer in answers.items() if answer.status_code == 200] == fits
+    too_much = make_client(max_response_bytes=80_000).post("/v1/forward", json=graph, headers={"Accept": KIND})
+    assert "base64" not in problem(too_much, 413, "over_budget")["detail"]
+
+
+def test_a_plan_is_of_an_answer_in_the_form_that_is_accepted(make_client: Callable[..., Client]) -> None:
+    client = make_client(max_response_bytes=82_000)
+    graph = {"graph": {"nodes": [node("full", shape=[10_000])]}}
+    numbers = client.post("/v1/plan", json=graph).json()
+    packed = unpacked(client.post("/v1/plan", json=graph, headers={"Accept": KIND}).content)[0]
+    assert (numbers["admitted"], packed["admitted"]) == (False, True)
+    assert numbers["response_bytes"] > 260_000
+    assert 80_000 < packed["response_bytes"] < 82_000
+
+
+def test_the_length_of_an_answer_is_never_underestimated(client: Client) -> None:
+    """Numbers with long names: what stands beside their bytes is most of the answer."""
+    first, count = 10_000, 6
+    leaves = [node("parameter") for _ in range(count)]
+    adds = [node("add", first + count + i - 1 if i else first, first + i + 1) for i in range(count - 1)]
+    nodes = [*[node("full")] * first, *leaves, *adds, node("sum", first + 2 * count - 2)]
+    feeds = {f"feeds.{first + i}": np.ones(()) for i in range(count)}
+    response = client.post("/v1/hessian", content=body({"graph": {"nodes": nodes}}, feeds), headers=BINARY)
+    answer, tensors = answered(response)
+    same = {name: answer[name] for name in ("disconnected", "stats")} | {"values": [], "gradients": [], "hessian": []}
+    fixed = len(body({}, {}, response=json.dumps(same)))
+    assert len(tensors) == count**2 + count + 1
+    assert len(response.content) <= encoded_bytes([TensorType.of(t) for t in tensors.values()], "binary") + fixed
+
+
+BIG = 64 * MB
+
+
+@pytest.fixture(scope="module")
+def big() -> bytes:
+    """A body of 64 MB: so large that its memory goes back to the system when it is freed."""
+    return body(ECHO, {"feeds.0": np.arange(BIG // 8, dtype=np.float64)})
+
+
+def memory(server: RunningServer, what: str) -> int:
+    """Bytes that the server has, or had at most: VmRSS, VmHWM."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    found = re.search(rf"{what}:\s+(\d+) kB", status)
+    assert found
+    return 1024 * int(found[1])
+
+
+def settled(server: RunningServer, most: int) -> bool:
+    """Whether the server's memory falls below `most`, in the time that a thousand requests take."""
+    return any(
+        httpx.get(server.url + "/health/live").status_code == 200 and memory(server, "VmRSS") < most
+        for _ in range(1000)
+    )
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the kernel's own account, on Linux")
+
+
+@pytest.fixture
+def warm(start_server: Callable[..., RunningServer]) -> RunningServer:
+    """A server that has answered once."""
+    server = start_server()
+    assert httpx.post(server.url + "/v1/forward", content=body(ECHO, {"feeds.0": X[:8]}), headers=BINARY).is_success
+    return server
+
+
+@linux
+def test_a_server_holds_a_body_once_and_lets_it_go(warm: RunningServer, big: bytes) -> None:
+    before = memory(warm, "VmHWM")
+    response = httpx.post(warm.url + "/v1/forward", content=big, headers=BINARY, timeout=60)
+    assert response.content[-BIG:] == big[-BIG:], "as views in pieces, of which h11 and the transport keep none"
+    assert BIG < memory(warm, "VmHWM") - before < BIG + 8 * MB
+    assert settled(warm, before + 8 * MB)
+
+
+def head(length: int, *more: str) -> bytes:
+    """The head of a binary POST of this length."""
+    lines = (
+        "POST /v1/forward HTTP/1.1", "Host: test", f"Content-Type: {KIND}", f"Accept: {KIND}",
+        f"Content-Length: {length}", *more,
+    )  # fmt: skip
+    return "\r\n".join((*lines, "", "")).encode()
+
+
+@linux
+def test_an_answer_is_let_go_when_the_client_hangs_up(warm: RunningServer, big: bytes) -> None:
+    before = memory(warm, "VmRSS")
+    with socket.create_connection(warm.address, timeout=60) as connection:
+        connection.sendall(head(len(big)))
+        connection.sendall(big)
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        assert memory(warm, "VmRSS") > before + BIG // 2, "most of the answer is still to be read"
+    assert settled(warm, before + 8 * MB)
+
+
+@linux
+def test_a_body_that_is_only_announced_takes_no_memory(warm: RunningServer) -> None:
+    before = memory(warm, "VmRSS")
+    connections = [socket.create_connection(warm.address, timeout=60) for _ in range(8)]
+    for connection in connections:
+        connection.sendall(head(1 << 30, "Expect: 100-continue"))
+        assert connection.recv(12) == b"HTTP/1.1 100"  # the server waits for it
+        connection.sendall(b"12345678")
+    assert httpx.get(warm.url + "/health/live").is_success
+    assert memory(warm, "VmRSS") < before + 8 * MB
+    for connection in connections:
+        connection.close()
