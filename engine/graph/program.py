@@ -33,7 +33,10 @@ class Statement:
 
 
 class Program:
-    """Checked statements. Raises the EngineError of the first that is wrong, naming it; the others are attached."""
+    """Checked statements. Raises the EngineError of the first that is wrong, naming it; the others are attached.
+
+    Tensors among their attributes are its own: what could be written to is copied.
+    """
 
     def __init__(self, registry: Registry, statements: Sequence[Statement], limits: Limits | None = None) -> None:
         self.registry = registry
