@@ -1,7 +1,8 @@
 """Graphs: what they are made of, what they say as text, and when they are well-formed.
 
-    errors, near → tensor_type, faults, familiar → attributes, sample, limits → op
-    → registry → ir → program, text, identity
+    errors, near, familiar, truth → tensor_type, faults → attributes, sample, limits → op
+    → registry → ir → program → identity
+                    ↘ text → verify
 
 What may live here: the terms in which everything else is written. What may not: ops, derivatives, execution, or an
 import from another room of the engine.

@@ -14,7 +14,7 @@ from engine.graph.errors import BadAttribute, OverBudget, counted, printable
 from engine.graph.familiar import familiar_attributes
 from engine.graph.faults import Faults
 from engine.graph.near import nearest, plain
-from engine.graph.tensor_type import DTYPES
+from engine.graph.tensor_type import DTYPES, HostArray, read_only_copy
 
 REQUIRED: Final = object()
 
@@ -109,8 +109,9 @@ def _is_ints(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and all(map(_is_int, value))
 
 
-def _same(value: Any) -> Any:
-    return value
+def _unchanging(tensor: HostArray) -> HostArray:
+    """The tensor, or a copy where it can be written to: plans are kept under what it holds now."""
+    return read_only_copy(tensor) if tensor.flags.writeable else tensor
 
 
 ATTRIBUTE_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str, Callable[[Any], Any]]]] = {
@@ -120,7 +121,7 @@ ATTRIBUTE_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str, Callable[[
     "string": (lambda v: isinstance(v, str), "a string", str),
     "ints": (_is_ints, "a list of whole numbers of 64 bits", tuple),
     "dtype": (lambda v: isinstance(v, str) and v in DTYPES, "one of " + ", ".join(DTYPES), np.dtype),
-    "tensor": (lambda v: isinstance(v, np.ndarray), "a tensor", _same),
+    "tensor": (lambda v: isinstance(v, np.ndarray), "a tensor", _unchanging),
 }
 
 

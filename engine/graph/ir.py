@@ -22,6 +22,17 @@ from engine.graph.tensor_type import INT64, DType, Shape, TensorType
 LEAVES = ("input", "parameter")
 
 
+def ancestors(roots: Iterable[int], operands: Callable[[int], Iterable[int]]) -> list[int]:
+    """The nodes that `roots` depend on, themselves included, in ascending order; `operands` says what a node reads."""
+    seen, todo = set(), list(roots)
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            todo.extend(operands(node))
+    return sorted(seen)
+
+
 class Origin(NamedTuple):
     """The client's node that something stems from, for messages: its number, and its op as the client knows it.
 

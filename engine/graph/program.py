@@ -11,7 +11,7 @@ from typing import Any
 from engine.graph.attributes import bind, key
 from engine.graph.errors import BadReference, EngineError, MissingFeed, UnexpectedFeed, counted
 from engine.graph.faults import Faults
-from engine.graph.ir import LEAVES, Builder, Origin, Value
+from engine.graph.ir import LEAVES, Builder, Origin, Value, ancestors
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Definition
 from engine.graph.registry import Registry
@@ -33,7 +33,10 @@ class Statement:
 
 
 class Program:
-    """Checked statements. Raises the EngineError of the first that is wrong, naming it; the others are attached."""
+    """Checked statements. Raises the EngineError of the first that is wrong, naming it; the others are attached.
+
+    Tensors among their attributes are its own: what could be written to is copied.
+    """
 
     def __init__(self, registry: Registry, statements: Sequence[Statement], limits: Limits | None = None) -> None:
         self.registry = registry
@@ -99,13 +102,7 @@ class Program:
 
     def needed(self, roots: Iterable[int]) -> list[int]:
         """The nodes that `roots` depend on, themselves included, in ascending order."""
-        seen, todo = set(), list(roots)
-        while todo:
-            node = todo.pop()
-            if node not in seen:
-                seen.add(node)
-                todo.extend(self.statements[node].operands)
-        return sorted(seen)
+        return ancestors(roots, lambda node: self.statements[node].operands)
 
     def used(self, types: Mapping[int, TensorType], roots: Iterable[int]) -> dict[int, TensorType]:
         """Of feeds of these types, those that `roots` need; the others are checked by what their leaves declare.

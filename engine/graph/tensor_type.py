@@ -107,6 +107,13 @@ class Strided(TensorType):
         self.__dict__["strides"] = tuple(strides)  # where the cached property looks first
 
 
+def read_only_copy(array: HostArray) -> HostArray:
+    """A dense copy that owns its memory and cannot be written to."""
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
 def in_opset(dtype: DType) -> DType:
     """`dtype`, or the narrowest wider one of opset 1."""
     return _WIDENED.get(dtype, dtype)

@@ -11,6 +11,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import FLOAT16, FLOAT32, DType, TensorType
 from engine.oplib.rows import add_up
+from engine.oplib.widening import wide
 
 
 def accumulator(out: Array | TensorType) -> DType:
@@ -18,10 +19,20 @@ def accumulator(out: Array | TensorType) -> DType:
     return FLOAT32 if out.dtype == FLOAT16 else np.dtype(out.dtype)
 
 
+def wide_out(xp: Namespace, out: Array) -> Array:
+    """Where to add up: `out` itself where that has the accumulator's dtype, else a new array."""
+    return out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
+
+
+def wide_out_bytes(out: TensorType) -> int:
+    """What `wide_out` allocates."""
+    return 0 if accumulator(out) == out.dtype else accumulator(out).itemsize * out.size
+
+
 def total(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """Σ x over axes, in the accumulator's dtype: `out` itself where that is its dtype, else a new array."""
-    # GivenTypes a narrower `out`, NumPy would round to it after every buffer of the sum.
-    target = out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
+    # Given a narrower `out`, NumPy would round to it after every buffer of the sum.
+    target = wide_out(xp, out)
     add_up(xp, x, out=target, axes=axes, keepdims=keepdims)
     return target
 
@@ -33,4 +44,4 @@ def count(shape: Sequence[int], axes: Sequence[int]) -> int:
 
 def over(g: Value, n: int) -> Value:
     """g / n; by way of float32 where g is float16, which ends at 65504."""
-    return (g.cast(dtype=FLOAT32) / n).cast(dtype=FLOAT16) if g.dtype == FLOAT16 else g / n
+    return (wide(g) / n).cast(dtype=FLOAT16) if g.dtype == FLOAT16 else g / n

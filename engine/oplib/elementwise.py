@@ -17,6 +17,7 @@ from engine.graph.op import Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DType, TensorType, broadcast, in_opset, to_float
 from engine.oplib import batching
+from engine.oplib.permutation import shaped
 from engine.oplib.widening import widened
 
 #: the partial derivative by one operand: `partial(y, *operands, **attrs)`; a number, or a bool mask, is allowed
@@ -140,8 +141,7 @@ def unbroadcast(g: Value, x: Value) -> Value:
         return g
     lead = g.ndim - x.ndim
     axes = (*range(lead), *(lead + i for i, e in enumerate(x.shape) if e != g.shape[lead + i]))
-    summed = g.sum(axes=axes) if axes else g
-    return summed if summed.shape == x.shape else summed.reshape(shape=x.shape)
+    return shaped(g.sum(axes=axes) if axes else g, x.shape)
 
 
 @lru_cache(maxsize=4096)

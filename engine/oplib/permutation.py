@@ -1,4 +1,4 @@
-"""Axes put in order, for rules that work along the last one."""
+"""Axes put in order, and into another shape: nothing is written where nothing changes."""
 
 from __future__ import annotations
 

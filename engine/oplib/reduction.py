@@ -12,6 +12,7 @@ from engine.graph.op import Namespace, Op, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DType, Shape, TensorType, normalise_axes
 from engine.oplib.batching import shift
+from engine.oplib.permutation import shaped
 
 AXES = Attr("ints", None, "axes to reduce over; absent: all")
 KEEPDIMS = Attr("bool", False, "keep the reduced axes, with extent 1")
@@ -77,5 +78,4 @@ def broadcast_back(g: Value, x: Value, axes: Sequence[int]) -> Value:
 
 def keep(g: Value, x: Value, axes: Sequence[int]) -> Value:
     """g with the reduced axes of x put back at extent 1."""
-    kept = reduced_shape(x.shape, axes, True)
-    return g if g.shape == kept else g.reshape(shape=kept)
+    return shaped(g, reduced_shape(x.shape, axes, True))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 from engine.graph.ir import Value
 
@@ -11,6 +13,11 @@ def cut(x: Value, axis: int, start: int, stop: int) -> Value:
     """x from `start` to `stop` on one axis."""
     stops = [stop if i == axis else extent for i, extent in enumerate(x.shape)]
     return x.slice(starts=[start if i == axis else 0 for i in range(x.ndim)], stops=stops)
+
+
+def bounds(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Where parts of these sizes start and stop when they lie one after the other."""
+    return list(pairwise(accumulate(sizes, initial=0)))
 
 
 def along(axis: int, start: int, stop: int) -> tuple[slice, ...]:

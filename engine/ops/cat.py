@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
@@ -15,7 +14,7 @@ from engine.graph.sample import Bools, Real, Sample
 from engine.graph.tensor_type import TensorType, normalise_axis, promote, show_shape
 from engine.oplib import batching
 from engine.oplib.operands import require_axes, with_extent
-from engine.oplib.slices import along, cut
+from engine.oplib.slices import along, bounds, cut
 
 
 class Cat(Op):
@@ -68,11 +67,6 @@ class Cat(Op):
         """The next axis, with N on all operands."""
         first, *others = batching.expand(mapped, xs)
         return first.cat(*others, axis=axis + 1)
-
-
-def bounds(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Where parts of these sizes start and stop when they lie one after the other."""
-    return list(pairwise(accumulate(sizes, initial=0)))
 
 
 def _require_alike(first: TensorType, type: TensorType, axis: int, operand: int) -> None:

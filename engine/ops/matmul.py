@@ -9,9 +9,9 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import FLOAT16, DType, TensorType
+from engine.graph.tensor_type import DType, TensorType
 from engine.oplib import batching
-from engine.oplib.accumulate import accumulator
+from engine.oplib.accumulate import accumulator, wide_out_bytes
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.permutation import shaped
 from engine.oplib.product import product_shape, product_type
@@ -81,7 +81,7 @@ class MatMul(Op):
         """Copies of what BLAS cannot read as it lies, and the result in float32 where it is float16."""
         dtype = accumulator(out)
         copies = sum(x.size for x in types if not _is_readable(x, dtype))
-        return dtype.itemsize * (copies + (int(out.size) if out.dtype == FLOAT16 else 0))
+        return dtype.itemsize * copies + wide_out_bytes(out)
 
 
 def _is_readable(x: Array | TensorType, dtype: DType) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import FLOAT16, INT64, DType, TensorType
-from engine.oplib.accumulate import accumulator, count
+from engine.graph.tensor_type import INT64, DType, TensorType
+from engine.oplib.accumulate import count, wide_out, wide_out_bytes
 from engine.oplib.permutation import permute, shaped, unpermute
 from engine.oplib.reduction import Reduction, broadcast_back
 from engine.oplib.slices import cut
@@ -39,7 +39,7 @@ class Prod(Reduction):
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """NumPy's product, rounded once."""
-        target = out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
+        target = wide_out(xp, out)
         xp.prod(x, axis=axes, dtype=target.dtype, keepdims=keepdims, out=target)
         if target is not out:
             out[...] = target
@@ -50,7 +50,7 @@ class Prod(Reduction):
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The products in float32 where the result is float16."""
-        return 4 * int(out.size) if out.dtype == FLOAT16 else 0
+        return wide_out_bytes(out)
 
 
 def _others_over(x: Value, axes: Sequence[int]) -> Value:

@@ -10,7 +10,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, TensorType
-from engine.oplib.accumulate import accumulator
+from engine.oplib.accumulate import wide_out, wide_out_bytes
 from engine.oplib.indices import add_at, check_indices, require_integer
 from engine.oplib.operands import require_axes, require_shape
 
@@ -42,7 +42,7 @@ class SegmentSum(Op):
     def forward(self, xp: Namespace, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
         """Add row by row, after the range check."""
         check_indices(segment_ids, segments, operand=1)
-        total = out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
+        total = wide_out(xp, out)
         total[...] = 0
         add_at(xp, total, (segment_ids,), x)
         if total is not out:
@@ -71,4 +71,4 @@ class SegmentSum(Op):
     def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
         """Sums in a wider dtype."""
         assert isinstance(out, TensorType)
-        return 4 * out.size if accumulator(out) != out.dtype else 0
+        return wide_out_bytes(out)

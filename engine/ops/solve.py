@@ -19,8 +19,8 @@ class Solve(System):
     """y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
 
     b is a vector if it is 1-d, as in NumPy 2, or one for each matrix if it has a's shape without the last axis and its
-    last two axes cannot be matrices of n rows; else they are. Where a is singular y is
-    NaN, or, where rounding hides that, very large; the other systems of the batch are as if it were not there.
+    last two axes cannot be matrices of n rows; else they are. Where a is singular y is NaN, or, where rounding hides
+    that, very large; the other systems of the batch are as if it were not there.
     Integers give float64; float16 is computed in a wider float, and rounded once.
     M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
     """

@@ -14,8 +14,7 @@ from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axis
 from engine.oplib.operands import require_axes, with_extent
-from engine.oplib.slices import along
-from engine.ops.cat import bounds
+from engine.oplib.slices import along, bounds
 
 _AXIS = Attr("int", 0, "the axis that is cut")
 #: every part may be read by a node of its own

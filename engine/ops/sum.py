@@ -7,8 +7,8 @@ from typing import Any
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
-from engine.graph.tensor_type import FLOAT16, FLOAT64, INT64, DType, TensorType
-from engine.oplib.accumulate import count, over, total
+from engine.graph.tensor_type import FLOAT64, INT64, DType, TensorType
+from engine.oplib.accumulate import count, over, total, wide_out_bytes
 from engine.oplib.reduction import Reduction, broadcast_back
 
 
@@ -35,7 +35,7 @@ class Sum(Reduction):
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The sums in float32 where the result is float16."""
-        return 4 * int(out.size) if out.dtype == FLOAT16 else 0
+        return wide_out_bytes(out)
 
 
 class Mean(Reduction):
@@ -59,4 +59,4 @@ class Mean(Reduction):
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The sums in float32 where the result is float16."""
-        return 4 * int(out.size) if out.dtype == FLOAT16 else 0
+        return wide_out_bytes(out)

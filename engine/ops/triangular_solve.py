@@ -14,7 +14,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
-from engine.oplib.accumulate import accumulator
+from engine.oplib.accumulate import accumulator, wide_out
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.matrices import System, converted
 from engine.oplib.widening import widened
@@ -54,11 +54,10 @@ class TriangularSolve(System):
 
     def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array, lower: bool, transpose: bool) -> None:
         """By substitution: what the diagonal holds divides, as it is."""
-        dtype = accumulator(out)
-        y = out if dtype == out.dtype else xp.empty(out.shape, dtype)
+        y = wide_out(xp, out)
         y[...] = b
         if y.size:
-            t = xp.broadcast_to(xp.asarray(a, dtype=dtype), (*y.shape[:-2], *a.shape[-2:]))
+            t = xp.broadcast_to(xp.asarray(a, dtype=y.dtype), (*y.shape[:-2], *a.shape[-2:]))
             (_on_cpu if xp is np else _on_gpu)(t, y, lower, transpose)
         if y is not out:
             out[...] = y

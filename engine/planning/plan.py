@@ -14,7 +14,7 @@ import numpy as np
 from engine.graph.ir import Graph, Node, Origin
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Kernel, ResultTypes
-from engine.graph.tensor_type import HostArray, TensorType
+from engine.graph.tensor_type import HostArray, TensorType, read_only_copy
 from engine.planning.arena import Packing, Place, pack
 from engine.planning.storage import Storage
 
@@ -142,11 +142,7 @@ def _own(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _owned(array: HostArray) -> HostArray:
-    if array.flags.owndata and not array.flags.writeable:
-        return array
-    copy = np.array(array, order="C")
-    copy.flags.writeable = False
-    return copy
+    return array if array.flags.owndata and not array.flags.writeable else read_only_copy(array)
 
 
 def _step_bytes(step: Step) -> int:

@@ -110,7 +110,7 @@ def _unless_drowned(linked: Finding, seen: Sequence[Finding], tolerance: float) 
 def _certificate(
     point: Point, call: Gradients, found: Mapping[int, Sequence[Finding]], tolerance: float, peak: int
 ) -> Certificate:
-    _, values = point.program.build(point.types, (call.of, *call.wrt))
+    _, values = point.program.build(point.types, (call.of, *call.wrt), point.deadline)
     errors, open_ = [], []
     for k, node in enumerate(call.wrt):
         worst = max(finding.error for finding in found[k])

@@ -11,7 +11,7 @@ import numpy as np
 from engine.calls import Gradients
 from engine.calls.call import FeedTypes
 from engine.graph.attributes import key
-from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.ir import Builder, Graph, Node, Value, ancestors
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Definition
 from engine.graph.program import Program, Statement
@@ -54,23 +54,14 @@ def _beyond(builder: Builder, nodes: Mapping[int, Value], results: Sequence[Valu
     """The graph of `results` with the client's nodes as its leaves, each fed under its number."""
     known = {value.index: node for node, value in nodes.items() if not value.node.op.several}
     writing, values = Builder(builder.registry, builder.limits, builder.deadline), dict[int, Value]()
-    for index in _needed(builder.nodes, [r.index for r in results], known):
+    roots = [r.index for r in results]
+    for index in ancestors(roots, lambda i: () if i in known else builder.nodes[i].operands):
         node = builder.nodes[index]
         if index in known:
             values[index] = writing.leaf(node.type, known[index])
         else:
             values[index] = writing.copy(node, [values[i] for i in node.operands])
     return writing.graph([values[r.index] for r in results])
-
-
-def _needed(nodes: Sequence[Node], roots: Sequence[int], known: Mapping[int, int]) -> list[int]:
-    seen, todo = set(), list(roots)
-    while todo:
-        index = todo.pop()
-        if index not in seen:
-            seen.add(index)
-            todo.extend(() if index in known else nodes[index].operands)
-    return sorted(seen)
 
 
 def _appended(program: Program, graph: Graph) -> tuple[tuple[Statement, ...], list[int]]:

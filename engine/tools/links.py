@@ -6,11 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.calls import Gradients
-from engine.graph.ir import Builder, Node, Value
+from engine.graph.ir import Builder, Node, ancestors
 from engine.graph.op import NoGradient
-from engine.passes.allowance import Allowance
-from engine.passes.pipeline import optimise
-from engine.planning.compiler import open_scope
 from engine.planning.plan import Plan, make_plan
 from engine.tools.point import Point
 from engine.transforms.vjp import vjp
@@ -73,27 +70,18 @@ def find_links(point: Point, call: Gradients) -> Links:
     """The links of `call`. Raises EngineError."""
     builder, end, by = _offset(point, call)
     nodes = tuple(builder.nodes)
-    between = _between(nodes, _ancestors(nodes, end), by)
+    between = _between(nodes, ancestors([end], lambda i: nodes[i].operands), by)
     floats = [i for i in between if nodes[i].type.is_float and not nodes[i].op.several and i != end]
     operands = sorted({j for i in between for j in nodes[i].operands if not nodes[j].op.several} | {*by})
-    values = _plan(builder, [builder.value(i) for i in operands])
+    values = point.plan(builder, [builder.value(i) for i in operands])
     one = builder.value(end).full_like(1.0)
     found = vjp(builder, [(builder.value(end), one)], [builder.value(i) for i in (*floats, end)])
     pulled = {i: g for i, g in zip((*floats, end), found, strict=True) if g is not None}
-    cotangents = _plan(builder, list(pulled.values()))
+    cotangents = point.plan(builder, list(pulled.values()))
     readers = _readers(builder, nodes, between, floats)
     links = Links(nodes, end, tuple(by), between, readers, tuple(operands), values, tuple(pulled), cotangents)
     point.limits.admit_bytes(links.peak_bytes)
     return links
-
-
-def _ancestors(nodes: Sequence[Node], end: int) -> list[int]:
-    """What `end` depends on, itself included, in ascending order."""
-    found = {end}
-    for i in range(end, -1, -1):
-        if i in found:
-            found.update(nodes[i].operands)
-    return sorted(found)
 
 
 def _between(nodes: Sequence[Node], among: Iterable[int], by: Iterable[int]) -> list[int]:
@@ -105,25 +93,11 @@ def _between(nodes: Sequence[Node], among: Iterable[int], by: Iterable[int]) -> 
     return sorted(reached)
 
 
-def _plan(builder: Builder, results: Sequence[Value]) -> Plan:
-    return make_plan(
-        optimise(builder.graph(results), Allowance(builder.limits.flops, builder.deadline)),
-        builder.limits,
-        builder.deadline,
-    )
-
-
 def _offset(point: Point, call: Gradients) -> tuple[Builder, int, list[int]]:
     """The graph with offsets, in a new builder; `of`, behind an `identity` that reads it; and `wrt`."""
-    scope = open_scope(point.program, point.types, (call.of, *call.wrt), call.wrt, point.limits, point.deadline)
-    targets = {scope.nodes[node].index: k for k, node in enumerate(call.wrt)}
-    builder = Builder(point.program.registry, point.limits, point.deadline)
-    copied: list[Value] = []
-    for index, node in enumerate(scope.builder.nodes):
-        copy = builder.copy(node, [copied[i] for i in node.operands])
-        copied.append(copy + builder.leaf(copy.type, ("offset", targets[index])) if index in targets else copy)
-    end = copied[scope.nodes[call.of].index].identity()
-    return builder, end.index, [copied[scope.nodes[node].index].index for node in call.wrt]
+    builder = point.builder()
+    nodes = point.displaced(builder, call, call.wrt, lambda x, k: x + builder.leaf(x.type, ("offset", k)))
+    return builder, nodes[call.of].identity().index, [nodes[node].index for node in call.wrt]
 
 
 def _readers(

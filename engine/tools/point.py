@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from engine.calls import Gradients
 from engine.executors.interpreter import Executor
+from engine.graph.ir import Builder, Value
 from engine.graph.limits import Deadline, Limits
 from engine.graph.program import Program, Statement
 from engine.graph.tensor_type import FLOAT64, HostArray, TensorType
-from engine.planning.plan import Plan
+from engine.passes.allowance import Allowance
+from engine.passes.pipeline import optimise
+from engine.planning.compiler import open_scope
+from engine.planning.plan import Plan, make_plan
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,27 @@ class Point:
         """The types of the feeds."""
         return {node: TensorType.of(a) for node, a in self.feeds.items()}
 
+    def plan(self, builder: Builder, results: Sequence[Value]) -> Plan:
+        """The plan of results, optimised. Raises OverBudget, DeadlineExceeded."""
+        graph = optimise(builder.graph(results), Allowance(self.limits.flops, self.deadline))
+        return make_plan(graph, self.limits, self.deadline)
+
+    def builder(self) -> Builder:
+        """An empty one."""
+        return Builder(self.program.registry, self.limits, self.deadline)
+
+    def displaced(
+        self, builder: Builder, call: Gradients, moving: Sequence[int], move: Callable[[Value, int], Value]
+    ) -> Mapping[int, Value]:
+        """`of` and `wrt`, written into `builder`, where node k of `moving` gives way to `move(x, k)`."""
+        scope = open_scope(self.program, self.types, (call.of, *call.wrt), call.wrt, self.limits, self.deadline)
+        movers = {scope.nodes[node].index: k for k, node in enumerate(moving)}
+        copied: list[Value] = []
+        for index, node in enumerate(scope.builder.nodes):
+            x = builder.copy(node, [copied[i] for i in node.operands])
+            copied.append(move(x, movers[index]) if index in movers else x)
+        return {node: copied[x.index] for node, x in scope.nodes.items()}
+
     def run(self, plan: Plan, beside: Mapping[Any, HostArray] | None = None) -> list[HostArray]:
         """The results of a plan on the feeds, and what is fed beside them."""
         fed: dict[Any, HostArray] = {**self.feeds, **(beside or {})}
@@ -52,5 +78,5 @@ def _widened(statement: Statement) -> Statement:
 
 def _wide(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.astype(FLOAT64) if value.dtype.kind == "f" else value
+        return value.astype(FLOAT64, copy=False) if value.dtype.kind == "f" else value
     return FLOAT64.name if value in ("float16", "float32") else value

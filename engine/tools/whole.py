@@ -13,12 +13,9 @@ import numpy as np
 
 from engine.calls import Gradients
 from engine.graph.errors import OverBudget
-from engine.graph.ir import Builder, Value
+from engine.graph.ir import Value
 from engine.graph.tensor_type import FLOAT64, HostArray, TensorType
-from engine.passes.allowance import Allowance
-from engine.passes.pipeline import optimise
-from engine.planning.compiler import open_scope
-from engine.planning.plan import Plan, make_plan
+from engine.planning.plan import Plan
 from engine.tools.differences import MOVES, Finding, compare, direction
 from engine.tools.point import Point
 from engine.transforms.vmap import vmap_onto
@@ -110,20 +107,12 @@ def _affordable(point: Point, call: Gradients, moving: Sequence[int]) -> tuple[P
 
 def _moved(point: Point, call: Gradients, moving: Sequence[int], count: int) -> Plan:
     """The plan of `of` where node k of `moving` has moved by moves[row, k] times direction k: one value a row."""
-    scope = open_scope(point.program, point.types, (call.of, *call.wrt), call.wrt, point.limits, point.deadline)
-    builder = Builder(point.program.registry, point.limits, point.deadline)
+    builder = point.builder()
     moves = builder.leaf(TensorType((len(moving),), FLOAT64), "one row")
-    movers = {scope.nodes[node].index: k for k, node in enumerate(moving)}
-    copied: list[Value] = []
-    for index, node in enumerate(scope.builder.nodes):
-        copy = builder.copy(node, [copied[i] for i in node.operands])
-        copied.append(_move(copy, moves, movers[index]) if index in movers else copy)
+    nodes = point.displaced(builder, call, moving, lambda x, k: _move(x, moves, k))
     rows = count * _ROWS
     many = builder.leaf(TensorType((rows, len(moving)), FLOAT64), "moves")
-    of = vmap_onto(builder, [copied[scope.nodes[call.of].index]], {moves: many}, rows)
-    return make_plan(
-        optimise(builder.graph(of), Allowance(point.limits.flops, point.deadline)), point.limits, point.deadline
-    )
+    return point.plan(builder, vmap_onto(builder, [nodes[call.of]], {moves: many}, rows))
 
 
 def _move(x: Value, moves: Value, k: int) -> Value:

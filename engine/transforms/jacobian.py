@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from engine.graph.errors import OverBudget
 from engine.graph.ir import Builder, Value
-from engine.graph.tensor_type import Shape, TensorType
+from engine.graph.tensor_type import TensorType
+from engine.oplib.permutation import shaped
 from engine.transforms.jvp import Push, linearise
 from engine.transforms.vjp import Dependence, vjp
 from engine.transforms.vmap import dependents, vmap_onto
@@ -42,9 +43,7 @@ def jacobian_rows(
     pulled = vjp(builder, [(y, seed)], wrt, known)
     found = [g for g in pulled if g is not None]
     swept = iter(_sweep(builder, found, seed, piece_bytes) if found else ())
-    return [
-        None if g is None else _reshaped(next(swept), (*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)
-    ]
+    return [None if g is None else shaped(next(swept), (*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)]
 
 
 def _columns(builder: Builder, y: Value, x: Value, push: Push, piece_bytes: int) -> Value | None:
@@ -57,10 +56,6 @@ def _columns(builder: Builder, y: Value, x: Value, push: Push, piece_bytes: int)
     cast = swept if swept.dtype == x.dtype else swept.cast(dtype=x.dtype)
     columns = cast.reshape(shape=(x.type.size, y.type.size))
     return columns.transpose().reshape(shape=(*y.shape, *x.shape))
-
-
-def _reshaped(x: Value, shape: Shape) -> Value:
-    return x if x.shape == shape else x.reshape(shape=shape)
 
 
 def _seed(builder: Builder, type: TensorType, name: str) -> Value:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from engine.graph.ir import Builder, Node, Origin, Value
+from engine.graph.errors import counted
+from engine.graph.ir import Builder, Node, Origin, Value, ancestors
 from engine.graph.op import NoGradient
 from engine.graph.tensor_type import TensorType
 from engine.graph.verify import MalformedGraph
@@ -52,20 +53,14 @@ def or_zeros(like: Sequence[Value], found: Sequence[Value | None]) -> list[Value
 def _paths(nodes: Sequence[Node], outputs: Sequence[int], targets: set[int], known: Dependence) -> list[int]:
     """Nodes between `targets` and `outputs`, both included, in ascending order. Writes into `known`."""
     first = min(targets, default=len(nodes))
-    for index in sorted(_ancestors(nodes, outputs, lambda i: i >= first and i not in known)):
+    for index in _ancestors(nodes, outputs, lambda i: i >= first and i not in known):
         known[index] = index in targets or any(known.get(i, False) for i in _differentiable_operands(nodes[index]))
-    return sorted(_ancestors(nodes, outputs, lambda i: known.get(i, False)))
+    return _ancestors(nodes, outputs, lambda i: known.get(i, False))
 
 
-def _ancestors(nodes: Sequence[Node], roots: Iterable[int], follow: Callable[[int], bool]) -> set[int]:
-    """All that `roots` depend on differentiably, themselves included, through nodes that one is to `follow`."""
-    seen, todo = set(), [i for i in roots if follow(i)]
-    while todo:
-        index = todo.pop()
-        if index not in seen:
-            seen.add(index)
-            todo.extend(i for i in _differentiable_operands(nodes[index]) if follow(i))
-    return seen
+def _ancestors(nodes: Sequence[Node], roots: Iterable[int], follow: Callable[[int], bool]) -> list[int]:
+    """What `roots` depend on differentiably, themselves included, through nodes that one is to `follow`."""
+    return ancestors(filter(follow, roots), lambda i: filter(follow, _differentiable_operands(nodes[i])))
 
 
 def _differentiable_operands(node: Node) -> Sequence[int]:
@@ -84,12 +79,23 @@ def _pull_back(builder: Builder, index: int, cotangents: Cotangents) -> None:
     builder.origin = node.origin and Origin(node.origin.node, node.origin.op, backward=True)
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]
     gradients = node.rules.vjp(tuple(arrived) if node.op.several else arrived[0], y, *operands, **node.attrs)
-    if len(gradients) != len(operands):
-        raise MalformedGraph(f"its rule gives {len(gradients)} cotangents for {len(operands)} operands", index, node)
+    _check_rule(gradients, index, node)
     for operand, g in zip(operands, gradients, strict=True):
         for k, part in _parts(operand.node, g):
             if part is not None and operand.node.types[k].is_float:
                 _accumulate(cotangents, (operand.index, k), part, index)
+
+
+def _check_rule(gradients: Any, index: int, node: Node) -> None:
+    """Raise MalformedGraph unless the rule of a node gives a value, several of them or None for each operand."""
+    if not isinstance(gradients, Sequence):
+        raise MalformedGraph(f"its rule gives a {type(gradients).__name__}, not a sequence of values", index, node)
+    if len(gradients) != len(node.operands):
+        given, wanted = counted(len(gradients), "cotangent"), counted(len(node.operands), "operand")
+        raise MalformedGraph(f"its rule gives {given} for {wanted}", index, node)
+    for i, g in enumerate(gradients):
+        if g is not None and not isinstance(g, (Value, Mapping)):
+            raise MalformedGraph(f"its rule gives operand {i} a {type(g).__name__}, not a value", index, node)
 
 
 def _parts(node: Node, g: Any) -> Iterable[tuple[int, Value | None]]:

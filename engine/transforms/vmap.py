@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 
-from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.ir import Builder, Graph, Node, Value, ancestors
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.tensor_type import TensorType
 from engine.graph.verify import MalformedGraph
@@ -50,14 +50,12 @@ def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value,
 def dependents(nodes: Sequence[Node], roots: Iterable[int], on: Set[int]) -> list[int]:
     """Of what `roots` depend on, themselves included, the nodes that depend on one of `on`; in ascending order."""
     first = min(on, default=len(nodes))
-    seen, todo = set(), [i for i in roots if i > first]
-    while todo:
-        index = todo.pop()
-        if index not in seen and index not in on:
-            seen.add(index)
-            todo.extend(i for i in nodes[index].operands if i > first)
+    later = ancestors(
+        (i for i in roots if i > first),
+        lambda index: () if index in on else [i for i in nodes[index].operands if i > first],
+    )
     reached = set(on)
-    for index in sorted(seen):
+    for index in later:
         if not reached.isdisjoint(nodes[index].operands):
             reached.add(index)
     return sorted(reached - on)
@@ -77,7 +75,9 @@ def _map_node(
 
 def _batch(index: int, node: Node, operands: Sequence[Mapped], size: int) -> Mapped:
     """The node on operands of which some are mapped. Raises MalformedGraph where its rule errs in the type."""
-    many: Value = node.rules.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs)
+    many = node.rules.batch([m for _, m in operands], *(x for x, _ in operands), **node.attrs)
+    if not isinstance(many, Value):
+        raise MalformedGraph(f"its batching rule gives a {type(many).__name__}, not a value", index, node)
     wanted = tuple(t.with_shape((size, *t.shape)) for t in node.types)
     if many.node.types != wanted:
         raise MalformedGraph(f"its batching rule gives {many.type} for {size} examples", index, node)

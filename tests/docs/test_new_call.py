@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -132,21 +131,24 @@ def test_the_document_has_it(tree: Path) -> None:
     assert {"413", "422", "503", "504"} <= post["responses"].keys()
 
 
+#: the tests that are made from the document and from the definitions
+ITS_TESTS = (
+    "tests/service/pages/test_openapi.py",
+    "tests/service/wire/test_binary.py",
+    "tests/service/calls/test_derivative_refusals.py",
+)
+
+
 def run_its_tests(tree: Path) -> subprocess.CompletedProcess[str]:
-    """The tests that are made from the document and from the definitions, on the requests of this call."""
-    files = (
-        "tests/service/pages/test_openapi.py",
-        "tests/service/wire/test_binary.py",
-        "tests/service/calls/test_derivative_refusals.py",
-    )
-    return run(tree, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-k", "slopes", *files)
+    """These, on the requests of this call."""
+    return run(tree, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-k", "slopes", *ITS_TESTS)
 
 
 def test_the_tests_cover_it(tree: Path) -> None:
     ran = run_its_tests(tree)
     assert ran.returncode == 0, ran.stdout[-3000:]
-    for file in ("test_openapi", "test_binary", "test_derivative_refusals"):
-        assert re.search(rf"^PASSED \S+/{file}\.py::", ran.stdout, re.MULTILINE)
+    for file in ITS_TESTS:
+        assert f"PASSED {file}::" in ran.stdout
 
 
 def test_an_answer_that_is_not_as_documented_turns_them_red(tree: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import engine.planning.compiler as compiling
-from engine import Compiler, Limits, Program, Statement, TensorType, graph_id, registry
+from engine import Compiler, Limits, Program, Statement, TensorType, graph_id, open_executor, registry
 from engine.graph.attributes import key
 from tests.engine.planning.test_planning_costs import steps_of
 
@@ -43,6 +43,24 @@ def test_a_tensor_is_hashed_once_for_each_of_the_two_names(monkeypatch: pytest.M
     assert dense == [32]
     graph_id(program)
     assert dense == [32, 32]
+
+
+def test_a_program_keeps_its_constants_when_their_array_is_written_to() -> None:
+    value = np.arange(4.0)
+    lines = [line("parameter"), line("constant", value=value), line("mul", 0, 1)]
+    program, compiler = Program(registry(), lines), Compiler(Limits())
+    compiler.forward(program, TYPES)
+    value[:] = 100
+    compiler.forward(program, TYPES, [1])
+    found = compiler.forward(with_constant(), TYPES, [1])
+    assert found.cached
+    assert open_executor("cpu").run(found.plan, {})[0].tolist() == [0, 1, 2, 3]
+
+
+def test_a_constant_that_nobody_can_write_to_is_not_copied() -> None:
+    value = np.arange(4.0)
+    value.flags.writeable = False
+    assert Program(registry(), [line("constant", value=value)]).attrs[0]["value"] is value
 
 
 def test_a_known_plan_costs_no_name_of_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:

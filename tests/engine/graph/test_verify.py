@@ -227,8 +227,30 @@ def test_a_cotangent_of_another_shape_names_the_op_whose_rule_gave_it(transform:
 @pytest.mark.parametrize("count", [0, 2])
 def test_a_rule_that_gives_too_few_or_too_many_cotangents(count: int) -> None:
     builder, x, y = misruled(lambda g: (g,) * count)
-    with pytest.raises(MalformedGraph, match=RULE + f"{count} cotangents for 1 operands$"):
+    with pytest.raises(MalformedGraph, match=RULE + f"{count} cotangents for 1 operand$"):
         vjp(builder, [(y, y.full_like(1.0))], [x])
+
+
+@pytest.mark.parametrize(
+    ("cotangents", "wrong"),
+    [
+        (lambda g: g, "a Value, not a sequence of values"),
+        (lambda g: None, "a NoneType, not a sequence of values"),
+        (lambda g: (1.0,), "operand 0 a float, not a value"),
+    ],
+)
+def test_a_rule_that_gives_something_else_than_cotangents(cotangents: Any, wrong: str) -> None:
+    builder, x, y = misruled(cotangents)
+    with pytest.raises(MalformedGraph, match=RULE + f"{wrong}$"):
+        vjp(builder, [(y, y.full_like(1.0))], [x])
+
+
+def test_a_batching_rule_that_returns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder, _, y = misruled()
+    monkeypatch.setattr(Misruled, "batch", lambda *_: None)
+    graph = unverified(builder.nodes, (y.index,))
+    with pytest.raises(MalformedGraph, match=r"its batching rule gives a NoneType, not a value$"):
+        vmap(graph, {0}, 5)
 
 
 def test_a_cotangent_of_another_dtype_is_cast_and_no_mistake() -> None:
