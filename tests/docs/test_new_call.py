@@ -130,21 +130,23 @@ def test_the_document_has_it(tree: Path) -> None:
     assert {"413", "422", "503", "504"} <= post["responses"].keys()
 
 
+ITS_TESTS = (
+    "tests/service/pages/test_openapi.py",
+    "tests/service/wire/test_binary.py",
+    "tests/service/calls/test_derivative_refusals.py",
+)
+
+
 def run_its_tests(tree: Path) -> subprocess.CompletedProcess[str]:
     """The tests that are made from the document and from the definitions, on the requests of this call."""
-    files = (
-        "tests/service/pages/test_openapi.py",
-        "tests/service/wire/test_binary.py",
-        "tests/service/calls/test_derivative_refusals.py",
-    )
-    return run(tree, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-k", "slopes", *files)
+    return run(tree, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-k", "slopes", *ITS_TESTS)
 
 
 def test_the_tests_cover_it(tree: Path) -> None:
     ran = run_its_tests(tree)
     assert ran.returncode == 0, ran.stdout[-3000:]
-    for file in ("test_openapi", "test_binary", "test_derivative_refusals"):
-        assert f"PASSED tests/service/{file}.py::" in ran.stdout
+    for file in ITS_TESTS:
+        assert f"PASSED {file}::" in ran.stdout
 
 
 def test_an_answer_that_is_not_as_documented_turns_them_red(tree: Path) -> None:
