@@ -38,48 +38,29 @@ class Program:
     Tensors among their attributes are its own: what could be written to is copied.
     """
 
-    def __init__(self, registry: Registry, statements: Sequence[Statement], limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        statements: Sequence[Statement | None],
+        limits: Limits | None = None,
+        faults: Faults | None = None,
+    ) -> None:
+        """`statements` are None at nodes that could not be read; `faults` says why, and is reported with the others."""
         self.registry = registry
         self.limits = limits or Limits()
         self.limits.admit_nodes(len(statements))
-        self.statements = tuple(statements)
         self.attrs: list[dict[str, Any]] = []
-        faults = Faults()
-        for node, statement in enumerate(self.statements):
+        faults = faults or Faults()
+        read = [(node, statement) for node, statement in enumerate(statements) if statement is not None]
+        for node, statement in read:
             with faults.at(node, statement.op.name, statement.name):
-                self._check_references(node, statement)
+                _check_references(statements, node, statement)
             with faults.at(node, statement.op.name, statement.name):
                 self.attrs.append(bind(statement.op.attrs, statement.attrs))
         if faults.found:
-            self._count_operands(faults)
+            _count_operands(read, faults)
         faults.report()
-
-    def _count_operands(self, faults: Faults) -> None:
-        """Look for operands too few or too many, as `build` would, which this program never comes to."""
-        for node, statement in enumerate(self.statements):
-            with faults.at(node, statement.op.name, statement.name):
-                statement.op.check_count(len(statement.operands))
-
-    def _check_references(self, node: int, statement: Statement) -> None:
-        for position, operand in enumerate(statement.operands):
-            if not 0 <= operand < node:
-                wanted = f"an earlier node, 0 to {node - 1}" if node else "absent: node 0 has no earlier nodes"
-                raise BadReference(
-                    f"operand {position} must be {wanted}, but is {operand}",
-                    operand=position,
-                    expected=wanted,
-                    got=str(operand),
-                )
-            if self.statements[operand].op.several != (statement.op.name == "get_output"):
-                raise self._projection_error(position, operand)
-
-    def _projection_error(self, position: int, operand: int) -> BadReference:
-        producer = self.statements[operand].op
-        if producer.several:
-            detail = f"node {operand} ({producer.name}) has several outputs: read one of them through get_output"
-        else:
-            detail = f"get_output reads an op with several outputs, but node {operand} is {producer.name}"
-        return BadReference(f"operand {position}: {detail}", operand=position, got=f"node {operand} ({producer.name})")
+        self.statements = tuple(statement for _, statement in read)
 
     @cached_property
     def leaves(self) -> tuple[int, ...]:
@@ -196,3 +177,33 @@ class Program:
             return UnexpectedFeed(f"feeds name node {node}, but the graph has {counted(len(self.statements), 'node')}")
         unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
         return self.statements[node].located(unexpected, node)
+
+
+def _count_operands(statements: Iterable[tuple[int, Statement]], faults: Faults) -> None:
+    """Look for operands too few or too many, as `Program.build` would, which a program with faults never comes to."""
+    for node, statement in statements:
+        with faults.at(node, statement.op.name, statement.name):
+            statement.op.check_count(len(statement.operands))
+
+
+def _check_references(statements: Sequence[Statement | None], node: int, statement: Statement) -> None:
+    for position, operand in enumerate(statement.operands):
+        if not 0 <= operand < node:
+            wanted = f"an earlier node, 0 to {node - 1}" if node else "absent: node 0 has no earlier nodes"
+            raise BadReference(
+                f"operand {position} must be {wanted}, but is {operand}",
+                operand=position,
+                expected=wanted,
+                got=str(operand),
+            )
+        producer = statements[operand]
+        if producer is not None and producer.op.several != (statement.op.name == "get_output"):
+            raise _projection_error(position, operand, producer.op)
+
+
+def _projection_error(position: int, operand: int, producer: Definition) -> BadReference:
+    if producer.several:
+        detail = f"node {operand} ({producer.name}) has several outputs: read one of them through get_output"
+    else:
+        detail = f"get_output reads an op with several outputs, but node {operand} is {producer.name}"
+    return BadReference(f"operand {position}: {detail}", operand=position, got=f"node {operand} ({producer.name})")

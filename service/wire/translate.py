@@ -37,14 +37,15 @@ class Translator:
         """The program that a graph stands for; `constants` came beside the JSON. Raises Refusal and EngineError."""
         _check_opset(graph)
         beside = dict(constants)
-        faults, statements = Faults(), list[Statement]()
+        faults, statements = Faults(), list[Statement | None]()
         for i, node in enumerate(graph["nodes"]):
+            statements.append(None)
             with faults:
-                statements.append(self._statement(i, node, beside.pop(i, None)))
-        faults.report()
+                statements[i] = self._statement(i, node, beside.pop(i, None))
+        program = Program(self._registry, statements, self._limits, faults)
         for i in beside:
             raise unexpected_tensor(f"constants.{i}", f"the graph has {len(statements)} nodes")
-        return Program(self._registry, statements, self._limits)
+        return program
 
     def _statement(self, i: int, node: Node, constant: HostArray | None) -> Statement:
         label = node.get("name")

@@ -318,7 +318,23 @@ def test_the_sentence_about_a_body(small: Client, content: bytes, sentence: str)
 
 
 def test_all_faults_of_a_graph_come_in_one_answer(client: Client) -> None:
-    """Names that are not known in one answer, what is wrong with known ones in another; ten at most of each."""
+    """Unknown ops, references and attributes, ten at most; what reads a node of an unknown op is not blamed for it."""
+    mixed = request(
+        node("parameter"),
+        node("swish", 0),
+        node("add", 1, 99),
+        node("sum", 0, axs=0),
+        node("get_output", 1, index=0),
+        node("neg"),
+    )
+    report = problem(client.post("/v1/gradients", json=mixed), 422, "unknown_op")
+    assert [(error["node"], error["code"]) for error in report["errors"]] == [
+        (1, "unknown_op"),
+        (2, "bad_reference"),
+        (3, "bad_attribute"),
+        (5, "operand_count"),
+    ]
+
     unknown = request(node("parameter"), node("swish", 0), node("bmm", 0, 0), node("square", 0))
     report = problem(client.post("/v1/gradients", json=unknown), 422, "unknown_op")
     assert report["detail"] == "node 1 (swish): there is no op called “swish”; did you mean silu?"
