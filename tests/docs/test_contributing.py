@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs.marked import blocks
-from tests.docs.tree import copy_tree
+from tests.docs.tree import copy_tree, run
 
 pytestmark = pytest.mark.slow
 
@@ -90,12 +88,6 @@ def drop_in(tree: Path, gain: float = 1.0, factor: float = 3.0, truths: str | No
     stated = blocks("CONTRIBUTING.md", "truths")[0] if truths is None else truths
     op = CUBE.replace("GAIN", str(gain)).replace("FACTOR", str(factor)).replace("TRUTHS\n", stated)
     (tree / "engine/ops/cube.py").write_text(op, encoding="utf-8")
-
-
-def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python inside the copy."""
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_the_service_knows_it(tree: Path) -> None:

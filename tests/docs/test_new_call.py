@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.tree import copy_tree
+from tests.docs.tree import copy_tree, run
 
 pytestmark = pytest.mark.slow
 
@@ -97,12 +96,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (copy / "schemas/calls/slopes.py").write_text(MESSAGES, encoding="utf-8")
     (copy / "service/calls/slopes.py").write_text(DEFINITION, encoding="utf-8")
     return copy
-
-
-def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python inside the copy."""
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_the_service_knows_it(tree: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -19,3 +21,9 @@ def copy_tree(target: Path) -> Path:
         else:
             shutil.copy(source, target / part)
     return target
+
+
+def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python inside a copy."""
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False, timeout=300)
