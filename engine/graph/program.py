@@ -85,7 +85,9 @@ class Program:
         """The nodes that `roots` depend on, themselves included, in ascending order."""
         return ancestors(roots, lambda node: self.statements[node].operands)
 
-    def used(self, types: Mapping[int, TensorType], roots: Iterable[int]) -> dict[int, TensorType]:
+    def used(
+        self, types: Mapping[int, TensorType], roots: Sequence[int], deadline: Deadline = NO_DEADLINE
+    ) -> dict[int, TensorType]:
         """Of feeds of these types, those that `roots` need; the others are checked by what their leaves declare.
 
         Raises MissingFeed, UnexpectedFeed for what is no leaf, and for a feed that is not needed ShapeMismatch and
@@ -94,7 +96,7 @@ class Program:
         faults = Faults()
         used = self._used(types, self.needed(roots), faults)
         if faults.found:
-            self.build(types, tuple(roots))  # raises these, with what else is wrong
+            self.build(types, roots, deadline)  # raises these, with what else is wrong
         return used
 
     def build(
@@ -137,7 +139,7 @@ class Program:
         """Nodes that derivatives are taken by: they get an `identity`, and all read that in their place.
 
         A rule may write a derivative with its result (exp' = y). What reads that derivative does not read the
-        client's node: without the tap, a gradient by that node would depend on how the rule is written.
+        client's node: without the barrier, a gradient by that node would depend on how the rule is written.
         """
         grads = (self.statements[i] for i in needed if self.statements[i].op.name == "grad")
         named = {*wrt, *(x for s in grads for x in s.operands[1:2])}

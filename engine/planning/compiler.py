@@ -100,7 +100,7 @@ class Compiler:
 
         What the call does not need may be fed, too: it is checked, and the plan is the same without it.
         """
-        used = program.used(call.example(program, types), call.roots)
+        used = program.used(call.example(program, types), call.roots, deadline)
         name = (program.digest, frozenset(used.items()), call)
         found, known = self._plans.get(
             name, lambda: compile_call(program, types, call, self.limits, deadline), deadline

@@ -67,7 +67,7 @@ def certify(
 ) -> Certificate:
     """Compare the gradients of `call` by each of its nodes along `directions`. Raises EngineError."""
     roots = (call.of, *call.wrt)
-    used = program.used({node: TensorType.of(a) for node, a in feeds.items()}, roots)
+    used = program.used({node: TensorType.of(a) for node, a in feeds.items()}, roots, deadline)
     program.build(used, roots, deadline)
     point = Point.widened(executor, program, {node: feeds[node] for node in used}, limits, deadline)
     asked = Gradients(roots, call.of, call.wrt)

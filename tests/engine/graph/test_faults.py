@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 from contextlib import suppress
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine import Compiler, Deadline, EngineError, Faults, Limits, Program, Statement, TensorType, registry
-from engine.graph.errors import BadAttribute, BadReference, DeadlineExceeded, OverBudget, TooManyNodes
+from engine.graph.errors import BadAttribute, BadReference, DeadlineExceeded, MissingFeed, OverBudget, TooManyNodes
 from engine.graph.faults import MOST_FAULTS
 
 F = TensorType((2,), np.dtype("float64"))
@@ -197,3 +198,19 @@ def test_what_the_caller_held_is_free_once_the_answer_is_given(wrong: Statement,
 def test_the_time_is_up_before_anything_is_found() -> None:
     with pytest.raises(DeadlineExceeded):
         Compiler(Limits()).forward(Program(registry(), [X, node("sum", 0, axes=[9])]), {0: F}, deadline=Deadline(-1.0))
+
+
+def test_looking_for_what_else_is_wrong_ends_with_the_time() -> None:
+    """A feed that lacks is found at once; the graph beside it may be long."""
+    looked: list[int] = []
+
+    class Past(Deadline):
+        def check(self) -> None:
+            looked.append(1)
+            super().check()
+
+    statements = [X, *[node("exp", i) for i in range(3000)], node("input"), node("add", 3000, 3001)]
+    program = Program(registry(), statements)
+    with pytest.raises(MissingFeed):
+        Compiler(Limits()).forward(program, {0: F}, deadline=Past(1.0, start=time.monotonic() - 2.0))
+    assert len(looked) == 1
