@@ -62,7 +62,7 @@ class Softmax(Op):
             xp.divide(y, xp.sum(y, axis=0, dtype=accumulator(y)), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
-        """Results with y, which is there already, rather than with x."""
+        """Written with y, which is there already, rather than with x."""
         y, _ = widened(self, y, (x,), {"axis": axis})
         weighted = g * y
         return (weighted - y * weighted.sum(axes=(axis,), keepdims=True),)
