@@ -65,6 +65,8 @@ class Definition(ABC):
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
+    #: written by planning alone, and not in the registry
+    internal: ClassVar[bool] = False
     #: the rule of derivatives, or why there is none; None for what is written out before it is differentiated
     vjp: ClassVar[Callable[..., Sequence[Emitted | None]] | NoGradient | None] = None
 
