@@ -9,6 +9,8 @@ from collections.abc import Callable, Hashable
 from threading import Condition, Thread, current_thread
 from typing import Final
 
+from engine.loops.kernel_errors import KernelUnavailable
+
 #: jobs that wait; one more is refused, and may be handed in again
 MOST_WAITING: Final = 256
 #: keys of failed jobs that are remembered
@@ -129,7 +131,9 @@ class _Queue:
     def _attempt(self, key: Hashable, job: CompileJob) -> None:
         try:
             job()
-        except Exception as error:
+        except KernelUnavailable as error:
+            self._note(key, str(error))
+        except Exception as error:  # a fault of ours, or of the compiler: no request is to fail for it
             _logger.debug("the job of a kernel failed", exc_info=True)
             self._note(key, f"{type(error).__name__}: {error}")
 

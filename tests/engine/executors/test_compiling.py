@@ -18,6 +18,7 @@ import pytest
 
 from engine.executors import compiling
 from engine.executors.compiling import BackgroundCompiler
+from engine.loops.kernel_errors import KernelUnavailable
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60.0  # seconds; a test that waits as long has failed
@@ -61,7 +62,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def fails() -> None:
-    raise OSError("no executable memory")
+    raise KernelUnavailable("the system refuses executable memory")
 
 
 Make = Callable[..., BackgroundCompiler]
@@ -173,7 +174,21 @@ def test_a_failure_is_said_once_and_never_tried_again(make: Make, caplog: pytest
     assert compiler.submit("a", fails)
     assert compiler.settle(PATIENCE)
     assert not compiler.submit("a", fails)
-    assert warnings(caplog) == ["a kernel was not compiled, and NumPy computes it: OSError: no executable memory"]
+    assert warnings(caplog) == [
+        "a kernel was not compiled, and NumPy computes it: the system refuses executable memory"
+    ]
+
+
+def test_a_fault_is_said_with_its_kind_and_traced_for_those_who_debug(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "gradserve.kernels")
+    compiler = make()
+    assert compiler.submit("a", lambda: 1 // 0)
+    assert compiler.settle(PATIENCE)
+    (said,) = warnings(caplog)
+    assert said.endswith(": ZeroDivisionError: integer division or modulo by zero")
+    assert [r.exc_info is not None for r in caplog.records] == [True, False]
 
 
 def test_a_reason_is_said_once(make: Make, caplog: pytest.LogCaptureFixture) -> None:
