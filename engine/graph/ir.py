@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from engine.graph.inference import inferred
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.op import NONE, Definition, Kernel, Op
+from engine.graph.op import NONE, Definition, Kernel, Op, ResultTypes, View
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import INT64, DType, Shape, TensorType
 
@@ -53,7 +53,9 @@ class Node(NamedTuple):
     origin: Origin | None = None
 
     def on(self, operands: tuple[int, ...]) -> Node:
-        """The same node on other operands."""
+        """The same node on these operands."""
+        if operands == self.operands:
+            return self
         return Node(self.op, operands, self.attrs, self.types, self.origin)
 
     @property
@@ -72,6 +74,18 @@ class Node(NamedTuple):
         if not isinstance(self.op, Kernel):
             raise TypeError(f"{self.op.name} has no kernel: it is fed, or should have been written out")
         return self.op
+
+    @property
+    def view(self) -> View | None:
+        """The op, where its result can share its operand's memory."""
+        return cast("View", self.op) if self.op.is_view else None
+
+    def alike(self, types: Sequence[ResultTypes]) -> Hashable:
+        """Equal for nodes of a graph that do the same to operands of these `types`, by node.
+
+        By address, which is quick: nodes that say the same share what was inferred for them, while the graph lives.
+        """
+        return (self.op, id(self.attrs), *[id(types[i]) for i in self.operands])
 
     @property
     def rules(self) -> Op:
