@@ -34,7 +34,7 @@ class Fused(Kernel):
 
     def forward(self, xp: Namespace, *arrays: Any, out: Any, **attrs: Any) -> None:
         """By NumPy's ufuncs, block by block."""
-        for function, args in bind_blocks(self.loop, self.space, arrays, out, 1, xp):
+        for function, args in bind_blocks(self.loop, self.space, arrays, out, 1):
             function(*args)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:

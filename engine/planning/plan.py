@@ -14,6 +14,7 @@ import numpy as np
 from engine.graph.ir import Graph, Node, Origin
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Kernel, ResultTypes
+from engine.graph.registry import Registry
 from engine.graph.tensor_type import HostArray, TensorType, read_only_copy
 from engine.passes.allowance import Allowance
 from engine.planning.arena import Packing, Place, pack
@@ -89,6 +90,16 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) ->
         feed_types={feed: graph.nodes[i].type for feed, i in feeds.items()},
         borrowed=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaves),
     )
+
+
+def graph_of(plan: Plan, registry: Registry) -> Graph:
+    """The graph that a plan was made of, in the opset that it was written in."""
+    nodes: list[Node | None] = [None] * plan.slots
+    for feed, slot in plan.feeds.items():
+        nodes[slot] = Node(registry.ops["input"], (), {"feed": feed}, (plan.feed_types[feed],))
+    for step in plan.steps:
+        nodes[step.result] = Node(step.op, step.operands, step.attrs, step.types, step.origin)
+    return Graph(tuple(node for node in nodes if node is not None), plan.results, registry)
 
 
 def _materialised(storage: Storage, allowance: Allowance) -> Storage:
