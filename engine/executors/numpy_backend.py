@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.executors.interpreter import Buffer, Executor
+from engine.executors.binding import Binder, bind_step
+from engine.executors.bound import Bound, footprint
+from engine.executors.interpreter import Buffer, Executor, Observer
+from engine.executors.leases import Leases
+from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
 from engine.planning.arena import ALIGNMENT
+from engine.planning.plan import Plan
 
 
 class NumPyExecutor(Executor):
-    """Runs plans with NumPy, in the calling thread."""
+    """Runs plans with NumPy, in the calling thread.
+
+    A plan is bound to memory of its own, which `leases` keep for its next run. `threads` are what one kernel may use.
+    """
 
     device: ClassVar[str] = "cpu"
+
+    def __init__(self, threads: int = 1, leases: Leases | None = None, bind: Binder = bind_step) -> None:
+        self.threads = threads
+        self.leases = Leases() if leases is None else leases
+        self._bind = bind
 
     @property
     def xp(self) -> Namespace:
@@ -40,3 +53,23 @@ class NumPyExecutor(Executor):
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
         """The arrays themselves."""
         return list(arrays)
+
+    def execute(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[Array]:
+        """By prebound calls; step by step where somebody looks on, or where what was bound could not be kept."""
+        if watch is not None or footprint(plan) > self.leases.bytes:
+            return self.interpret(plan, feeds, deadline, watch)
+        bound = self.leases.take(plan) or Bound(plan, self, self._bind)
+        try:
+            return bound.run(feeds, deadline)
+        finally:
+            self.leases.give(plan, bound)
+
+    def release(self) -> None:
+        """Drop what was bound and is idle."""
+        self.leases.clear()

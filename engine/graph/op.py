@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -24,6 +25,8 @@ Emitted = Any  # engine.graph.ir.Value: the contract states rules, and does not 
 Array = Any  # numpy.ndarray or cupy.ndarray
 Namespace = Any  # the module numpy or cupy
 ResultTypes = TensorType | tuple[TensorType, ...]
+#: a kernel on arrays that are fixed: a function, and what it is called with
+KernelCall = tuple[Callable[..., object], tuple[Any, ...]]
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -65,6 +68,8 @@ class Definition(ABC):
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
+    #: written by planning alone, and not in the registry
+    internal: ClassVar[bool] = False
     #: the rule of derivatives, or why there is none; None for what is written out before it is differentiated
     vjp: ClassVar[Callable[..., Sequence[Emitted | None]] | NoGradient | None] = None
 
@@ -138,6 +143,14 @@ class Kernel(Definition):
         `xp` is numpy or cupy. Where `several`, `out` is a tuple. Floating-point warnings are off.
         """
 
+    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """`forward` on these arrays as one call, which may be made again whenever their elements have changed.
+
+        A subclass may leave out what `forward` decides anew each time. What it decides here may depend on shapes,
+        dtypes, strides and attributes, and never on an element: nothing has been computed yet.
+        """
+        return partial(self.forward, xp, *operands, out=out, **attrs), ()
+
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Floating-point operations of one run; by default one for each element of the result."""
         results = out if isinstance(out, tuple) else (out,)
@@ -191,6 +204,13 @@ class View(Op):
             out.reshape(arrays[0].shape)[...] = arrays[0]
         else:
             out[...] = self.view(xp, arrays[0], **attrs)
+
+    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """The copy, from the view to its place."""
+        (x,) = operands
+        if self.reshapes:
+            return out.reshape(x.shape).__setitem__, (..., x)
+        return out.__setitem__, (..., self.view(xp, x, **attrs))
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """None: nothing is computed."""

@@ -90,6 +90,11 @@ class Constant(Source):
         """Copy the value."""
         out[...] = xp.asarray(value)
 
+    def tensor(self, xp: Namespace, type: TensorType, **attrs: Array) -> Array:
+        """The value itself, where that lies densely on the CPU."""
+        value = attrs["value"]
+        return value if xp is np and value.flags.c_contiguous else super().tensor(xp, type, **attrs)
+
 
 class Full(Source):
     """A tensor of one number, made on the server: y[…] = fill.

@@ -25,7 +25,7 @@ STEP_BYTES, RESULT_BYTES, ENTRY_BYTES, FEED_BYTES = 450, 350, 36, 500
 class Step(NamedTuple):
     """One instruction: run `op` on the slots `operands`, keep the result in slot `result`, forget `dead`.
 
-    Results of `types` are written at `places`; a view has none.
+    Results of `types` are written at `places`; a view has none. `flops` is what the op takes.
     """
 
     op: Kernel
@@ -36,11 +36,12 @@ class Step(NamedTuple):
     places: Sequence[Place]
     dead: tuple[int, ...]
     origin: Origin | None
+    flops: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Plan:
-    """Steps in order, and what they need. Slots are node numbers of the planned graph.
+    """Steps in order, and what they need. Slots are node numbers of the planned graph. A plan equals itself alone.
 
     `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
     `peak_bytes` are these, the feeds that are read, and the largest workspace of a step. What was fed besides is the
@@ -78,7 +79,7 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) ->
     peak = feeds + packing.nbytes + max((workspace for _, workspace in costs), default=0)
     limits.admit_bytes(peak)
     return Plan(
-        steps=_steps(storage, packing),
+        steps=_steps(storage, packing, [flops for flops, _ in costs]),
         feeds=graph.feeds,
         results=graph.outputs,
         result_types=tuple(graph.nodes[i].type for i in graph.outputs),
@@ -112,7 +113,7 @@ def cost(storage: Storage, node: Node) -> tuple[int, int]:
     return node.kernel.flops(out, *operands, **node.attrs), node.kernel.workspace(out, *operands, **node.attrs)
 
 
-def _steps(storage: Storage, packing: Packing) -> tuple[Step, ...]:
+def _steps(storage: Storage, packing: Packing, flops: Sequence[int]) -> tuple[Step, ...]:
     dead = _last_uses(storage.graph)
     return tuple(
         Step(
@@ -124,6 +125,7 @@ def _steps(storage: Storage, packing: Packing) -> tuple[Step, ...]:
             places=_places(storage, packing, i),
             dead=tuple(dead.get(i, ())),
             origin=node.origin,
+            flops=flops[i],
         )
         for i, node in enumerate(storage.graph.nodes)
         if not node.is_leaf
