@@ -32,7 +32,8 @@ _COSTLY: Final = 10
 def fuse(graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False) -> Graph:
     """`graph` with groups of nodes over at least `least` elements as one `fused` node each. It computes the same.
 
-    The loops are to be `compiled`, or run by NumPy. Nearly always it needs less memory; where what a loop reads must live longer for it, it may need more.
+    The loops are to be `compiled`, or run by NumPy. Nearly always it needs less memory; where what a loop reads must
+    live longer for it, it may need more.
     """
     if not any(isinstance(node.op, Elementwise) and node.type.size >= least for node in graph.nodes):
         return graph
