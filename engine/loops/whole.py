@@ -70,6 +70,6 @@ def _other(xp: Namespace, op: str, read: Sequence[Array]) -> Array:
         return xp.where(*read)
     if op not in ("erf", "erfc"):
         return ufunc_of(xp, op)
-    out = xp.empty_like(read[0])
+    out = xp.empty(read[0].shape, read[0].dtype)
     getattr(special, op)(xp, read[0], out)
     return out

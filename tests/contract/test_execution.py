@@ -225,7 +225,7 @@ def declaration(op: Kernel) -> str:
     return "temporaries" if type(op).workspace is Elementwise.workspace else "workspace"
 
 
-def negated_by_way_of_a_copy(op: Any, xp: Any, x: Array, *, out: Array) -> None:
+def negated_by_way_of_a_copy(_: Any, xp: Any, x: Array, *, out: Array) -> None:
     xp.negative(x + x, out=out)
 
 
