@@ -123,9 +123,6 @@ class Executor(ABC):
         step.op.forward(self.xp, *operands, out=out, **step.attrs)
         return out
 
-    def release(self) -> None:
-        """Let go of memory that is kept for the next run. By default there is none."""
-
     def result(self, step: Step, buffers: Sequence[Buffer]) -> Array:
         """Where a step writes: an array in the plan's memory, or a tuple of them."""
         if step.op.several:

@@ -69,7 +69,3 @@ class NumPyExecutor(Executor):
             return bound.run(feeds, deadline)
         finally:
             self.leases.give(plan, bound)
-
-    def release(self) -> None:
-        """Drop what was bound and is idle."""
-        self.leases.clear()

@@ -9,7 +9,7 @@ from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace, NoGradient
 from engine.graph.sample import Ints, Real, Sample
-from engine.oplib.elementwise import WithConstants
+from engine.oplib.elementwise import WithConstants, ufunc_call
 
 
 class WithScalar(WithConstants):
@@ -24,7 +24,7 @@ class WithScalar(WithConstants):
 
     def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The ufunc itself, with the scalar as a 0-d array, which it need not convert."""
-        return getattr(xp, self.ufunc), (*operands, xp.asarray(attrs["scalar"], out.dtype), out)
+        return ufunc_call(getattr(xp, self.ufunc), (*operands, xp.asarray(attrs["scalar"], out.dtype)), out)
 
 
 class AddScalar(WithScalar):
