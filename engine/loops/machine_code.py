@@ -31,7 +31,7 @@ def host_processor() -> tuple[str, str]:
 
 
 def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
-    """An object file of LLVM IR `text` for a processor: its name and features, such as ("x86-64-v3", ""); else the host.
+    """An object file of LLVM IR `text` for a processor, by name and features, like ("x86-64-v3", ""); else the host.
 
     Raises KernelUnavailable where llvmlite is missing, LLVM refuses the text, or the host lacks what kernels need.
     """
