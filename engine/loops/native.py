@@ -40,7 +40,7 @@ class NativeKernel:
 
 
 class KernelTable(ctypes.c_void_p):
-    """The table that a kernel is called with, as the pointer that it takes; it keeps what it points at.
+    """The table that a kernel is called with, as the pointer that it takes; it keeps the kernel and what it points at.
 
     `entries` has a row for each thread that may take part, alike but for their scratch.
     """
@@ -48,6 +48,7 @@ class KernelTable(ctypes.c_void_p):
     entries: HostArray
     layout: TableLayout
     kept: dict[int, HostArray]
+    kernel: NativeKernel
 
     def point_operand(self, number: int, array: HostArray) -> None:
         """Let an operand lie elsewhere from the next call on, with the same strides."""
@@ -137,6 +138,7 @@ def _table(kernel: NativeKernel, space: Space, rows: int, arrays: Sequence[HostA
         entries[:, layout.scratch] = scratch.ctypes.data + scratch.strides[0] * np.arange(threads)
     pointer = KernelTable(entries.ctypes.data)
     pointer.entries, pointer.layout, pointer.kept = entries, layout, {layout.scratch: scratch}
+    pointer.kernel = kernel
     positions = (*layout.operands, *layout.results)
     for position, array, strides in zip(positions, arrays, space.strides, strict=True):
         pointer.point(position, array)
