@@ -5,7 +5,7 @@ Broadcasting, its adjoint, batching and cost are here, once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import Namespace, NoGradient, Op, ResultTypes
+from engine.graph.op import Array, KernelCall, Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DType, TensorType, broadcast, in_opset, to_float
 from engine.oplib import batching
@@ -58,6 +58,12 @@ class Elementwise(Op):
     def forward(self, xp: Namespace, *xs: Any, **attrs: Any) -> None:
         """Run the kernel."""
         self.compute(xp, *xs, **attrs)
+
+    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """The ufunc itself, where the op is nothing else."""
+        if type(self).compute is Elementwise.compute and type(self).forward is Elementwise.forward:
+            return getattr(xp, self.ufunc), (*operands, out)
+        return super().bind(xp, operands, out, attrs)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
         """g times each partial, summed over the axes that its operand was broadcast along."""

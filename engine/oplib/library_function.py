@@ -11,8 +11,8 @@ import numpy as np
 
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.tensor_type import TensorType
+from engine.loops.special import Floats, block_workspace, in_blocks, library
 from engine.oplib.elementwise import FloatUnary
-from engine.oplib.special import Floats, block_workspace, in_blocks, library
 
 
 class LibraryFunction(FloatUnary):

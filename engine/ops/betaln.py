@@ -11,8 +11,8 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, to_float
+from engine.loops.special import BLOCK, Floats, block_workspace, library, polynomial
 from engine.oplib.elementwise import Binary
-from engine.oplib.special import BLOCK, Floats, block_workspace, library, polynomial
 
 #: from here on, Stirling's series
 _LARGE = 10.0

@@ -8,7 +8,7 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.tensor_type import TensorType
-from engine.oplib import special
+from engine.loops import special
 from engine.oplib.elementwise import FloatUnary
 
 

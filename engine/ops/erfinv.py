@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
-from engine.oplib import special
+from engine.loops import special
+from engine.loops.special import Floats
 from engine.oplib.library_function import LibraryFunction
-from engine.oplib.special import Floats
 
 #: further left, the derivative of log_ndtr is a continued fraction of so many levels
 _LEFT, _LEVELS = -5.0, 12

@@ -15,9 +15,9 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
+from engine.loops.special import Floats, block_workspace, in_blocks, library, polynomial
 from engine.oplib.elementwise import FloatUnary
 from engine.oplib.library_function import LibraryFunction
-from engine.oplib.special import Floats, block_workspace, in_blocks, library, polynomial
 
 _POSITIVE = (Sample(Real(2, 3, low=0.3, high=4)), Sample(Real(low=2, high=40)), Sample(Real(0, 2)))
 _SAMPLES = (*_POSITIVE, Sample(Real(3, low=-1.7, high=-1.3)), Sample(Ints(3, low=1, high=5)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, NoGradient
+from engine.graph.op import Array, KernelCall, Namespace, NoGradient
 from engine.graph.sample import Ints, Real, Sample
 from engine.oplib.elementwise import WithConstants
 
@@ -21,6 +21,10 @@ class WithScalar(WithConstants):
     def compute(self, xp: Namespace, x: Array, *, out: Array, scalar: float) -> None:
         """The ufunc, with the scalar in the result's dtype."""
         getattr(xp, self.ufunc)(x, out.dtype.type(scalar), out=out)
+
+    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """The ufunc itself, with the scalar as a 0-d array, which it need not convert."""
+        return getattr(xp, self.ufunc), (*operands, xp.asarray(attrs["scalar"], out.dtype), out)
 
 
 class AddScalar(WithScalar):

@@ -1,0 +1,187 @@
+"""The NumPy printer: a loop as calls of ufuncs on tiles that stay in a core's own cache.
+
+The arrays between them are reused, and every call is bound to its arrays beforehand: making it is all that is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from engine.graph.tensor_type import HostArray
+from engine.loops.program import Level, Loop, LoopResult, Space
+from engine.loops.registers import Register, Registers, assign_registers, is_folded
+from engine.loops.special import block_workspace
+from engine.loops.tile_calls import SPECIAL, Fixed, Frame, TileCalls, calls_of, spread_arguments
+from engine.loops.tiles import LEAST_SHARED, RowTile, extents, is_flat, tiles_of
+from engine.loops.turns import LoopCall, make_calls, make_shared
+from engine.loops.ufuncs import FOLDS, UFUNCS
+
+
+def bind_blocks(
+    loop: Loop, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray], threads: int
+) -> list[LoopCall]:
+    """The calls after which `results` are complete: ufuncs themselves, where one tile holds all.
+
+    Else a call for each tile, or one for all of them where there is enough work for several threads. Bits do not depend
+    on `threads`. Raises NotImplementedError for a loop that `expand` has written out for compiled kernels.
+    """
+    divided, dims = tiles_of(loop, space), extents(loop, space)
+    strides = _strides(loop, space)
+    read = [
+        _along(a, dims, operand.level == Level.ELEMENT, steps)
+        for a, operand, steps in zip(operands, loop.operands, strides[: len(operands)], strict=True)
+    ]
+    written = [
+        _along(a, dims, result.kind == "element", steps)
+        if result.kind in ("element", "row")
+        else _parts(a, result, dims[-1], len(divided))
+        for a, result, steps in zip(results, loop.results, strides[len(operands) :], strict=True)
+    ]
+    frame = Frame(loop, np.dtype(loop.dtype), _plan(loop, space), read, written, divided)
+    additions = [
+        (np.add.reduce, (parts, 0, None, _whole(a, parts)))
+        for a, result, parts in zip(results, loop.results, written, strict=True)
+        if result.kind in ("columns", "total") and len(divided) != 1
+    ]
+    return [*bind_frame(frame, threads), *additions]
+
+
+def workspace_bytes(loop: Loop, space: Space, threads: int) -> int:
+    """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a tile's size, and parts."""
+    divided = tiles_of(loop, space)
+    widths = [{"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results]
+    parts = len(divided) * sum(widths) * np.dtype(loop.dtype).itemsize if len(divided) > 1 else 0
+    return parts + frame_bytes(loop, np.dtype(loop.dtype), _plan(loop, space), divided, threads)
+
+
+def bind_frame(frame: Frame, threads: int) -> list[LoopCall]:
+    """The calls for all tiles of a frame."""
+    fixed = _fixed(frame)
+    shares = _shares(frame.tiles, threads)
+    makers = [TileCalls(frame, _memory(frame), fixed) for _ in shares]
+    made = [
+        [maker.of(number, frame.tiles[number]) for number in share] for maker, share in zip(makers, shares, strict=True)
+    ]
+    if len(made) > 1:
+        return [(make_shared, ([[call for calls in part for call in calls] for part in made],))]
+    return [(make_calls, (calls,)) for calls in made[0]] if len(frame.tiles) > 1 else made[0][0] if made[0] else []
+
+
+def frame_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Sequence[RowTile], threads: int) -> int:
+    """What `bind_frame` allocates, and what its calls do."""
+    shares = len(_shares(divided, threads))
+    size = _largest(divided, Level.ELEMENT)
+    memory = sum(_largest(divided, r.level) * _dtype(r, number).itemsize for r in plan.registers)
+    blocks = max((block_workspace(size) for n in plan.homes if loop.instructions[n].op in SPECIAL), default=0)
+    spread = sum(_type_of(loop, n, number).itemsize for n in _spread(loop, plan)) * size
+    return shares * (memory + blocks) + spread
+
+
+def _plan(loop: Loop, space: Space) -> Registers:
+    """Registers, where results that lie as ufuncs like it are written at once."""
+    dims = extents(loop, space)
+    direct = {
+        j
+        for j, (result, steps) in enumerate(zip(loop.results, _strides(loop, space)[len(loop.operands) :], strict=True))
+        if result.kind in ("element", "row") and is_direct(loop, result, _is_dense(dims[:-1], steps, dims[-1]))
+    }
+    return assign_registers(loop, direct=frozenset(direct))
+
+
+def is_direct(loop: Loop, result: LoopResult, dense: bool) -> bool:
+    """Whether a scalar can be computed in its result's place: what is no single ufunc wants it to lie densely."""
+    instruction = loop.instructions[result.value]
+    as_wide = (instruction.level == Level.ELEMENT) == (result.kind == "element")
+    return as_wide and not is_folded(loop, result.value) and (dense or instruction.op in {*UFUNCS, *FOLDS})
+
+
+def _is_dense(rows: Sequence[int], steps: Sequence[int], columns: int) -> bool:
+    dense = [columns * math.prod(rows[i + 1 :]) for i in range(len(rows))]
+    return all(extent == 1 or here == there for extent, here, there in zip(rows, steps, dense, strict=True))
+
+
+def _strides(loop: Loop, space: Space) -> list[tuple[int, ...]]:
+    """The steps along the row axes of `extents`."""
+    if is_flat(loop, space):
+        return [(0,)] * len(space.strides)
+    return [steps if space.rows else (0,) for steps in space.strides]
+
+
+def _along(array: HostArray, dims: Sequence[int], has_columns: bool, steps: Sequence[int]) -> HostArray:
+    """What begins where `array` does, along all axes."""
+    shape = (*dims[:-1], dims[-1] if has_columns else 1)
+    return as_strided(array, shape, [step * array.itemsize for step in (*steps, 1)])
+
+
+def _parts(array: HostArray, result: LoopResult, columns: int, tiles: int) -> HostArray:
+    """Where the tiles' sums go: the result itself, where there is one tile."""
+    shape = (tiles, columns) if result.kind == "columns" else (tiles,)
+    if tiles == 1:
+        return as_strided(array, shape, [array.itemsize] * len(shape))
+    return np.zeros(shape, array.dtype)
+
+
+def _whole(array: HostArray, parts: HostArray) -> HostArray:
+    """The result that the parts add up to."""
+    return as_strided(array, parts.shape[1:], [array.itemsize] * (parts.ndim - 1))
+
+
+def _shares(divided: Sequence[RowTile], threads: int) -> list[range]:
+    """The numbers of the tiles that each thread takes; one thread, where there is not enough for two."""
+    if sum(tile.size for tile in divided) < LEAST_SHARED:
+        threads = 1
+    count = max(1, min(threads, len(divided)))
+    ends = [len(divided) * i // count for i in range(count + 1)]
+    return [range(start, stop) for start, stop in pairwise(ends)]
+
+
+def _memory(frame: Frame) -> list[HostArray]:
+    return [np.empty(_largest(frame.tiles, r.level), _dtype(r, frame.number)) for r in frame.plan.registers]
+
+
+def _largest(divided: Sequence[RowTile], level: Level) -> int:
+    """Elements of a register that is large enough for every tile."""
+    return max((math.prod(t.shape if level == Level.ELEMENT else t.shape[:-1]) for t in divided), default=0)
+
+
+def _dtype(register: Register, number: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(bool) if register.type == "bool" else number
+
+
+def _type_of(loop: Loop, scalar: int, number: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(bool) if loop.instructions[scalar].type == "bool" else number
+
+
+def _spread(loop: Loop, plan: Registers) -> set[int]:
+    """The fixed scalars that are written out for a whole tile."""
+    used = {argument for n in plan.homes for argument in spread_arguments(loop.instructions[n])}
+    return {n for n in used if plan.homes[n].kind == "constant"}
+
+
+def _fixed(frame: Frame) -> Fixed:
+    """What depends on no operand, computed."""
+    scalars: dict[int, HostArray] = {}
+    with np.errstate(all="ignore"):
+        for number, home in frame.plan.homes.items():
+            if home.kind == "constant":
+                scalars[number] = _folded(frame, number, scalars)
+    size = _largest(frame.tiles, Level.ELEMENT)
+    spread = {n: np.full(size, scalars[n]) for n in _spread(frame.loop, frame.plan)}
+    return Fixed(scalars, spread)
+
+
+def _folded(frame: Frame, number: int, known: dict[int, HostArray]) -> HostArray:
+    instruction = frame.loop.instructions[number]
+    out = np.empty((), _type_of(frame.loop, number, frame.number))
+    if instruction.op == "constant":
+        out[...] = instruction.data
+    else:
+        for function, args in calls_of(instruction, out, [known[a] for a in instruction.args]):
+            function(*args)
+    return out

@@ -1,0 +1,150 @@
+"""The calls for one tile: each scalar of a loop by its ufunc, from array to array."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.graph.tensor_type import HostArray
+from engine.loops import special
+from engine.loops.program import Instruction, Level, Loop
+from engine.loops.registers import Home, Registers
+from engine.loops.tiles import RowTile
+from engine.loops.turns import LoopCall
+from engine.loops.ufuncs import BY_NAME, FOLDS, ufunc_of
+
+#: functions that fill `out` block by block, from an array of any layout
+SPECIAL: Mapping[str, Callable[..., None]] = {"erf": special.erf, "erfc": special.erfc}
+
+
+class Frame(NamedTuple):
+    """A loop with all that its calls are bound to, beside the registers.
+
+    Arrays have all axes of the space, the columns last, of extent 1 where there is one value a row. Results that are
+    sums are the parts of the tiles, one after another.
+    """
+
+    loop: Loop
+    #: the dtype of the numbers
+    number: np.dtype[Any]
+    plan: Registers
+    operands: Sequence[HostArray]
+    results: Sequence[HostArray]
+    tiles: Sequence[RowTile]
+
+
+class Fixed(NamedTuple):
+    """What depends on no operand, by its number: as 0-d arrays; and some of it written out, for a whole tile."""
+
+    scalars: Mapping[int, HostArray]
+    spread: Mapping[int, HostArray]
+
+
+class TileCalls:
+    """What makes the calls for one tile of a frame after another. Calls on registers alone are made once a shape."""
+
+    def __init__(self, frame: Frame, memory: Sequence[HostArray], fixed: Fixed) -> None:
+        self.frame, self.memory, self.fixed = frame, memory, fixed
+        self._registers: dict[tuple[int, tuple[int, ...]], HostArray] = {}
+        self._known: dict[tuple[int, tuple[int, ...]], list[LoopCall]] = {}
+
+    def of(self, part: int, tile: RowTile) -> list[LoopCall]:
+        """The calls for a tile, whose sums are the part of this number."""
+        calls: list[LoopCall] = []
+        arrays: dict[int, HostArray] = {}
+        for number, home in self.frame.plan.homes.items():
+            arrays[number] = self._array(number, home, tile)
+            if home.kind in ("register", "result"):
+                calls += self._computing(number, tile, arrays)
+            calls += self._storing(number, home, arrays[number], part, tile)
+        return calls
+
+    def _array(self, number: int, home: Home, tile: RowTile) -> HostArray:
+        """Where a scalar's values for the tile are."""
+        if home.kind == "constant":
+            return self.fixed.scalars[number]
+        if home.kind == "register":
+            return self._register(home.number, tile)
+        held = self.frame.operands if home.kind == "operand" else self.frame.results
+        return piece(held[home.number], tile)
+
+    def _register(self, number: int, tile: RowTile) -> HostArray:
+        is_element = self.frame.plan.registers[number].level == Level.ELEMENT
+        shape = tile.shape if is_element else (*tile.shape[:-1], 1)
+        if (number, shape) not in self._registers:
+            self._registers[number, shape] = self.memory[number][: math.prod(shape)].reshape(shape)
+        return self._registers[number, shape]
+
+    def _computing(self, number: int, tile: RowTile, arrays: Mapping[int, HostArray]) -> list[LoopCall]:
+        instruction = self.frame.loop.instructions[number]
+        if instruction.op == "load":
+            return [(np.copyto, (arrays[number], piece(self.frame.operands[instruction.data], tile), "unsafe"))]
+        concerned = {self.frame.plan.homes[n].kind for n in (number, *instruction.args)}
+        if concerned & {"operand", "result"}:
+            return calls_of(instruction, arrays[number], self._read(instruction, tile, arrays))
+        if (number, tile.shape) not in self._known:
+            made = calls_of(instruction, arrays[number], self._read(instruction, tile, arrays))
+            self._known[number, tile.shape] = made
+        return self._known[number, tile.shape]
+
+    def _read(self, instruction: Instruction, tile: RowTile, arrays: Mapping[int, HostArray]) -> list[HostArray]:
+        """What an instruction reads, of the tile's shape where it has to be."""
+        if instruction.op in FOLDS:
+            return [np.broadcast_to(arrays[instruction.args[0]], tile.shape)]
+        wide = set(spread_arguments(instruction)) & self.fixed.spread.keys()
+        return [
+            self.fixed.spread[n][: tile.size].reshape(tile.shape) if n in wide else arrays[n] for n in instruction.args
+        ]
+
+    def _storing(self, number: int, home: Home, array: HostArray, part: int, tile: RowTile) -> Iterator[LoopCall]:
+        """What the results take of a scalar that is not computed in their place."""
+        for j, result in enumerate(self.frame.loop.results):
+            if result.value != number or home == ("result", j):
+                continue
+            held = self.frame.results[j]
+            if result.kind in ("element", "row"):
+                yield np.copyto, (piece(held, tile), array, "unsafe")
+            elif result.kind == "columns":
+                rows = np.broadcast_to(array, tile.shape)
+                yield np.add.reduce, (rows, tuple(range(rows.ndim - 1)), None, held[part, : tile.shape[-1]])
+            else:
+                yield np.add.reduce, (np.broadcast_to(array, (*tile.shape[:-1], 1)), None, None, held[part, ...])
+
+
+def piece(array: HostArray, tile: RowTile) -> HostArray:
+    """The tile's part of an array along all axes; where the array has no columns, what its rows have."""
+    found: HostArray = array[tile.place if array.shape[-1] != 1 else tile.rows]
+    return found
+
+
+def spread_arguments(instruction: Instruction) -> tuple[int, ...]:
+    """Those of which NumPy would rather have an array as large as the result than a single number: 4 times faster."""
+    if instruction.level != Level.ELEMENT:
+        return ()
+    if instruction.op in ("select", "choose"):
+        return instruction.args[1:2]
+    return instruction.args if instruction.op in BY_NAME else ()
+
+
+def calls_of(instruction: Instruction, out: HostArray, read: Sequence[HostArray]) -> list[LoopCall]:
+    """The calls that compute an instruction. Raises NotImplementedError for what only compiled kernels have."""
+    op = instruction.op
+    if op in SPECIAL:
+        return [(SPECIAL[op], (np, *read, out))]
+    if op in FOLDS:
+        return [(getattr(np, FOLDS[op]).reduce, (*read, -1, None, out, True))]
+    if op in ("select", "choose"):
+        return _laid_over(out, *read)
+    ufunc = ufunc_of(np, op)
+    return [(partial(ufunc, out=out), tuple(read)) if op in BY_NAME else (ufunc, (*read, out))]
+
+
+def _laid_over(out: HostArray, cond: HostArray, on_true: HostArray, on_false: HostArray) -> list[LoopCall]:
+    """One of two, then the other over it: by putmask, which does not branch, where all lie alike."""
+    calls: list[LoopCall] = [] if out is on_false else [(np.copyto, (out, on_false))]
+    alike = all(a.shape == out.shape and a.flags.c_contiguous for a in (out, cond, on_true))
+    return [*calls, (np.putmask, (out, cond, on_true)) if alike else (np.copyto, (out, on_true, "same_kind", cond))]

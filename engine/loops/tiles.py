@@ -1,0 +1,100 @@
+"""How NumPy divides a space: into tiles of whole rows, that fit in a core's own cache.
+
+How depends on the sizes alone, never on threads; so do the sums of a tile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from engine.loops.program import Level, Loop, Space
+
+#: elements of a tile where one thread works alone
+TILE = 1 << 14
+#: elements of a tile where threads take turns with Python's lock, and of the least work that is shared
+SHARED_TILE = 1 << 16
+LEAST_SHARED = 1 << 19
+
+Index = tuple[int | slice, ...]
+
+
+class RowTile(NamedTuple):
+    """Where a tile lies along the axes of a space, its columns last, as an index; and its shape."""
+
+    place: Index
+    shape: tuple[int, ...]
+
+    @property
+    def rows(self) -> Index:
+        """The index for what has one value a row, and extent 1 in place of the columns."""
+        return (*self.place[:-1], slice(None))
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return math.prod(self.shape)
+
+
+def tiles_of(loop: Loop, space: Space) -> list[RowTile]:
+    """The tiles of a space: of whole rows, where the loop has sums over them or over columns."""
+    *rows, columns = extents(loop, space)
+    whole = int(not is_elementwise(loop))
+    size = tile_elements(math.prod(rows) * columns)
+    short = space.length - (math.prod(rows) - 1) * columns
+    if short == columns or not math.prod(rows):
+        return list(tiles((*rows, columns), size, whole))
+    (count,) = rows
+    last = RowTile((slice(count - 1, count), slice(0, short)), (1, short))
+    return [*tiles((count - 1, columns), size, whole), last]
+
+
+def extents(loop: Loop, space: Space) -> tuple[int, ...]:
+    """The extents of the row axes and the columns; one row, where all of the space lies in a line."""
+    return (1, space.length) if is_flat(loop, space) else (*(space.rows or (1,)), space.columns)
+
+
+def is_flat(loop: Loop, space: Space) -> bool:
+    """Whether rows do not matter: nothing is summed, elements lie densely, and what is one a row is one for all."""
+    levels = [*(operand.level for operand in loop.operands), *([Level.ELEMENT] * len(loop.results))]
+    steps = [(space.columns,) if level == Level.ELEMENT else (0,) for level in levels]
+    return len(space.rows) == 1 and is_elementwise(loop) and list(space.strides) == steps
+
+
+def is_elementwise(loop: Loop) -> bool:
+    """Whether no result, and nothing on the way to it, takes in more than one element."""
+    whole = any(instruction.op.startswith("row_") for instruction in loop.instructions)
+    return not whole and all(result.kind == "element" for result in loop.results)
+
+
+def tile_elements(size: int) -> int:
+    """Elements that a tile of a space of `size` should have."""
+    return TILE if size < LEAST_SHARED else SHARED_TILE
+
+
+def tiles(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowTile]:
+    """Tiles of about `size` elements at most, the last `whole` axes undivided, all about as large, in order."""
+    if not math.prod(dims):
+        return
+    axis = len(dims) - whole
+    while axis and math.prod(dims[axis - 1 :]) <= size:
+        axis -= 1
+    if not axis:
+        yield RowTile((slice(None),) * len(dims), tuple(dims))
+        return
+    inner = tuple(dims[axis:])
+    extent, most = dims[axis - 1], max(1, size // math.prod(inner))
+    step = math.ceil(extent / math.ceil(extent / most))
+    for outer in _indices(dims[: axis - 1]):
+        for start in range(0, extent, step):
+            stop = min(start + step, extent)
+            yield RowTile((*outer, slice(start, stop), *(slice(None) for _ in inner)), (stop - start, *inner))
+
+
+def _indices(dims: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    if not dims:
+        yield ()
+        return
+    for first in range(dims[0]):
+        yield from ((first, *rest) for rest in _indices(dims[1:]))
