@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from engine.executors.binding import bind_step
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.loops.blocks import bind_blocks
-from engine.loops.functions import expand
+from engine.loops.functions import expand_functions
 from engine.loops.kernel_store import KernelStore, kernel_key
 from engine.loops.machine_code import target
 from engine.loops.native import NativeKernel, bind_native, compile_loop, native_kernel
@@ -58,7 +58,7 @@ class Kernels:
         return bind_native(compiled.kernel, compiled.loop, step.op.space, operands, out, self.threads)
 
     def _compiled(self, op: Fused) -> CompiledLoop:
-        loop = expand(op.loop)
+        loop = expand_functions(op.loop)
         lanes = lanes_of(loop, op.space.columns)
         key = kernel_key(repr(loop), PRINTER, lanes, **target())
         kernel = self._loaded.get(key)
