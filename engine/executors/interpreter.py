@@ -123,7 +123,13 @@ class Executor(ABC):
         step.op.forward(self.xp, *operands, out=out, **step.attrs)
         return out
 
-    def release(self) -> None:
+    def settle(self) -> None:  # noqa: B027 - as release
+        """Wait until what runs next is what runs from then on: until nothing is being compiled."""
+
+    def close(self) -> None:  # noqa: B027 - as release
+        """End what goes on in the background."""
+
+    def release(self) -> None:  # noqa: B027 - nothing to do is an answer
         """Let go of memory that is kept for the next run. By default there is none."""
 
     def result(self, step: Step, buffers: Sequence[Buffer]) -> Array:

@@ -54,7 +54,7 @@ class Kernels:
             return bind_step(xp, step, operands, out)
         compiled = self._of.get(step.op)
         if compiled is None:
-            return bind_blocks(step.op.loop, step.op.space, operands, out, self.threads, xp)
+            return bind_blocks(step.op.loop, step.op.space, operands, out, self.threads)
         return bind_native(compiled.kernel, compiled.loop, step.op.space, operands, out, self.threads)
 
     def _compiled(self, op: Fused) -> CompiledLoop:

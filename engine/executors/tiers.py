@@ -83,7 +83,7 @@ class Tiers:
 
     def _promote(self, plan: Plan, twin: _Twin) -> None:
         """Fuse all that can be, and compile it. Raises KernelUnavailable."""
-        fused = make_plan(fuse(graph_of(plan, registry()), 0), _UNBOUNDED)
+        fused = make_plan(fuse(graph_of(plan, registry()), 0, compiled=True), _UNBOUNDED)
         chosen = fused if fused.peak_bytes <= plan.peak_bytes else replace(plan)
         if any(isinstance(step.op, Fused) for step in chosen.steps):
             self._kernels.compile(chosen)

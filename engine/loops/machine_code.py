@@ -30,8 +30,19 @@ def host_processor() -> tuple[str, str]:
     return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
 
 
+@cache
+def target() -> dict[str, str]:
+    """What machine code depends on beside its text: this machine, its processor, and the compiler.
+
+    Raises KernelUnavailable.
+    """
+    cpu, features = host_processor()
+    version = ".".join(map(str, _binding().llvm_version_info))
+    return {"triple": _binding().get_default_triple(), "cpu": cpu, "features": features, "compiler": f"llvm {version}"}
+
+
 def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
-    """An object file of LLVM IR `text` for a processor: its name and features, such as ("x86-64-v3", ""); else the host.
+    """An object file of LLVM IR `text` for a processor, by its name and features: ("x86-64-v3", ""); else the host.
 
     Raises KernelUnavailable where llvmlite is missing, LLVM refuses the text, or the host lacks what kernels need.
     """

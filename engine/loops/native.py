@@ -27,7 +27,7 @@ _SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctype
 WORTH_THREADS: Final = 2_000_000
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class NativeKernel:
     """A loaded kernel. What it needs to be bound was found out once."""
 
@@ -106,6 +106,15 @@ def bind_native(
     if taking_part == 1 or blocks == 1:
         return [(kernel.function, (0, blocks, pointer)), *sums]
     return [(_run_in_threads, (kernel.function, blocks, min(taking_part, blocks), pointer)), *sums]
+
+
+def native_workspace(loop: Loop, space: Space, threads: int) -> int:
+    """Bytes that `bind_native` allocates: parts of sums, and the scratch of each thread."""
+    blocks = -(-math.prod(space.rows) // space.block)
+    width = 4 if loop.dtype == "float32" else 8
+    parts = sum({"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results)
+    scratch = 8 * threads * len(schedule(loop).scratch) * space.columns
+    return scratch + (width * blocks * parts if blocks > 1 else 0)
 
 
 def _run_in_threads(function: Callable[[int, int, int], object], blocks: int, threads: int, of: KernelTable) -> None:

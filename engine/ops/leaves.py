@@ -20,6 +20,7 @@ class Leaf(Definition):
     """Base of the fed leaves. Their type is that of the feed, which must match what is declared."""
 
     operands: ClassVar[tuple[str, ...]] = ()
+    is_leaf = True
     gradient: ClassVar[str] = "none: there are no operands"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "dtype": Attr("dtype", None, "declares the feed's dtype; absent: any"),

@@ -29,14 +29,15 @@ LEAST_ELEMENTS: Final = 1 << 15
 _COSTLY: Final = 10
 
 
-def fuse(graph: Graph, least: int = LEAST_ELEMENTS) -> Graph:
+def fuse(graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False) -> Graph:
     """`graph` with groups of nodes over at least `least` elements as one `fused` node each. It computes the same.
 
-    Nearly always it needs less memory; where what a loop reads must live longer for it, it may need more.
+    The loops are to be `compiled`, or run by NumPy. Nearly always it needs less memory; where what a loop reads must
+    live longer for it, it may need more.
     """
     if not any(isinstance(node.op, Elementwise) and node.type.size >= least for node in graph.nodes):
         return graph
-    written = _loops(graph, least)
+    written = _loops(graph, least, compiled)
     return dce(_rewritten(graph, written)) if written else graph
 
 
@@ -60,7 +61,7 @@ class _Loop(NamedTuple):
         return isinstance(op, Fused) and op.loop.results[k].kind in ("columns", "total")
 
 
-def _loops(graph: Graph, least: int) -> list[_Loop]:
+def _loops(graph: Graph, least: int, compiled: bool) -> list[_Loop]:
     grouping, storage = Grouping(graph, least), Storage(graph)
     parts = [part for group in grouping.groups() for part in _parts(group) if _gains(graph, part)]
     while True:
@@ -68,7 +69,7 @@ def _loops(graph: Graph, least: int) -> list[_Loop]:
         read, found = _read(graph, groups), list[_Loop]()
         for group in groups:
             with suppress(_Unwritten):
-                found.append(_Writer(storage, grouping, read, group).write())
+                found.append(_Writer(storage, grouping, read, group).write(compiled))
         if len(found) == len(parts):
             return found
         # What is left out is computed node by node: others may have to keep for it what they would not have kept.
@@ -115,7 +116,7 @@ class _Writer:
         self._inside = set(self._order)
         self._scalars: dict[int, Scalar] = {}
 
-    def write(self) -> _Loop:
+    def write(self, compiled: bool) -> _Loop:
         """The `fused` node. Raises _Unwritten."""
         results = tuple(i for i in self.group.nodes if self._is_result(i))
         if not results:
@@ -126,7 +127,7 @@ class _Writer:
         strides = [self._store(i) for i in results]
         space = self.layout.space(strides, sums_columns=any(self._member(i).ending == "columns" for i in results))
         types = tuple(self.nodes[i].type for i in results)
-        op = Fused(self._builder.loop(), space, types, self._flops())
+        op = Fused(self._builder.loop(), space, types, self._flops(), compiled)
         operands = tuple(operand for operand, _ in self._outside)
         node = Node(op, operands, {}, types, self.nodes[results[0]].origin)
         return _Loop(node, self.group.nodes, results)
