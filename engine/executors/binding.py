@@ -14,13 +14,3 @@ Binder = Callable[[Namespace, Step, Sequence[Array], Array], Sequence[KernelCall
 def bind_step(xp: Namespace, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
     """The op's own call."""
     return (step.op.bind(xp, operands, out, step.attrs),)
-
-
-def joined(calls: Sequence[KernelCall]) -> KernelCall:
-    """One call that makes all of them."""
-    return calls[0] if len(calls) == 1 else (_each, (tuple(calls),))
-
-
-def _each(calls: Sequence[KernelCall]) -> None:
-    for function, arguments in calls:
-        function(*arguments)

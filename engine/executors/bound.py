@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.executors.binding import Binder, bind_step, joined
+from engine.executors.binding import Binder, bind_step
 from engine.executors.feeds import fed
 from engine.executors.handout import Handout
 from engine.executors.interpreter import Buffer, Executor
@@ -21,6 +21,7 @@ from engine.executors.segments import Segment, Segments
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, KernelCall, View
 from engine.graph.tensor_type import Shape, TensorType
+from engine.loops.turns import joined
 from engine.oplib.source import Source
 from engine.planning.arena import aligned
 from engine.planning.plan import Plan, Step

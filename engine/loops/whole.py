@@ -2,70 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from engine.graph.op import Array, Namespace
+from engine.graph.tensor_type import DType
 from engine.loops import special
-from engine.loops.program import Instruction, Loop
+from engine.loops.program import Loop
 from engine.loops.registers import needed
 from engine.loops.ufuncs import FOLDS, UFUNCS, ufunc_of
 
+_FOUND = {"add": "sum", "maximum": "max", "minimum": "min"}
 
-def evaluate(
-    loop: Loop, xp: Namespace, operands: Sequence[Array], results: Sequence[Array], number: Any = None
-) -> None:
+
+def evaluate(loop: Loop, xp: Namespace, operands: Sequence[Array], results: Sequence[Array]) -> None:
     """Fill `results` of the kinds element and row, by broadcasting; rows have extent 1 in place of the columns.
 
-    Numbers are computed with in the dtype `number`, by default the loop's own; what is read and written is cast.
     Raises NotImplementedError for other results, and for what only compiled kernels have.
     """
-    if any(result.kind not in ("element", "row") for result in loop.results):
-        raise NotImplementedError("sums over rows are for kernels")
-    dtype = np.dtype(number or loop.dtype)
-    last = {a: n for n in needed(loop) for a in loop.instructions[n].args}
-    places = {loop.results[0].value: results[0]}
-    values: dict[int, Array] = {}
-    for n in needed(loop):
-        instruction = loop.instructions[n]
-        values[n] = _value(xp, instruction, values, operands, dtype, places.get(n))
-        for result, out in zip(loop.results, results, strict=True):
-            if result.value == n and values[n] is not out:
-                xp.copyto(out, values[n], casting="unsafe")
-        for argument in {a for a in instruction.args if last[a] == n}:
-            del values[argument]
+    WholeLoop(loop, np.dtype(loop.dtype)).fill(xp, operands, results)
 
 
-def _value(
-    xp: Namespace,
-    instruction: Instruction,
-    values: dict[int, Array],
-    operands: Sequence[Array],
-    number: np.dtype[Any],
-    place: Array | None,
-) -> Array:
-    """The value of one scalar: in `place`, where that is of its dtype, and it is one ufunc; else a new array."""
-    dtype = np.dtype(bool) if instruction.type == "bool" else number
-    if instruction.op == "constant":
-        return dtype.type(instruction.data)
-    if instruction.op == "load":
-        return operands[instruction.data].astype(dtype, copy=False)
-    read = [values[a] for a in instruction.args]
-    if instruction.op in UFUNCS:
-        ufunc = ufunc_of(xp, instruction.op)
-        return ufunc(*read) if place is None or place.dtype != dtype else ufunc(*read, out=place)
-    return _other(xp, instruction.op, read)
+class WholeLoop:
+    """A loop made ready for `evaluate`, its numbers of any dtype: what is read and written is cast."""
+
+    def __init__(self, loop: Loop, number: DType) -> None:
+        if any(result.kind not in ("element", "row") for result in loop.results):
+            raise NotImplementedError("sums over rows are for kernels")
+        self.results = loop.results
+        self.order = needed(loop)
+        self.dtypes = {n: np.dtype(bool) if loop.instructions[n].type == "bool" else number for n in self.order}
+        last = {a: n for n in self.order for a in loop.instructions[n].args}
+        self.ending = {n: [a for a, end in last.items() if end == n] for n in self.order}
+        self.computes = [(n, loop.instructions[n].args, self._computing(loop, n)) for n in self.order]
+
+    def fill(self, xp: Namespace, operands: Sequence[Array], results: Sequence[Array]) -> None:
+        """Run it."""
+        place = (self.results[0].value, results[0])
+        values: dict[int, Array] = {}
+        for n, args, compute in self.computes:
+            out = place[1] if n == place[0] and place[1].dtype == self.dtypes[n] else None
+            values[n] = compute(xp, [values[a] for a in args], operands, out)
+            for ending in self.ending[n]:
+                del values[ending]
+            for result, array in zip(self.results, results, strict=True):
+                if result.value == n and values[n] is not array:
+                    xp.copyto(array, values[n], casting="unsafe")
+
+    def _computing(self, loop: Loop, n: int) -> Callable[..., Array]:
+        """What computes a scalar: `compute(xp, read, operands, out)`, in `out` if it can and that is not None."""
+        op, data, dtype = loop.instructions[n].op, loop.instructions[n].data, self.dtypes[n]
+        if op == "constant":
+            number = dtype.type(data)
+            return lambda xp, read, operands, out: number
+        if op == "load":
+            return lambda xp, read, operands, out: operands[data].astype(dtype, copy=False)
+        if op in UFUNCS:
+            return lambda xp, read, operands, out: ufunc_of(xp, op)(*read, **({} if out is None else {"out": out}))
+        return lambda xp, read, operands, out: _other(xp, op, read)
 
 
-def _other(xp: Namespace, op: str, read: list[Array]) -> Array:
+def _other(xp: Namespace, op: str, read: Sequence[Array]) -> Array:
     if op in FOLDS:
-        return getattr(xp, {"add": "sum", "maximum": "max", "minimum": "min"}[FOLDS[op]])(*read, axis=-1, keepdims=True)
+        return getattr(xp, _FOUND[FOLDS[op]])(*read, axis=-1, keepdims=True)
     if op in ("select", "choose"):
         return xp.where(*read)
     if op not in ("erf", "erfc"):
         return ufunc_of(xp, op)
-    out = xp.empty_like(read[0])
+    out = xp.empty(read[0].shape, read[0].dtype)
     getattr(special, op)(xp, read[0], out)
     return out

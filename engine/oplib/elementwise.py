@@ -1,6 +1,6 @@
-"""Base of the elementwise ops: an op states a kernel and one partial derivative an operand, nothing else.
+"""Base of the elementwise ops: an op states a formula and one partial derivative an operand, nothing else.
 
-Broadcasting, its adjoint, batching and cost are here, once.
+Broadcasting, its adjoint, kernels, batching and cost are here, once.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import DType, TensorType, broadcast, in_opset, to_float
+from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, in_opset, to_float
+from engine.loops.elements import ElementKernel
+from engine.loops.program import PRIMITIVES, Scalar, Scalars
+from engine.loops.turns import joined
 from engine.oplib import batching
+from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, element_kernel, number_dtype, read_as
 from engine.oplib.permutation import shaped
 from engine.oplib.widening import widened
 
@@ -27,16 +31,18 @@ Partial = Callable[..., "Value | float"]
 class Elementwise(Op):
     """y = f(a, b, …) on broadcast operands.
 
-    A subclass names the ufunc (of numpy and cupy alike) or overrides `compute` and `result_dtype`; and gives
-    `partials`, one for each operand, or a reason why there are none.
+    A subclass names the ufunc (of numpy and cupy alike), or gives `scalar` and `result_dtype`; and gives `partials`,
+    one for each operand, or a reason why there are none. `compute` is for what is neither a ufunc nor made of them.
     """
 
     #: name of the function in numpy and cupy
     ufunc: ClassVar[str] = ""
+    #: one element of the result: `scalar(*operands, **attrs)`, or None where some attributes leave no formula
+    scalar: ClassVar[ScalarFormula | None] = None
     partials: ClassVar[Sequence[Partial] | NoGradient]
     #: FLOPs for one element
     cost: ClassVar[int] = 1
-    #: arrays of the result's size that `compute` allocates beside `out`
+    #: arrays of the result's size that a `compute` of its own allocates beside `out`
     temporaries: ClassVar[int] = 0
     samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)), Sample(Real()), Sample(Real(0, 2)))
 
@@ -46,7 +52,37 @@ class Elementwise(Op):
 
     def compute(self, xp: Namespace, *xs: Any, **attrs: Any) -> None:
         """The kernel: write f(xs) into the keyword argument `out`."""
-        getattr(xp, self.ufunc)(*xs, out=attrs["out"])
+        out = attrs.pop("out")
+        kernel = self._kernel([x.dtype for x in xs], out.dtype, attrs)
+        if kernel is None:
+            getattr(xp, self.ufunc)(*xs, out=out)
+        else:
+            kernel.fill(xp, xs, out)
+
+    def scalar_of(self, operands: Sequence[Scalar], attrs: Mapping[str, Any]) -> Scalar | None:
+        """One element of the result as a scalar of the operands' loop; None where the op is opaque.
+
+        A bool counts as 0 or 1 where a number is wanted, and a number as true where it is not 0.
+        """
+        wanted = self.reads(*(x.type for x in operands))
+        read = [read_as(x, type) for x, type in zip(operands, wanted, strict=True)]
+        if self.scalar is not None:
+            return self.scalar(*read, **attrs)
+        primitive = PRIMITIVE_OF.get(self.ufunc)
+        return None if primitive is None else read[0].builder.apply(primitive, *read)
+
+    def reads(self, *types: Scalars) -> Sequence[Scalars]:
+        """As what the formula takes operands of these types: numbers, where nothing else is said."""
+        is_primitive = self.scalar is None and self.ufunc in PRIMITIVE_OF
+        return PRIMITIVES[PRIMITIVE_OF[self.ufunc]].takes if is_primitive else ["float"] * len(types)
+
+    def is_fusible(self, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
+        """Whether `scalar_of` computes this result of such operands: all float32, or all float64, but for bools."""
+        dtypes = {t.dtype for t in (out, *types)} - {BOOL}
+        if len(dtypes) != 1 or not dtypes <= {FLOAT32, FLOAT64}:
+            return False
+        kernel = element_kernel(self, dtypes.pop(), [t.dtype for t in types], attrs)
+        return kernel is not None and kernel.gives == out.dtype
 
     def infer(self, *types: Any, **attrs: Any) -> Any:
         """Broadcast shape, dtype by `result_dtype`."""
@@ -60,10 +96,13 @@ class Elementwise(Op):
         self.compute(xp, *xs, **attrs)
 
     def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
-        """The ufunc itself, where the op is nothing else."""
-        if type(self).compute is Elementwise.compute and type(self).forward is Elementwise.forward:
+        """The ufunc itself, or those that the formula comes down to; `forward` of an op with a kernel of its own."""
+        if type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward:
+            return super().bind(xp, operands, out, attrs)
+        kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
+        if kernel is None:
             return getattr(xp, self.ufunc), (*operands, out)
-        return super().bind(xp, operands, out, attrs)
+        return joined(kernel.calls(operands, out)) if xp is np else super().bind(xp, operands, out, attrs)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
         """g times each partial, summed over the axes that its operand was broadcast along."""
@@ -85,8 +124,17 @@ class Elementwise(Op):
         return self.cost * super().flops(out, *types, **attrs)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """`temporaries` arrays like the result."""
-        return self.temporaries * out.nbytes if isinstance(out, TensorType) else 0
+        """A few blocks; of a kernel of its own, `temporaries` arrays like the result."""
+        assert isinstance(out, TensorType)
+        dtypes = [t.dtype for t in types]
+        kernel = self._kernel(dtypes, out.dtype, attrs)
+        return self.temporaries * out.nbytes if kernel is None else kernel.workspace(out.size, dtypes, out.dtype)
+
+    def _kernel(self, dtypes: Sequence[DType], dtype: DType, attrs: Mapping[str, Any]) -> ElementKernel | None:
+        """The kernel that follows from the formula; None where there is one without it."""
+        if self.ufunc or self.scalar is None:
+            return None
+        return element_kernel(self, number_dtype(dtype), dtypes, attrs)
 
 
 class Unary(Elementwise):

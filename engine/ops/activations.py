@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
+from engine.graph.op import NoGradient, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DTYPES, NUMBERS, DType, TensorType, to_float
 from engine.oplib.elementwise import FloatUnary, Unary, WithConstants
@@ -29,15 +29,12 @@ class Relu(Unary):
     cost = 1
     samples = (Sample(Real(2, 3)), Sample(Real(), at_zero=1), Sample(Ints(3, low=-2, high=3)))
     gradient = "g where x > 0 or NaN, g · at_zero where x = 0, else 0"
+    scalar = staticmethod(lambda x, at_zero: x.maximum(0))
     partials = _IN_VJP
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """x's own."""
         return dtypes[0]
-
-    def compute(self, xp: Namespace, x: Array, *, out: Array, at_zero: float) -> None:
-        """The larger of x and 0."""
-        xp.maximum(x, out.dtype.type(0), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, at_zero: float) -> Sequence[Value | None]:
         """g, where x is positive or NaN."""
@@ -53,20 +50,12 @@ class LeakyRelu(WithConstants):
     cost = 2
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.25), Sample(Real()), Sample(Ints(3, low=-2, high=3)))
     gradient = "g where x > 0 or NaN, else g · alpha"
+    scalar = staticmethod(lambda x, alpha: (x > 0).where(x, x * alpha))
     partials = _IN_VJP
-
-    def compute(self, xp: Namespace, x: Array, *, out: Array, alpha: float) -> None:
-        """The slope everywhere, then x over it."""
-        xp.multiply(x, out.dtype.type(alpha), out=out)
-        xp.copyto(out, x, where=x > 0)
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
         """g on the one side, g · alpha on the other."""
         return ((x <= 0).where(g * alpha, g),)
-
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """The mask."""
-        return int(types[0].size)
 
 
 class Elu(FloatUnary):
@@ -80,22 +69,12 @@ class Elu(FloatUnary):
     attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 1.0, "−y for x → −∞")}
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.5), *_SMOOTH[1:])
     gradient = "g where x > 0 or NaN, else g · alpha · eˣ"
+    scalar = staticmethod(lambda x, alpha: (x > 0).where(x, x.minimum(0).expm1() * alpha))
     partials = _IN_VJP
-
-    def compute(self, xp: Namespace, x: Array, *, out: Array, alpha: float) -> None:
-        """The curve on the negative side, then x over it on the positive."""
-        xp.minimum(x, out.dtype.type(0), out=out)
-        xp.expm1(out, out=out)
-        xp.multiply(out, out.dtype.type(alpha), out=out)
-        xp.copyto(out, x, where=x > 0)
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
         """g on the one side; on the other the curve's slope, which is not let overflow where it is not used."""
         return ((x <= 0).where(wide(g) * (wide(x).clamp(max=0.0).exp() * alpha), g),)
-
-    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """The mask."""
-        return int(types[0].size)
 
 
 class Activation(Formula):

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DTYPES, TensorType
+from engine.graph.tensor_type import DTYPES, DType, TensorType, to_float
+from engine.loops.program import Scalar
 from engine.oplib.elementwise import Binary, Unary
 from engine.oplib.formula import Formula
 from engine.ops.scalar import AddScalar
@@ -95,11 +96,21 @@ def _share(y: Value, a: Value, b: Value) -> Value:
     return y.equal(-math.inf).where(-math.inf, lead).sigmoid()
 
 
+def _log_of_sum(a: Scalar, b: Scalar) -> Scalar:
+    """The larger one, and ln(1 + e^−|a − b|), where the difference of equal infinities is 0."""
+    apart = a.eq(b).where(0.0, a - b).abs()
+    return a.maximum(b) + (-apart).exp().log1p()
+
+
 class LogAddExp(Binary):
     """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each."""
 
     name = "logaddexp"
-    ufunc = "logaddexp"
     cost = 20
     gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
+    scalar = staticmethod(_log_of_sum)
     partials = (_share, lambda y, a, b: _share(y, b, a))
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """The common float dtype."""
+        return to_float(*dtypes)

@@ -8,10 +8,16 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
+from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator
 from engine.oplib.rows import axis_first, piece_size
 from engine.oplib.widening import wide, widened
 from engine.ops.softmax import Softmax
+
+
+def _logarithm(x: Scalar) -> Scalar:
+    y = x - x.row_max()
+    return y - y.exp().row_sum().log()
 
 
 class LogSoftmax(Softmax):
@@ -23,6 +29,7 @@ class LogSoftmax(Softmax):
     name = "log_softmax"
     aliases = {"LogSoftmaxOp": "born, cjc"}
     gradient = "g − exp(y) · Σ g, the sum along the axis"
+    rows = staticmethod(lambda x, count: _logarithm(x))
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
         """The shifted x, less the logarithm of its exponentials' sum."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.oplib.elementwise import Binary, Predicate, Unary
 
@@ -48,5 +50,6 @@ class IsFinite(Predicate, Unary):
 
     name = "is_finite"
     ufunc = "isfinite"
+    scalar = staticmethod(lambda x: x.abs() < math.inf)
     cost = 1
     samples = (Sample(Real(2, 3)), Sample(Ints(3, high=5)), Sample(Bools()))

@@ -13,8 +13,10 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT64, DType, TensorType
+from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator
 from engine.oplib.reduction import Reduction, keep, reduced_shape
+from engine.oplib.rowwise import Rowwise
 from engine.oplib.widening import widened
 
 
@@ -53,7 +55,13 @@ class Scaled(Reduction):
         return accumulator(out).itemsize * (types[0].size + self.temporaries * int(out.size))
 
 
-class LogSumExp(Scaled):
+def _log_of_sum(x: Scalar) -> Scalar:
+    top = x.row_max()
+    shift = (top.abs() < math.inf).where(top, 0.0)
+    return shift + (x - shift).exp().row_sum().log()
+
+
+class LogSumExp(Rowwise, Scaled):
     """y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
 
     Where all of x is −inf, y is −inf and the gradient 0. Where some of it is inf, these share the gradient. Where one
@@ -63,6 +71,7 @@ class LogSumExp(Scaled):
     name = "logsumexp"
     aliases = {"LogSumExp": "minima", "logsumexp": "minima"}
     gradient = "g · exp(x − y)"
+    rows = staticmethod(lambda x, count: _log_of_sum(x))
     empty = -math.inf
     temporaries = 2
 

@@ -16,9 +16,10 @@ from engine.graph.tensor_type import INT64, Shape, Strided, TensorType, normalis
 from engine.oplib.accumulate import count
 from engine.oplib.extremes import is_chosen
 from engine.oplib.reduction import KEEPDIMS, Reduction, keep, reduced_shape
+from engine.oplib.rowwise import Rowwise
 
 
-class Extremum(Reduction):
+class Extremum(Rowwise, Reduction):
     """Base: y = one element of x over axes, by the function of numpy and cupy called `function`."""
 
     function: ClassVar[str]
@@ -56,6 +57,7 @@ class Max(Extremum):
     name = "max"
     aliases = {"max": "sadl"}
     function = "max"
+    rows = staticmethod(lambda x, count: x.row_max())
 
 
 class Min(Extremum):
@@ -64,6 +66,7 @@ class Min(Extremum):
     name = "min"
     aliases = {"min": "sadl"}
     function = "min"
+    rows = staticmethod(lambda x, count: x.row_min())
 
 
 class ArgExtremum(Op):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
+from engine.loops.program import Scalar
 from engine.oplib.elementwise import Binary, FloatUnary, Unary, WithConstants
 from engine.oplib.widening import wide
 
@@ -24,6 +25,20 @@ def power_rule(x: Value, exponent: float) -> Value | float:
     if exponent in (0, 1):
         return exponent
     return 2 * x if exponent == 2 else exponent * x ** (exponent - 1)
+
+
+#: exponents of which a power is a few products and roots; −0 is brought to 0 where the sign would be that of ∞
+_POWERS: Mapping[float, Callable[[Scalar], Scalar]] = {
+    -2: lambda x: 1 / x * (1 / x),
+    -1: lambda x: 1 / x,
+    -0.5: lambda x: 1 / (x + 0).sqrt(),
+    0: lambda x: x.builder.constant(1),
+    0.5: lambda x: x.sqrt(),
+    1: lambda x: x,
+    2: lambda x: x * x,
+    3: lambda x: x * x * x,
+    4: lambda x: x * x * (x * x),
+}
 
 
 class PowScalar(WithConstants):
@@ -40,13 +55,13 @@ class PowScalar(WithConstants):
         Sample(Real(), exponent=3),
         Sample(Ints(3, high=5), exponent=3),
     )
+    scalar = staticmethod(lambda x, exponent: _POWERS[exponent](x) if exponent in _POWERS else None)
     partials = (lambda y, x, exponent: power_rule(x, exponent),)
 
     def compute(self, xp: Namespace, x: Array, *, out: Array, exponent: float) -> None:
-        """NumPy's power, which is fast for the exponents 0, 1, 2, ½ and −1; the cube is written out."""
-        if exponent == 3:
-            xp.multiply(x, x, out=out, dtype=out.dtype)
-            xp.multiply(out, x, out=out)
+        """As the formula, or by NumPy's power where there is none."""
+        if exponent in _POWERS:
+            super().compute(xp, x, out=out, exponent=exponent)
         else:
             xp.power(x, out.dtype.type(exponent), out=out)
 
@@ -148,6 +163,7 @@ class Square(Unary):
     ufunc = "square"
     cost = 1
     gradient = "g · 2x"
+    scalar = staticmethod(lambda x: x * x)
     partials = NoGradient("written out in vjp")
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
@@ -161,11 +177,8 @@ class Reciprocal(WithConstants):
     name = "reciprocal"
     samples = (Sample(_POSITIVE), Sample(Real(low=-2, high=-0.5)), Sample(Ints(3, low=1, high=5)))
     gradient = "−g · y²"
+    scalar = staticmethod(lambda x: 1 / x)
     partials = (lambda y, x: -y.square(),)
-
-    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
-        """A division: NumPy's reciprocal of an integer is an integer, 0."""
-        xp.divide(out.dtype.type(1), x, out=out)
 
 
 class Sqrt(Unary):
@@ -188,9 +201,5 @@ class Rsqrt(FloatUnary):
     cost = 5
     samples = (Sample(_POSITIVE), Sample(Real(low=0.5, high=2)))
     gradient = "−g · y³ / 2"
+    scalar = staticmethod(lambda x: 1 / x.sqrt())
     partials = (lambda y, x: -0.5 * y * y.square(),)
-
-    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
-        """The root, then its reciprocal."""
-        xp.sqrt(x, out=out)
-        xp.reciprocal(out, out=out)

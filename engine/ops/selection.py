@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, NoGradient
+from engine.graph.op import NoGradient
 from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.graph.tensor_type import DType, promote
+from engine.loops.program import Scalar, Scalars
 from engine.oplib.elementwise import Binary, Elementwise, WithConstants, unbroadcast
 from engine.oplib.extremes import is_chosen
 from engine.oplib.source import is_representable
@@ -33,24 +34,21 @@ class Where(Elementwise):
         Sample(Real(2, 3), Real(2, 3), Real(2, 3)),
         Sample(Ints(2, 1, high=2), Real(), Real(3)),
     )
+    scalar = staticmethod(lambda cond, on_true, on_false: cond.where(on_true, on_false))
     partials = _IN_VJP
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """The common dtype of the branches."""
         return promote(*dtypes[1:])
 
-    def compute(self, xp: Namespace, cond: Array, on_true: Array, on_false: Array, *, out: Array) -> None:
-        """Copy one branch, then the other over it."""
-        xp.copyto(out, on_false)
-        xp.copyto(out, on_true, where=cond if cond.dtype.kind == "b" else cond != 0)
+    def reads(self, *types: Scalars) -> Sequence[Scalars]:
+        """A truth value, and branches of one type."""
+        branch: Scalars = "bool" if set(types[1:]) == {"bool"} else "float"
+        return "bool", branch, branch
 
     def vjp(self, g: Value, y: Value, cond: Value, on_true: Value, on_false: Value) -> Sequence[Value | None]:
         """The cotangent goes to the branch that was taken."""
         return None, unbroadcast(cond.where(g, 0.0), on_true), unbroadcast(cond.where(0.0, g), on_false)
-
-    def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:
-        """The mask of a numeric condition."""
-        return int(types[0].size) if types[0].dtype.kind != "b" else 0
 
 
 class PairwiseExtremum(Binary):
@@ -83,6 +81,12 @@ class Minimum(PairwiseExtremum):
     gradient = "da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
 
 
+def _between(x: Scalar, min: float | None, max: float | None) -> Scalar:
+    """Brought in from below, then from above."""
+    x = x if min is None else x.maximum(min)
+    return x if max is None else x.minimum(max)
+
+
 class Clamp(WithConstants):
     """y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
 
@@ -106,6 +110,7 @@ class Clamp(WithConstants):
         Sample(Ints(4, high=9), min=2, max=4.5),
         Sample(Ints(4, high=9), min=2, max=4),
     )
+    scalar = staticmethod(_between)
     partials = _IN_VJP
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
@@ -113,15 +118,6 @@ class Clamp(WithConstants):
         bounds = [bound for bound in attrs.values() if bound is not None]
         held = dtypes[0].kind in "iu" and all(is_representable(bound, dtypes[0]) for bound in bounds)
         return dtypes[0] if held else super().result_dtype(*dtypes)
-
-    def compute(self, xp: Namespace, x: Array, *, out: Array, min: float | None, max: float | None) -> None:
-        """From below, then from above."""
-        for bring, bound in ((xp.maximum, min), (xp.minimum, max)):
-            if bound is not None:
-                bring(x, out.dtype.type(bound), out=out)
-                x = out
-        if x is not out:
-            xp.copyto(out, x)
 
     def vjp(self, g: Value, y: Value, x: Value, *, min: float | None, max: float | None) -> Sequence[Value | None]:
         """g, unless x is beyond one of the bounds that there are."""

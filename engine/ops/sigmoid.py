@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import math
 
-from engine.graph.op import Array, Namespace
+import numpy as np
+
+from engine.loops.program import Scalar
 from engine.oplib.elementwise import FloatUnary
+
+
+def _logistic(x: Scalar) -> Scalar:
+    """z / (1 + z) for z = eˣ, which must not overflow: from some x on, the result rounds to 1."""
+    z = x.minimum(math.log(8 / np.finfo(x.dtype).eps)).exp()
+    return z / (z + 1)
+
+
+def _tail(x: Scalar) -> Scalar:
+    """ln(1 + e^−|x|): what softplus x is more than x or 0."""
+    return (-x.abs()).exp().log1p()
 
 
 class Sigmoid(FloatUnary):
@@ -14,15 +27,8 @@ class Sigmoid(FloatUnary):
     name = "sigmoid"
     aliases = {"SigmoidOp": "born", "Sigmoid": "born, cjc"}
     gradient = "g · y · (1 − y)"
-    temporaries = 1
+    scalar = staticmethod(_logistic)
     partials = (lambda y, x: y * (1 - y),)
-
-    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
-        """z / (1 + z) for z = eˣ, which must not overflow: from some x on, the result rounds to 1."""
-        saturated = math.log(8 / xp.finfo(out.dtype).eps)
-        xp.minimum(x, out.dtype.type(saturated), out=out)
-        xp.exp(out, out=out)
-        xp.divide(out, out + out.dtype.type(1), out=out)
 
 
 class LogSigmoid(FloatUnary):
@@ -31,13 +37,8 @@ class LogSigmoid(FloatUnary):
     name = "log_sigmoid"
     cost = 20
     gradient = "g · sigmoid(−x)"
+    scalar = staticmethod(lambda x: x.minimum(0) - _tail(x))
     partials = (lambda y, x: (-x).sigmoid(),)
-
-    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
-        """−ln(e⁻ˣ + e⁰)."""
-        xp.negative(x, out=out, dtype=out.dtype)
-        xp.logaddexp(out, out.dtype.type(0), out=out)
-        xp.negative(out, out=out)
 
 
 class Softplus(FloatUnary):
@@ -46,8 +47,5 @@ class Softplus(FloatUnary):
     name = "softplus"
     cost = 20
     gradient = "g · sigmoid x"
+    scalar = staticmethod(lambda x: x.maximum(0) + _tail(x))
     partials = (lambda y, x: x.sigmoid(),)
-
-    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
-        """ln(eˣ + e⁰), which is stable."""
-        xp.logaddexp(x, out.dtype.type(0), out=out)

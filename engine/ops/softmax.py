@@ -11,12 +11,19 @@ from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT64, TensorType, normalise_axis
 from engine.graph.truth import Truth
+from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator
 from engine.oplib.rows import axis_first, piece_size
+from engine.oplib.rowwise import Rowwise
 from engine.oplib.widening import widened
 
 
-class Softmax(Op):
+def _share(x: Scalar) -> Scalar:
+    e = (x - x.row_max()).exp()
+    return e / e.row_sum()
+
+
+class Softmax(Rowwise, Op):
     """y = exp(x) / Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
 
     A row that is −inf throughout gives NaN, as 0 / 0.
@@ -27,6 +34,7 @@ class Softmax(Op):
     operands = ("x",)
     attrs = {"axis": Attr("int", -1, "the axis that adds up to 1")}
     gradient = "y · (g − Σ g·y), the sum along the axis"
+    rows = staticmethod(lambda x, count: _share(x))
     samples = (
         Sample(Real(4)),
         Sample(Real(2, 3)),

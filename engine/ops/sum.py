@@ -11,14 +11,16 @@ from engine.graph.tensor_type import FLOAT64, INT64, DType, TensorType
 from engine.oplib.accumulate import accumulator, count, over, total, wide_out_bytes
 from engine.oplib.reduction import Reduction, broadcast_back
 from engine.oplib.rows import adding_up
+from engine.oplib.rowwise import Rowwise
 
 
-class Sum(Reduction):
+class Sum(Rowwise, Reduction):
     """y = Σ x over axes. Integers and bool add up in int64, float16 in float32."""
 
     name = "sum"
     aliases = {"SumDimOp": "born", "SumDim": "born", "Sum": "born, cjc", "Summation": "minima"}
     gradient = "g, broadcast back over the axes"
+    rows = staticmethod(lambda x, count: x.row_sum())
 
     def result_dtype(self, dtype: DType) -> DType:
         """int64 for what is not float."""
@@ -45,12 +47,13 @@ class Sum(Reduction):
         return wide_out_bytes(out)
 
 
-class Mean(Reduction):
+class Mean(Rowwise, Reduction):
     """y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64."""
 
     name = "mean"
     aliases = {"MeanDimOp": "born", "MeanDim": "born", "Mean": "born, cjc"}
     gradient = "g / n, broadcast back over the axes"
+    rows = staticmethod(lambda x, count: x.row_sum() / count)
 
     def result_dtype(self, dtype: DType) -> DType:
         """float64 for what is not float."""

@@ -10,12 +10,19 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT64, DType, TensorType
+from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator, count
 from engine.oplib.reduction import AXES, KEEPDIMS, Reduction, broadcast_back
+from engine.oplib.rowwise import Rowwise
 from engine.oplib.widening import wide
 
 
-class Var(Reduction):
+def _mean_square(x: Scalar, count: int, ddof: int) -> Scalar:
+    deviation = x - x.row_sum() / count
+    return (deviation * deviation).row_sum() / max(count - ddof, 0)
+
+
+class Var(Rowwise, Reduction):
     """y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
 
     Computed in two passes, the mean first, so that a large mean costs no digits. Where n ≤ ddof it divides by zero,
@@ -29,6 +36,7 @@ class Var(Reduction):
         "ddof": Attr("int", 0, "what is taken off n: 1 for the unbiased estimate", minimum=0),
     }
     gradient = "g · 2 (x − mean x) / (n − ddof)"
+    rows = staticmethod(_mean_square)
     samples = (
         *Reduction.samples,
         Sample(Real(5), ddof=1),

@@ -13,6 +13,7 @@ from engine.graph.tensor_type import Strided, TensorType
 from engine.loops.program import Level, LoopBuilder, Scalar, Scalars
 from engine.oplib.accumulate import count
 from engine.oplib.elementwise import Elementwise
+from engine.oplib.rowwise import Rowwise
 from engine.passes.dce import dce
 from engine.planning.fused import Fused
 from engine.planning.groups import Group, Grouping, Member
@@ -190,7 +191,9 @@ class _Writer:
     def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:
         node, member = self.nodes[i], self._member(i)
         if isinstance(node.op, Elementwise):
-            return node.op.scalar_of(*operands, **node.attrs)
+            found = node.op.scalar_of(operands, node.attrs)
+            assert found is not None, f"{node.op.name} is no member of a loop"
+            return found
         (x,) = operands
         if node.op.name == "reshape" or member.ending == "columns":
             return x
@@ -198,7 +201,10 @@ class _Writer:
             return x
         if x.level != Level.ELEMENT:
             raise _Unwritten
-        return x.row_sum() if member.ending == "total" else node.op.rows(x, self.layout.columns)
+        if member.ending == "total":
+            return x.row_sum()
+        assert isinstance(node.op, Rowwise)
+        return node.op.row_scalar(x, self.layout.columns, node.attrs)
 
     def _store(self, i: int) -> Strides:
         """Make the scalar of a node a result: the steps of it along the row axes."""

@@ -127,9 +127,9 @@ class Grouping:
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
-        dtype = node.op.loop_dtype(types, node.type, node.attrs) if isinstance(node.op, Elementwise) else None
-        if dtype is None:
+        if not isinstance(node.op, Elementwise) or not node.op.is_fusible(node.type, *types, **node.attrs):
             return None
+        dtype = next(t.dtype for t in (node.type, *types) if t.is_float)
         return self._of_a_row(node) or self._element(Frame(node.type.shape, dtype))
 
     def _of_a_row(self, node: Node) -> Member | None:

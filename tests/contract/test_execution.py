@@ -174,7 +174,7 @@ SLOW = {"polygamma"}
 
 def states_workspace(op: Definition) -> bool:
     inherited = not isinstance(op, Kernel) or type(op).workspace in (Kernel.workspace, Elementwise.workspace)
-    return not inherited or (isinstance(op, Elementwise) and op.temporaries > 0)
+    return not inherited or (isinstance(op, Elementwise) and (op.temporaries > 0 or op.scalar is not None))
 
 
 def is_measured(case: Case) -> bool:
@@ -224,15 +224,24 @@ def declaration(op: Kernel) -> str:
     return "temporaries" if type(op).workspace is Elementwise.workspace else "workspace"
 
 
+def negated_by_way_of_a_copy(_: Any, xp: Any, x: Array, *, out: Array) -> None:
+    xp.negative(x + x, out=out)
+
+
 @pytest.mark.parametrize(
-    ("name", "member", "nothing"), [("softmax", "workspace", Kernel.workspace), ("sigmoid", "temporaries", 0)]
+    ("name", "member", "changed"),
+    [
+        ("softmax", "workspace", {"workspace": Kernel.workspace}),
+        ("sigmoid", "temporaries", {"scalar": None, "compute": negated_by_way_of_a_copy}),
+    ],
 )
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
 def test_memory_that_is_not_declared_is_asked_for(
-    name: str, member: str, nothing: Any, monkeypatch: pytest.MonkeyPatch
+    name: str, member: str, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = next(case for case in all_cases() if case.op.name == name)
-    monkeypatch.setattr(type(case.op), member, nothing)
+    for attribute, value in changed.items():
+        monkeypatch.setattr(type(case.op), attribute, value)
     wanted = rf"bytes are allocated .* and 0 declared; state them in `{member}` of class \w+ \(engine/ops/{name}\.py\)"
     with pytest.raises(AssertionError, match=wanted):
         measure(case, "dense")

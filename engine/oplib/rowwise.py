@@ -1,0 +1,36 @@
+"""What an op makes of a row of elements, as a formula over scalars of a loop: fused kernels read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from engine.graph.tensor_type import FLOAT32, FLOAT64, TensorType
+from engine.loops.program import Scalar
+from engine.oplib.accumulate import count
+
+#: attributes that say which axes make a row, and how the result lies: a formula for a row is not told
+_LAYOUT = ("axis", "axes", "keepdims")
+
+
+class Rowwise:
+    """Of an op of one operand that computes each row, the elements along some axes, by itself.
+
+    A row's formula is `rows(x, count, **attrs)`, x an element of the row and `count` how many there are. It gives a
+    scalar of level ELEMENT where the result has x's shape, and of level ROW where the axes are reduced.
+    """
+
+    rows: ClassVar[Callable[..., Scalar]]
+
+    def row_scalar(self, x: Scalar, extent: int, attrs: Mapping[str, Any]) -> Scalar:
+        """The result for a row of `extent` elements x."""
+        return self.rows(x, extent, **{name: value for name, value in attrs.items() if name not in _LAYOUT})
+
+    def row_extent(self, out: TensorType, x: TensorType, attrs: Mapping[str, Any]) -> int:
+        """How many elements a row has that `row_scalar` computes: those over the last axes, of float32 or float64.
+
+        0 where it does not: rows lie across memory, are empty, or change their dtype.
+        """
+        axes = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
+        last = bool(axes) and tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
+        return count(x.shape, axes) if last and x.dtype == out.dtype and x.dtype in (FLOAT32, FLOAT64) else 0
