@@ -13,8 +13,6 @@ from tests.engine.loops.accuracy import DTYPES, NAMES, farthest
 
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
 HEAD = ("function", "float32", "float64")
-#: units in the last place, which no error may exceed
-PROMISED: Final = {"float32": 2.5, "float64": 2.0}
 #: points of each of four kinds
 POINTS: Final = {"float32": 3_000_000, "float64": 60_000}
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import mpmath as mp
 import numpy as np
-from scipy import special
 
 from engine.loops.circular import CIRCULAR_LIMIT
 from engine.loops.float_parts import FORMATS
@@ -24,7 +22,9 @@ RANGES = {
     "exp": (-746, 710), "expm1": (-40, 710), "log": (0, 9), "log1p": (-1, 9), "log2": (0, 9), "tanh": (-20, 20),
     "sin": (-400, 400), "cos": (-400, 400), "erf": (-6, 6), "erfc": (-6, 28),
 }  # fmt: skip
-DTYPES = ("float32", "float64")
+#: units in the last place, which no error may exceed
+PROMISED = {"float32": 2.5, "float64": 2.0}
+DTYPES = tuple(PROMISED)
 NAMES = tuple(WRITERS)
 
 
@@ -83,6 +83,8 @@ def farthest(name: str, dtype: str, number: int) -> Farthest:
 
 def _of_float32(name: str, x: Array, y: Array) -> Array:
     """By float64, whose own error does not show."""
+    from scipy import special
+
     with np.errstate(all="ignore"):
         exact = getattr(special if name.startswith("erf") else np, name)(x.astype(np.float64))
         place = np.ldexp(1.0, np.maximum(np.frexp(exact)[1], -125) - 24)
@@ -91,11 +93,15 @@ def _of_float32(name: str, x: Array, y: Array) -> Array:
 
 
 def _of_float64(name: str, x: Array, y: Array) -> Array:
+    import mpmath as mp
+
     with mp.workdps(40):
         return np.array([_apart(exact(name, a), b) for a, b in zip(x.tolist(), y.tolist(), strict=True)])
 
 
 def _apart(exact: Any, found: float) -> float:
+    import mpmath as mp
+
     if mp.isinf(found) or not exact:
         return 0.0 if abs(exact) >= mp.mpf(2) ** 1024 * (1 - mp.mpf(2) ** -54) or exact == found else float("inf")
     return float(abs(found - exact) / mp.mpf(2) ** (max(mp.mag(exact), -1021) - 53))
@@ -103,10 +109,14 @@ def _apart(exact: Any, found: float) -> float:
 
 @cache
 def _exact_function(name: str) -> Callable[[Any], Any]:
+    import mpmath as mp
+
     return (lambda x: mp.log(x) / mp.ln2) if name == "log2" else getattr(mp, name)  # type: ignore[no-any-return]
 
 
 def exact(name: str, x: float) -> Any:
     """The function in as many digits as mpmath works in."""
+    import mpmath as mp
+
     # mpmath fails on great arguments of erfc, which is then 0 or 2 to any number of places
     return _exact_function(name)(mp.mpf(max(-50.0, min(x, 50.0)) if name.startswith("erf") else x))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from importlib.util import find_spec
 
@@ -13,8 +12,7 @@ import pytest
 from engine.loops import circular
 from engine.loops.functions import WRITERS, expand_functions, reports_range
 from engine.loops.program import FUNCTIONS, Instruction, Level, LoopBuilder, LoopResult, Scalar
-from scripts.accuracy_table import PAGE, PROMISED, figure
-from tests.engine.loops.accuracy import DTYPES, NAMES, compiled, farthest, loop_of
+from tests.engine.loops.accuracy import DTYPES, NAMES, PROMISED, compiled, farthest, loop_of
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 
@@ -40,12 +38,11 @@ def function(name: str) -> Callable[[Scalar], Scalar]:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", NAMES)
-def test_errors_are_what_the_page_says(name: str, dtype: str) -> None:
+def test_errors_are_within_bounds(name: str, dtype: str) -> None:
+    if dtype == "float64":
+        pytest.importorskip("mpmath")
     found = farthest(name, dtype, 30_000 if dtype == "float32" else 600)
-    row = re.search(rf"^\| `{name}` \|(.*)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert row is not None
-    said = row[1].split("|")[DTYPES.index(dtype)].strip()
-    assert figure(found.ulps) <= said <= figure(PROMISED[dtype])
+    assert 0.4 < found.ulps <= PROMISED[dtype], found
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
