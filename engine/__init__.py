@@ -5,8 +5,8 @@
 One idea carries it: a gradient is again a graph. Rules emit nodes and compute nothing, so that higher order, forward
 mode, batching, cost and memory analysis are the same few interpreters over the same few rules.
 
-What may live here: graphs, their derivatives, their execution. What may not: anything of HTTP, JSON, pydantic, files,
-or of the packages `schemas` and `service`.
+What may live here: graphs, their derivatives, their execution. What may not: anything of HTTP, JSON, pydantic, files
+(but for the folder that compiled kernels are kept in), or of the packages `schemas` and `service`.
 """
 
 from __future__ import annotations

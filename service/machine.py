@@ -26,3 +26,23 @@ def _group_limit(path: Path) -> int | None:
 def cpus() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cpus_each(workers: int) -> int:
+    """The processors for each of the workers, one at least."""
+    return max(1, cpus() // workers)
+
+
+def cache_folder() -> Path | None:
+    """Where this user's programs keep what they can make again; None where there is no home that can be written to.
+
+    `$XDG_CACHE_HOME`, or else `~/.cache`, by the XDG Base Directory Specification, which has relative ones ignored.
+    """
+    stated = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if stated.is_absolute():
+        return stated / "gradserve"
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    return home / ".cache" / "gradserve" if os.access(home, os.W_OK | os.X_OK) else None

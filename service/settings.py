@@ -7,6 +7,7 @@ Sizes may have units (`--max-bytes 4GiB`).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator
@@ -22,6 +23,8 @@ from service.spelling import hint
 PREFIX: Final = "GRADSERVE_"
 #: what the names of variables begin with that the project's own tests read
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
+#: what says of a folder that there is to be none
+NO_FOLDER: Final = "none"
 
 
 def _default_workers() -> int:
@@ -76,6 +79,19 @@ class Settings(BaseSettings):
         description="bytes of these plans together; one that alone takes more is not kept. Default: 1GiB, or an eighth "
         "of the memory where that is less",
     )
+    compile: Literal["on", "off"] = Field(
+        "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
+    )
+    determinism: Literal["fast", "bitwise"] = Field(
+        "fast",
+        description="fast: the last bits of what a plan answers may change once, when its compiled kernels arrive; "
+        "bitwise: they are decided before its first answer, which waits for the compiler",
+    )
+    cache_dir: Annotated[Path | None, NoDecode] = Field(
+        default_factory=machine.cache_folder,
+        description="folder for compiled kernels; none: kept in memory alone. Default: gradserve in $XDG_CACHE_HOME or "
+        "~/.cache, none where there is no home",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
     )
@@ -93,6 +109,16 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("cache_dir", mode="before")
+    @classmethod
+    def _place(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            return None if value in ("", NO_FOLDER) else Path(value).expanduser().absolute()
+        except RuntimeError:
+            raise ValueError("the home that it begins with is not known") from None
 
 
 def flag(name: str) -> str:
@@ -116,7 +142,7 @@ def shown(name: str, value: object) -> str:
         return ",".join(map(str, value)) or "none"
     if isinstance(value, int) and SIZE in Settings.model_fields[name].metadata:
         return readable(value)
-    return str(value)
+    return NO_FOLDER if value is None else str(value)
 
 
 def misspelt(environment: Iterable[str]) -> str | None:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from engine.executors import cupy_backend, numpy_backend
 from engine.executors.interpreter import Executor
+from engine.executors.tiers import Determinism
+from engine.loops.kernel_store import KernelStore
 
 
-def open_executor(device: str = "auto") -> Executor:
+def open_executor(
+    device: str = "auto",
+    threads: int = 1,
+    determinism: Determinism | None = None,
+    store: KernelStore | None = None,
+) -> Executor:
     """The executor for `device`: cpu, cuda, or auto (cuda where a usable GPU is found).
+
+    On a CPU, `threads` are what one kernel may use. With `determinism` given, loops are compiled: in the background, by
+    and by (fast), or before the first result (bitwise); `store` keeps what was compiled.
 
     Raises RuntimeError when cuda is asked for and cannot be had.
     """
     if device == "cuda" or (device == "auto" and cupy_backend.is_available()):
         return cupy_backend.CuPyExecutor()
     if device in ("cpu", "auto"):
-        return numpy_backend.NumPyExecutor()
+        return numpy_backend.NumPyExecutor(threads, determinism=determinism, store=store)
     raise ValueError(f"device must be auto, cpu or cuda, but is {device}")

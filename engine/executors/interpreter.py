@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.executors.feeds import fed
+from engine.executors.segments import at_origin
 from engine.graph.errors import EngineError
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace, View
@@ -83,6 +84,16 @@ class Executor(ABC):
         A result that is a feed, or a reshape of one, is or views the very array that was fed. `watch` is called with
         every step, its operands and what it wrote.
         """
+        return self.interpret(plan, feeds, deadline, watch)
+
+    def interpret(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[Array]:
+        """As `execute`, step by step: what every other way of running a plan must agree with."""
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
@@ -99,19 +110,31 @@ class Executor(ABC):
         try:
             slots[step.result] = self._compute(step, operands, buffers)
         except EngineError as error:
-            raise error if step.origin is None else error.at(step.origin.node, step.origin.op) from None
+            raise at_origin(error, step.origin) from None
         if watch is not None:
             watch(self.xp, step, operands, slots[step.result])
         for i in step.dead:
             slots[i] = None
 
     def _compute(self, step: Step, operands: Sequence[Array], buffers: Sequence[Buffer]) -> Array:
-        op, places = step.op, step.places
-        if not places and isinstance(op, View):
-            return op.view(self.xp, operands[0], **step.attrs)
-        if op.several:
-            out = tuple(self.place(t, buffers[k], at) for t, (k, at) in zip(step.types, places, strict=True))
-        else:
-            out = self.place(step.types[0], buffers[places[0][0]], places[0][1])
-        op.forward(self.xp, *operands, out=out, **step.attrs)
+        if not step.places and isinstance(step.op, View):
+            return step.op.view(self.xp, operands[0], **step.attrs)
+        out = self.result(step, buffers)
+        step.op.forward(self.xp, *operands, out=out, **step.attrs)
         return out
+
+    def settle(self) -> None:  # noqa: B027 - as release
+        """Wait until what runs next is what runs from then on: until nothing is being compiled."""
+
+    def close(self) -> None:  # noqa: B027 - as release
+        """End what goes on in the background."""
+
+    def release(self) -> None:  # noqa: B027 - nothing to do is an answer
+        """Let go of memory that is kept for the next run. By default there is none."""
+
+    def result(self, step: Step, buffers: Sequence[Buffer]) -> Array:
+        """Where a step writes: an array in the plan's memory, or a tuple of them."""
+        if step.op.several:
+            return tuple(self.place(t, buffers[k], at) for t, (k, at) in zip(step.types, step.places, strict=True))
+        buffer, offset = step.places[0]
+        return self.place(step.types[0], buffers[buffer], offset)

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.executors.interpreter import Buffer, Executor
+from engine.executors.bound import Bound, footprint
+from engine.executors.interpreter import Buffer, Executor, Observer
+from engine.executors.kernels import Kernels
+from engine.executors.leases import Leases
+from engine.executors.tiers import Determinism, Tiers
+from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
+from engine.loops.kernel_store import KernelStore
 from engine.planning.arena import ALIGNMENT
+from engine.planning.plan import Plan
 
 
 class NumPyExecutor(Executor):
-    """Runs plans with NumPy, in the calling thread."""
+    """Runs plans with NumPy, in the calling thread.
+
+    A plan is bound to memory of its own, which `leases` keep for its next run. `threads` are what one kernel may use.
+    With `determinism` given, loops are compiled (engine.executors.tiers), and what is compiled is kept in `store`.
+    """
 
     device: ClassVar[str] = "cpu"
+
+    def __init__(
+        self,
+        threads: int = 1,
+        leases: Leases | None = None,
+        determinism: Determinism | None = None,
+        store: KernelStore | None = None,
+    ) -> None:
+        self.leases = Leases() if leases is None else leases
+        self._kernels = Kernels(store, threads)
+        self._tiers = Tiers(self._kernels, determinism) if determinism else None
 
     @property
     def xp(self) -> Namespace:
@@ -40,3 +62,35 @@ class NumPyExecutor(Executor):
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
         """The arrays themselves."""
         return list(arrays)
+
+    def execute(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[Array]:
+        """By prebound calls; step by step where somebody looks on, or where what was bound could not be kept."""
+        if watch is not None or footprint(plan) > self.leases.bytes:
+            return self.interpret(plan, feeds, deadline, watch)
+        if self._tiers is not None:
+            plan = self._tiers.current(plan)
+        bound = self.leases.take(plan) or Bound(plan, self, self._kernels.bind)
+        try:
+            return bound.run(feeds, deadline)
+        finally:
+            self.leases.give(plan, bound)
+
+    def settle(self) -> None:
+        """Wait until nothing is being compiled."""
+        if self._tiers is not None:
+            self._tiers.settle()
+
+    def close(self) -> None:
+        """Compile nothing more, and wait for what is being compiled."""
+        if self._tiers is not None:
+            self._tiers.close()
+
+    def release(self) -> None:
+        """Drop what was bound and is idle."""
+        self.leases.clear()

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from engine.graph.attributes import complete
+from engine.graph.inference import inferred
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.op import Definition, Kernel, Op
+from engine.graph.op import NONE, Definition, Kernel, Op, ResultTypes, View
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import INT64, DType, Shape, TensorType
-
-LEAVES = ("input", "parameter")
 
 
 def ancestors(roots: Iterable[int], operands: Callable[[int], Iterable[int]]) -> list[int]:
@@ -54,7 +53,9 @@ class Node(NamedTuple):
     origin: Origin | None = None
 
     def on(self, operands: tuple[int, ...]) -> Node:
-        """The same node on other operands."""
+        """The same node on these operands."""
+        if operands == self.operands:
+            return self
         return Node(self.op, operands, self.attrs, self.types, self.origin)
 
     @property
@@ -65,7 +66,7 @@ class Node(NamedTuple):
     @property
     def is_leaf(self) -> bool:
         """Whether its value is fed: `attrs["feed"]` says from where."""
-        return self.op.name in LEAVES
+        return self.op.is_leaf
 
     @property
     def kernel(self) -> Kernel:
@@ -73,6 +74,18 @@ class Node(NamedTuple):
         if not isinstance(self.op, Kernel):
             raise TypeError(f"{self.op.name} has no kernel: it is fed, or should have been written out")
         return self.op
+
+    @property
+    def view(self) -> View | None:
+        """The op, where its result can share its operand's memory."""
+        return cast("View", self.op) if self.op.is_view else None
+
+    def alike(self, types: Sequence[ResultTypes]) -> Hashable:
+        """Equal for nodes of a graph that do the same to operands of these `types`, by node.
+
+        By address, which is quick: nodes that say the same share what was inferred for them, while the graph lives.
+        """
+        return (self.op, id(self.attrs), *[id(types[i]) for i in self.operands])
 
     @property
     def rules(self) -> Op:
@@ -115,15 +128,12 @@ class Builder:
 
         Raises EngineError, and TypeError for an attribute that the op does not have, or needs and does not get.
         """
-        types: list[Any] = [v.node.types if v.node.op.several else v.type for v in operands]
-        stated = complete(op.name, op.attrs, attrs) if attrs or op.attrs else {}
-        canonical = op.canonical(stated, *types)
-        inferred = op.infer(*types, **canonical)
-        parts: Value | None = op.decompose(*operands, **canonical)
+        nodes = [self.nodes[v.index] for v in operands]
+        attrs, types = inferred(op, tuple([n.types if n.op.several else n.types[0] for n in nodes]), attrs)
+        parts: Value | None = op.decompose(*operands, **attrs) if op.decomposes else None
         if parts is not None:
             return parts
-        results = inferred if isinstance(inferred, tuple) else (inferred,)
-        return self.append(Node(op, tuple(v.index for v in operands), canonical, results, self.origin))
+        return self.append(Node(op, tuple([v.index for v in operands]), attrs, types, self.origin))
 
     def append(self, node: Node) -> Value:
         """Append a node whose types are known, within the limits."""
@@ -134,7 +144,7 @@ class Builder:
         if not index % 256:
             self.deadline.check()
         self.nodes.append(node)
-        return Value(self, index)
+        return Value(self, index, node.types[0])
 
     def copy(self, node: Node, operands: Sequence[Value]) -> Value:
         """Append `node` on other operands of the same types."""
@@ -164,7 +174,7 @@ class Builder:
 
     def value(self, index: int) -> Value:
         """The node at `index`, as a value."""
-        return Value(self, index)
+        return Value(self, index, self.nodes[index].types[0])
 
     def graph(self, outputs: Sequence[Value]) -> Graph:
         """What has been written, as a graph with these outputs."""
@@ -176,21 +186,17 @@ class Value:
     """A node of a builder, as rules handle it. Never changed once made.
 
     Arithmetic operators and a method for every op emit nodes: `x.sum(axes=(0,))`, `a.where(b, c)`, `x @ w`. Python
-    numbers stand for constants of the value's own dtype.
+    numbers stand for constants of the value's own dtype. `type` is that of the (first) result.
     """
 
     builder: Builder
     index: int
+    type: TensorType = field(compare=False, repr=False)
 
     @property
     def node(self) -> Node:
         """The node itself."""
         return self.builder.nodes[self.index]
-
-    @property
-    def type(self) -> TensorType:
-        """Type of the (first) result."""
-        return self.node.types[0]
 
     @property
     def shape(self) -> Shape:
@@ -212,14 +218,21 @@ class Value:
         if op is None:
             raise AttributeError(f"there is no op {name}")
 
-        def emit(*operands: Value | float, **attrs: Any) -> Value:
-            return self.builder.emit(op, self._lift((self, *operands)), attrs)
+        return partial(self._apply, op)
 
-        return emit
+    def _apply(self, op: Definition, *operands: Value | float, **attrs: Any) -> Value:
+        return self.builder.emit(op, self._lift((self, *operands)), attrs)
 
     def _lift(self, operands: Sequence[Value | float]) -> list[Value]:
         dtype = next((v.dtype for v in operands if isinstance(v, Value) and v.type.is_float), self.dtype)
         return [v if isinstance(v, Value) else self.builder.full((), v, dtype) for v in operands]
+
+    def _with(self, other: Value | float, op: str) -> Value:
+        """`op` on another value; on a number, its variant that has it as the attribute `scalar`."""
+        ops = self.builder.registry.ops
+        if isinstance(other, Value):
+            return self.builder.emit(ops[op], (self, other), NONE)
+        return self.builder.emit(ops[f"{op}_scalar"], (self,), {"scalar": float(other)})
 
     def full_like(self, fill: float, shape: Sequence[int] | None = None) -> Value:
         """A constant of this dtype and, by default, this shape."""
@@ -230,16 +243,16 @@ class Value:
         return self.builder.emit(self.builder.registry.ops["get_output"], (self,), {"index": index})
 
     def __add__(self, other: Value | float) -> Value:
-        return self.add(other) if isinstance(other, Value) else self.add_scalar(scalar=float(other))
+        return self._with(other, "add")
 
     def __sub__(self, other: Value | float) -> Value:
-        return self.sub(other) if isinstance(other, Value) else self.sub_scalar(scalar=float(other))
+        return self._with(other, "sub")
 
     def __mul__(self, other: Value | float) -> Value:
-        return self.mul(other) if isinstance(other, Value) else self.mul_scalar(scalar=float(other))
+        return self._with(other, "mul")
 
     def __truediv__(self, other: Value | float) -> Value:
-        return self.div(other) if isinstance(other, Value) else self.div_scalar(scalar=float(other))
+        return self._with(other, "div")
 
     def __pow__(self, exponent: float) -> Value:
         return self.pow_scalar(exponent=float(exponent))

@@ -11,19 +11,24 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, ClassVar
+
+import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.errors import DtypeMismatch, OperandCount, counted
 from engine.graph.sample import Sample
-from engine.graph.tensor_type import DTYPES, TensorType
+from engine.graph.tensor_type import DTYPES, DType, TensorType
 from engine.graph.truth import Truth
 
 Emitted = Any  # engine.graph.ir.Value: the contract states rules, and does not know what they write into
 Array = Any  # numpy.ndarray or cupy.ndarray
 Namespace = Any  # the module numpy or cupy
 ResultTypes = TensorType | tuple[TensorType, ...]
+#: a kernel on arrays that are fixed: a function, and what it is called with
+KernelCall = tuple[Callable[..., object], tuple[Any, ...]]
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -65,6 +70,12 @@ class Definition(ABC):
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
+    #: written by planning alone, and not in the registry
+    internal: ClassVar[bool] = False
+    #: fed: its result comes with the request
+    is_leaf: ClassVar[bool] = False
+    #: whether it is a View: asked of every node, and `isinstance` takes ten times as long to say so
+    is_view: ClassVar[bool] = False
     #: the rule of derivatives, or why there is none; None for what is written out before it is differentiated
     vjp: ClassVar[Callable[..., Sequence[Emitted | None]] | NoGradient | None] = None
 
@@ -80,7 +91,17 @@ class Definition(ABC):
         """The op in terms of others, where it is only a spelling for them; else None."""
         return None
 
-    @property
+    @cached_property
+    def decomposes(self) -> bool:
+        """Whether it is a spelling for other ops, of some operands at least."""
+        return type(self).decompose is not Definition.decompose
+
+    @cached_property
+    def is_differentiable(self) -> bool:
+        """Whether its operands have cotangents."""
+        return not isinstance(self.vjp, NoGradient)
+
+    @cached_property
     def arity(self) -> tuple[int, float]:
         """Fewest and most operands."""
         least = sum(not name.endswith("?") for name in self.operands)
@@ -91,8 +112,13 @@ class Definition(ABC):
         """Raise OperandCount or DtypeMismatch for operands that the signature rules out."""
         self.check_count(len(types))
         for i, type in enumerate(types):
-            if isinstance(type, TensorType) and type.dtype.name not in self.dtypes:
+            if isinstance(type, TensorType) and type.dtype not in self._native and type.dtype.name not in self.dtypes:
                 raise wrong_dtype(self.operand_name(i), i, self.dtypes, type)
+
+    @cached_property
+    def _native(self) -> frozenset[DType]:
+        """`dtypes` in the machine's byte order: NumPy takes its time to spell a name."""
+        return frozenset(map(np.dtype, self.dtypes))
 
     def check_count(self, count: int) -> None:
         """Raise OperandCount for too few or too many operands."""
@@ -138,6 +164,14 @@ class Kernel(Definition):
         `xp` is numpy or cupy. Where `several`, `out` is a tuple. Floating-point warnings are off.
         """
 
+    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """`forward` on these arrays as one call, which may be made again whenever their elements have changed.
+
+        A subclass may leave out what `forward` decides anew each time. What it decides here may depend on shapes,
+        dtypes, strides and attributes, and never on an element: nothing has been computed yet.
+        """
+        return partial(self.forward, xp, *operands, out=out, **attrs), ()
+
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Floating-point operations of one run; by default one for each element of the result."""
         results = out if isinstance(out, tuple) else (out,)
@@ -179,6 +213,7 @@ class View(Op):
     operand that is not contiguous they take a copy.
     """
 
+    is_view = True
     reshapes: ClassVar[bool] = False
 
     @abstractmethod
@@ -191,6 +226,13 @@ class View(Op):
             out.reshape(arrays[0].shape)[...] = arrays[0]
         else:
             out[...] = self.view(xp, arrays[0], **attrs)
+
+    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """The copy, from the view to its place."""
+        (x,) = operands
+        if self.reshapes:
+            return out.reshape(x.shape).__setitem__, (..., x)
+        return out.__setitem__, (..., self.view(xp, x, **attrs))
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """None: nothing is computed."""

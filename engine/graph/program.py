@@ -11,7 +11,7 @@ from typing import Any
 from engine.graph.attributes import bind, key
 from engine.graph.errors import BadReference, EngineError, MissingFeed, UnexpectedFeed, counted
 from engine.graph.faults import Faults
-from engine.graph.ir import LEAVES, Builder, Origin, Value, ancestors
+from engine.graph.ir import Builder, Origin, Value, ancestors
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Definition
 from engine.graph.registry import Registry
@@ -65,7 +65,7 @@ class Program:
     @cached_property
     def leaves(self) -> tuple[int, ...]:
         """Nodes that take a feed."""
-        return tuple(i for i, s in enumerate(self.statements) if s.op.name in LEAVES)
+        return tuple(i for i, s in enumerate(self.statements) if s.op.is_leaf)
 
     @cached_property
     def parameters(self) -> tuple[int, ...]:
@@ -133,7 +133,7 @@ class Program:
     def _is_ready(self, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> bool:
         """Whether there is all that the node reads."""
         statement = self.statements[node]
-        return node in types if statement.op.name in LEAVES else all(i in values for i in statement.operands)
+        return node in types if statement.op.is_leaf else all(i in values for i in statement.operands)
 
     def _barriers(self, wrt: Iterable[int], needed: Iterable[int]) -> set[int]:
         """Nodes that derivatives are taken by: they get an `identity`, and all read that in their place.
@@ -147,7 +147,7 @@ class Program:
 
     def _emit(self, builder: Builder, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> Value:
         statement = self.statements[node]
-        if statement.op.name in LEAVES:
+        if statement.op.is_leaf:
             statement.op.infer(types[node], **self.attrs[node])
             return builder.leaf(types[node], node, statement.op.name)
         before, operands = len(builder.nodes), [values[i] for i in statement.operands]

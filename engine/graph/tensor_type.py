@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate
 from operator import mul
 from typing import Any
@@ -37,34 +37,40 @@ _WIDENED: dict[DType, DType] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TensorType:
-    """The static type of a tensor: `shape`, each extent ≥ 0, and `dtype`."""
+    """The static type of a tensor: `shape`, each extent ≥ 0, and `dtype`. What follows from them is found once.
+
+    `size` is the number of elements, `nbytes` what a dense tensor takes, `is_float` whether derivatives of and in it
+    exist. `span` is `nbytes` with zero extents read as one: NumPy refuses [0, 2**70] for the same reason as [2**70].
+    """
 
     shape: Shape
     dtype: DType
+    size: int = field(init=False, repr=False, compare=False)
+    nbytes: int = field(init=False, repr=False, compare=False)
+    span: int = field(init=False, repr=False, compare=False)
+    is_float: bool = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        size, itemsize = math.prod(self.shape), self.dtype.itemsize
+        keep = object.__setattr__  # how a frozen object is filled
+        keep(self, "size", size)
+        keep(self, "nbytes", size * itemsize)
+        keep(self, "span", (size or math.prod(extent or 1 for extent in self.shape)) * itemsize)
+        keep(self, "is_float", self.dtype.kind == "f")
+        keep(self, "_hash", hash((self.shape, self.dtype)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @classmethod
     def of(cls, array: Any) -> TensorType:
         """The type of a NumPy or CuPy array."""
         return cls(tuple(array.shape), array.dtype)
 
-    @cached_property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
-
-    @cached_property
-    def nbytes(self) -> int:
-        """Bytes of a dense tensor of this type."""
-        return self.size * self.dtype.itemsize
-
-    @cached_property
-    def span(self) -> int:
-        """`nbytes` with zero extents read as one: NumPy refuses [0, 2**70] for the same reason as [2**70]."""
-        return self.dtype.itemsize * math.prod(extent or 1 for extent in self.shape)
-
-    @cached_property
+    @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to its neighbour along each axis: here, as they lie densely in row-major order."""
         extents = (extent or 1 for extent in self.shape[:0:-1])
@@ -73,19 +79,12 @@ class TensorType:
     @property
     def is_dense(self) -> bool:
         """Whether `strides` are those of a dense tensor, as far as there is anything to step over."""
-        dense = TensorType(self.shape, self.dtype).strides
-        steps = zip(self.shape, self.strides, dense, strict=True)
-        return not self.size or all(extent == 1 or here == there for extent, here, there in steps)
+        return True
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
         return len(self.shape)
-
-    @cached_property
-    def is_float(self) -> bool:
-        """Whether derivatives of and in this tensor exist."""
-        return self.dtype.kind == "f"
 
     def with_shape(self, shape: Sequence[int]) -> TensorType:
         """The same dtype with another shape."""
@@ -102,9 +101,30 @@ class TensorType:
 class Strided(TensorType):
     """A tensor's type, and how it lies where that is not densely: `strides`, as NumPy has them."""
 
+    __slots__ = ("_strides",)
+    _strides: tuple[int, ...]
+
     def __init__(self, type: TensorType, strides: Sequence[int]) -> None:
         super().__init__(type.shape, type.dtype)
-        self.__dict__["strides"] = tuple(strides)  # where the cached property looks first
+        object.__setattr__(self, "_strides", tuple(strides))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Strided) and super().__eq__(other) and self._strides == other._strides
+
+    def __hash__(self) -> int:
+        return hash((self._hash, self._strides))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """As given."""
+        return self._strides
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether they are those of a dense tensor, as far as there is anything to step over."""
+        dense = TensorType(self.shape, self.dtype).strides
+        steps = zip(self.shape, self.strides, dense, strict=True)
+        return not self.size or all(extent == 1 or here == there for extent, here, there in steps)
 
 
 def read_only_copy(array: HostArray) -> HostArray:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.graph.ir import LEAVES, Builder, Graph, Node, Value
+from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import TensorType
 
@@ -75,9 +75,9 @@ def parse_graph(text: str, registry: Registry) -> Graph:
 
 def _parse_node(builder: Builder, found: re.Match[str]) -> Value:
     attrs, type = json.loads(found["attrs"] or "{}"), _parse_type(found["types"])
-    if found["op"] in LEAVES:
-        return builder.leaf(type, attrs["feed"], found["op"])
     op = builder.registry.ops[found["op"]]
+    if op.is_leaf:
+        return builder.leaf(type, attrs["feed"], op.name)
     operands = [builder.value(i) for i in _parse_references(found["operands"] or "")]
     return builder.emit(op, operands, _parse_attrs(attrs, type, builder.registry.attributes))
 

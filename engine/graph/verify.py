@@ -82,7 +82,7 @@ def _operands(at: _Place) -> Iterator[str]:
 
 def _definition(at: _Place) -> Iterator[str]:
     """An op of the registry, and none that is only a spelling for others."""
-    if at.graph.registry.ops.get(at.node.op.name) is not at.node.op:
+    if not at.node.op.internal and at.graph.registry.ops.get(at.node.op.name) is not at.node.op:
         yield "the registry has no such op"
     if isinstance(at.node.op, Composite):
         yield "it is a composite, which should have been written out"

@@ -18,6 +18,11 @@ def make_calls(calls: Sequence[LoopCall]) -> None:
         function(*args)
 
 
+def joined(calls: Sequence[LoopCall]) -> LoopCall:
+    """One call that makes all of them."""
+    return calls[0] if len(calls) == 1 else (make_calls, (tuple(calls),))
+
+
 def make_shared(parts: Sequence[Sequence[LoopCall]]) -> None:
     """Make each part's calls in a thread of its own, the first in this one; return when all are made.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from engine.graph.op import Array, Namespace
+from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import Shape, TensorType
 
 #: elements of a piece: two of them fit in a core's own cache
@@ -30,12 +31,19 @@ def _row_length(shape: Shape, axes: Sequence[int]) -> int:
 
 
 def add_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
-    """Σ x over axes in the dtype of `out`: short rows of floats as a product with ones."""
+    """Σ x over axes in the dtype of `out`."""
+    function, arguments = adding_up(xp, x, out=out, axes=axes, keepdims=keepdims)
+    function(*arguments)
+
+
+def adding_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> KernelCall:
+    """The call that adds up: short rows of floats as a product with ones."""
     rows = short_rows(xp, x, axes, LONGEST_MULTIPLIED) if x.dtype == out.dtype and x.dtype.kind == "f" else None
-    if rows is None:
-        xp.sum(x, axis=axes, dtype=out.dtype, keepdims=keepdims, out=out)
-    else:
-        xp.matmul(rows, xp.ones(rows.shape[1], x.dtype), out=out.reshape(-1))
+    if rows is not None:
+        return xp.matmul, (rows, xp.ones(rows.shape[1], x.dtype), out.reshape(-1))
+    if xp is np:
+        return np.add.reduce, (x, axes, out.dtype, out, keepdims)
+    return partial(xp.sum, x, axis=axes, dtype=out.dtype, keepdims=keepdims, out=out), ()
 
 
 def axis_first(xp: Namespace, x: Array, out: Array, axis: int) -> Iterator[tuple[Array, Array]]:

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.errors import BadAttribute
-from engine.graph.op import Kernel, ResultTypes
-from engine.graph.tensor_type import DType
+from engine.graph.op import Array, Kernel, Namespace, ResultTypes
+from engine.graph.tensor_type import DType, TensorType
 
 
 class Source(Kernel):
@@ -16,6 +16,12 @@ class Source(Kernel):
 
     operands: ClassVar[tuple[str, ...]] = ()
     gradient: ClassVar[str] = "none: there are no operands"
+
+    def tensor(self, xp: Namespace, type: TensorType, **attrs: Any) -> Array:
+        """The result, to be read only: new memory, or some that holds it already."""
+        out = xp.empty(type.shape, type.dtype)
+        self.forward(xp, out=out, **attrs)
+        return out
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """None: memory is only filled."""

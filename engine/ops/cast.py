@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.op import Array, KernelCall, Namespace, Op, ResultTypes
 from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType
 
@@ -37,6 +37,10 @@ class Cast(Op):
     def forward(self, xp: Namespace, x: Array, *, out: Array, dtype: DType) -> None:
         """Convert while copying."""
         out[...] = x
+
+    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """The assignment itself."""
+        return out.__setitem__, (..., *operands)
 
     def vjp(self, g: Value, y: Value, x: Value, *, dtype: DType) -> Sequence[Value | None]:
         """The cotangent; what accumulates it casts it back."""

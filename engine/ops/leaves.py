@@ -20,6 +20,7 @@ class Leaf(Definition):
     """Base of the fed leaves. Their type is that of the feed, which must match what is declared."""
 
     operands: ClassVar[tuple[str, ...]] = ()
+    is_leaf = True
     gradient: ClassVar[str] = "none: there are no operands"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "dtype": Attr("dtype", None, "declares the feed's dtype; absent: any"),
@@ -89,6 +90,11 @@ class Constant(Source):
     def forward(self, xp: Namespace, *arrays: Array, out: Array, value: Array) -> None:
         """Copy the value."""
         out[...] = xp.asarray(value)
+
+    def tensor(self, xp: Namespace, type: TensorType, **attrs: Array) -> Array:
+        """The value itself, where that lies densely on the CPU."""
+        value = attrs["value"]
+        return value if xp is np and value.flags.c_contiguous else super().tensor(xp, type, **attrs)
 
 
 class Full(Source):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.op import Array, KernelCall, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType
 from engine.oplib import batching
@@ -63,6 +63,13 @@ class MatMul(Op):
             xp.matmul(*operands, out=out)
         else:
             out[...] = xp.matmul(*operands)
+
+    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """BLAS itself, where it can read the operands and write the result."""
+        dtype = accumulator(out)
+        if dtype == out.dtype and all(_is_readable(x, dtype) for x in operands):
+            return xp.matmul, (*operands, out)
+        return super().bind(xp, operands, out, attrs)
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """The textbook's, for matrices; `decompose` leaves no others."""

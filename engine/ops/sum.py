@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace
+from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import FLOAT64, INT64, DType, TensorType
-from engine.oplib.accumulate import count, over, total, wide_out_bytes
+from engine.oplib.accumulate import accumulator, count, over, total, wide_out_bytes
 from engine.oplib.reduction import Reduction, broadcast_back
+from engine.oplib.rows import adding_up
 from engine.oplib.rowwise import Rowwise
 
 
@@ -30,6 +31,12 @@ class Sum(Rowwise, Reduction):
         found = total(xp, x, out=out, axes=axes, keepdims=keepdims)
         if found is not out:
             out[...] = found
+
+    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+        """The sum itself, where it is not rounded afterwards."""
+        if accumulator(out) == out.dtype:
+            return adding_up(xp, operands[0], out=out, axes=attrs["axes"], keepdims=attrs["keepdims"])
+        return super().bind(xp, operands, out, attrs)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Every element of x counts once."""

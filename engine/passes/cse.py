@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 from engine.graph.attributes import key
 from engine.graph.ir import Graph, Node
@@ -16,19 +17,24 @@ def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     """
     nodes: list[Node] = []
     seen: dict[Hashable, int] = {}
+    stated: dict[int, Hashable] = {}
     renamed: list[int] = []
     for node in allowance.over(graph.nodes):
-        operands = tuple(renamed[i] for i in node.operands)
-        number = seen.setdefault(_value_number(node, operands, len(nodes)), len(nodes))
-        if number == len(nodes):
+        op, operands = node.op, tuple([renamed[i] for i in node.operands])
+        position = number = len(nodes)
+        if not op.is_leaf:
+            ordered = tuple(sorted(operands)) if op.commutative else operands
+            said = _stated(node.attrs, stated) if node.attrs else ()
+            number = seen.setdefault((op.name, ordered, said), position)
+        if number == position:
             nodes.append(node.on(operands))
         renamed.append(number)
-    return graph.rewritten(nodes, (renamed[i] for i in graph.outputs))
+    return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
 
 
-def _value_number(node: Node, operands: tuple[int, ...], position: int) -> Hashable:
-    if node.is_leaf:
-        return position
-    ordered = tuple(sorted(operands)) if node.op.commutative else operands
-    stated = tuple((name, key(value)) for name, value in node.attrs.items()) if node.attrs else ()
-    return node.op.name, ordered, stated
+def _stated(attrs: Mapping[str, Any], known: dict[int, Hashable]) -> Hashable:
+    """What tells attributes apart: `known` by their address, since many nodes share them while the graph lives."""
+    found = known.get(id(attrs))
+    if found is None:
+        found = known[id(attrs)] = tuple([(name, key(value)) for name, value in attrs.items()])
+    return found

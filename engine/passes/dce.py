@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from engine.graph.ir import Graph
+from engine.graph.ir import Graph, Node
 from engine.passes.allowance import UNBOUNDED, Allowance
 
 
 def dce(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     """`graph` without the nodes that its outputs do not need. Raises DeadlineExceeded."""
-    live = set(graph.outputs)
-    for index in allowance.over(range(len(graph.nodes) - 1, -1, -1)):
-        if index in live:
-            live.update(graph.nodes[index].operands)
-    kept = sorted(live)
-    renamed = {old: new for new, old in enumerate(kept)}
-    nodes = (graph.nodes[i].on(tuple(renamed[j] for j in graph.nodes[i].operands)) for i in allowance.over(kept))
-    return graph.rewritten(nodes, (renamed[i] for i in graph.outputs))
+    live = [False] * len(graph.nodes)
+    for index in graph.outputs:
+        live[index] = True
+    for index in allowance.over(range(len(live) - 1, -1, -1)):
+        if live[index]:
+            for operand in graph.nodes[index].operands:
+                live[operand] = True
+    return graph if all(live) else _kept(graph, live, allowance)
+
+
+def _kept(graph: Graph, live: list[bool], allowance: Allowance) -> Graph:
+    """The `live` nodes."""
+    nodes, renamed = list[Node](), [-1] * len(live)
+    for index, node in enumerate(allowance.over(graph.nodes)):
+        if live[index]:
+            renamed[index] = len(nodes)
+            nodes.append(node.on(tuple([renamed[operand] for operand in node.operands])))
+    return graph.rewritten(nodes, [renamed[index] for index in graph.outputs])

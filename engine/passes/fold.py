@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,22 +34,44 @@ def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     Where the whole graph takes more FLOPs than are allowed, nothing is folded: a plan then counts all of them. So
     what is computed here and what is left to a plan are never more together. Raises DeadlineExceeded.
     """
-    if sum(_flops(node, graph) for node in allowance.over(graph.nodes)) > allowance.flops:
+    foldable = _on_constants(graph, allowance)
+    if not foldable or _flops_in_all(graph, allowance) > allowance.flops:
         return graph
-    known: dict[int, HostArray] = {}
-    nodes, left = [], MOST_BYTES_IN_ALL
-    for i, node in enumerate(allowance.over(graph.nodes)):
-        value = _evaluate(node, graph, known) if node.type.nbytes <= left else None
+    nodes, values = list(graph.nodes), _Values(graph)
+    for i in allowance.over(foldable):
+        value = values.of(i)
         if value is not None:
-            known[i] = value
-            left -= value.nbytes
-        nodes.append(node if value is None or node.op.name in _SOURCES else _constant(value, node, graph.registry))
+            nodes[i] = _constant(value, nodes[i], graph.registry)
     return graph.rewritten(nodes, graph.outputs)
 
 
+def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
+    """The nodes that depend on constants alone and are none, in their order."""
+    constant, found = set[int](), []
+    for i, node in enumerate(allowance.over(graph.nodes)):
+        if not node.operands:
+            if node.op.name in _SOURCES:
+                constant.add(i)
+        elif constant.issuperset(node.operands) and not (node.op.several or node.op.name == "get_output"):
+            constant.add(i)
+            found.append(i)
+    return found
+
+
+def _flops_in_all(graph: Graph, allowance: Allowance) -> int:
+    """Of nodes that do the same, one is asked."""
+    types = [_type(node) for node in graph.nodes]
+    known, total = dict[Hashable, int](), 0
+    for node in allowance.over(graph.nodes):
+        if not node.op.is_leaf:
+            work = node.alike(types)
+            if work not in known:
+                known[work] = _flops(node, graph)
+            total += known[work]
+    return total
+
+
 def _flops(node: Node, graph: Graph) -> int:
-    if node.is_leaf:
-        return 0
     operands = [_type(graph.nodes[i]) for i in node.operands]
     return node.kernel.flops(_type(node), *operands, **node.attrs)
 
@@ -58,25 +80,35 @@ def _type(node: Node) -> ResultTypes:
     return node.types if node.op.several else node.type
 
 
-def _evaluate(node: Node, graph: Graph, known: dict[int, HostArray]) -> HostArray | None:
-    """The value of a node on constants, its own and read-only, so that a plan can keep it as it is."""
-    if not _is_constant(node, known) or not _is_small(node, graph):
-        return None
-    operands = [known[i] for i in node.operands]
-    try:
-        with np.errstate(all="ignore"):
-            value = _run(node, operands)
-            finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
-    except EngineError:
-        return None
-    value.flags.writeable = False
-    return value if finite or node.op.name in _SOURCES else None
+class _Values:
+    """Values of nodes on constants, each computed when it is first asked for; together MOST_BYTES_IN_ALL at most."""
 
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[int, HostArray | None] = {}
+        self._left = MOST_BYTES_IN_ALL
 
-def _is_constant(node: Node, known: dict[int, HostArray]) -> bool:
-    if node.op.several or node.op.name == "get_output":
-        return False
-    return all(i in known for i in node.operands) if node.operands else node.op.name in _SOURCES
+    def of(self, i: int) -> HostArray | None:
+        """The value of a node, or None; its own and read-only, so that a plan can keep it as it is."""
+        if i not in self._known:
+            value = self._known[i] = self._evaluate(self._graph.nodes[i])
+            self._left -= 0 if value is None else value.nbytes
+        return self._known[i]
+
+    def _evaluate(self, node: Node) -> HostArray | None:
+        if node.type.nbytes > self._left or not _is_small(node, self._graph):
+            return None
+        operands = [value for value in map(self.of, node.operands) if value is not None]
+        if len(operands) < len(node.operands):
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                value = _run(node, operands)
+                finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
+        except EngineError:
+            return None
+        value.flags.writeable = False
+        return value if finite or node.op.name in _SOURCES else None
 
 
 def _is_small(node: Node, graph: Graph) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_END, Limits
+from engine.graph.op import Definition
 from engine.oplib.elementwise import Elementwise
 from engine.passes import arithmetic, movement
 from engine.passes.allowance import UNBOUNDED, Allowance
@@ -26,18 +28,35 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     Raises DeadlineExceeded.
     """
     builder = Builder(graph.registry, _ADMITTED)
-    values: list[Value] = []
-    readers = Counter(i for node in graph.nodes for i in node.operands)
+    nodes = builder.nodes
+    renamed: list[int] = []
+    readers = Counter(chain.from_iterable(node.operands for node in graph.nodes))
     readers.update(graph.outputs)
     shared: set[int] = set()
+    telling = dict[Definition, frozenset[str] | None]()
     for i, node in enumerate(allowance.over(graph.nodes)):
-        operands = [values[j] for j in node.operands]
-        builder.origin = node.origin
-        shorter = _rewritten(node, operands, shared)
-        values.append(builder.copy(node, operands) if shorter is None else shorter)
+        operands = tuple([renamed[j] for j in node.operands])
+        if node.op not in telling:
+            telling[node.op] = _telling(node.op)
+        told, shorter = telling[node.op], None
+        if told is None or not told.isdisjoint([nodes[j].op.name for j in operands]):
+            builder.origin = node.origin
+            shorter = _rewritten(node, [builder.value(j) for j in operands], shared)
+        renamed.append(len(nodes) if shorter is None else shorter.index)
+        if shorter is None:
+            nodes.append(node.on(operands))
         if readers[i] > 1:
-            shared.add(values[i].index)
-    return builder.graph([values[i] for i in graph.outputs])
+            shared.add(renamed[i])
+    return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
+
+
+def _telling(op: Definition) -> frozenset[str] | None:
+    """What an operand of `op` must be for a rule to find anything; None where all depends on the node itself."""
+    own = op.name in RULES or op.name in ALONE
+    if own and op.name not in TELLING:
+        return None
+    spread = {"broadcast_to"} if isinstance(op, Elementwise) else set[str]()
+    return TELLING.get(op.name, frozenset()) | spread
 
 
 def _rewritten(node: Node, operands: Sequence[Value], shared: set[int]) -> Value | None:
@@ -83,4 +102,16 @@ RULES: dict[str, tuple[Rule, ...]] = {
 ALONE: dict[str, tuple[tuple[int, Rule], ...]] = {
     "mul": ((0, arithmetic.sign_out(0)), (1, arithmetic.sign_out(1))),
     "reshape": ((0, movement.kept_sum),),
+}
+
+_NUMBER = {"full", "broadcast_to", "reshape"}
+
+#: what an operand must be for a rule of the op to find anything; an op with rules that is not here is looked at always
+TELLING: dict[str, frozenset[str]] = {
+    "neg": frozenset({"neg", "mul_scalar"}),
+    "add": frozenset({"neg", *_NUMBER}),
+    "sub": frozenset(_NUMBER),
+    "mul": frozenset({"neg", *_NUMBER}),
+    "div": frozenset(_NUMBER),
+    "sum": frozenset({"broadcast_to"}),
 }

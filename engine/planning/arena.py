@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.passes.allowance import UNBOUNDED, Allowance
+
 #: every result begins at a multiple of it: a cache line, and what vector instructions and GPUs read at once
 ALIGNMENT = 64
 #: offline packing looks at all pairs of blocks
@@ -53,20 +55,20 @@ class Packing(NamedTuple):
         return sum(self.buffers)
 
 
-def pack(blocks: Sequence[Block], kept: Sequence[int]) -> Packing:
+def pack(blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance = UNBOUNDED) -> Packing:
     """Places for blocks, listed in the order in which they are born; the `kept` ones outlive the run.
 
     Best fit, and for up to MOST_PACKED blocks, while that wastes memory, by size: of equal ones the first one first,
-    then the last one.
+    then the last one. Raises DeadlineExceeded.
     """
-    packing = _by_time(blocks, kept)
+    packing = _by_time(blocks, kept, allowance)
     if len(blocks) > MOST_PACKED or packing.nbytes > _MOST_ADDRESSED:
         return packing
     live, (least, part) = _most_live(blocks, kept), WORTH_SAVING
     enough = max(live + least, live * (1 + part))
     for direction in (1, -1):
         if packing.nbytes > enough:
-            packing = min(packing, _by_size(blocks, kept, direction), key=lambda p: p.nbytes)
+            packing = min(packing, _by_size(blocks, kept, direction, allowance), key=lambda p: p.nbytes)
     return packing
 
 
@@ -84,22 +86,27 @@ def _own(kept: Sequence[int]) -> dict[int, Place]:
     return {block: Place(1 + k, 0) for k, block in enumerate(kept)}
 
 
-def _by_time(blocks: Sequence[Block], kept: Sequence[int]) -> Packing:
+def _by_time(blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance) -> Packing:
     """Best fit: step by step, each block in the shortest gap of the arena that holds it. Near-linear."""
-    arena, own, places = Arena(), _own(kept), []
+    arena, places = Arena(), list[Place]()
+    own, at = _own(kept), {0: Place(0, 0)}  # equal places are one object: a plan keeps them all
     leaving: dict[int, list[tuple[int, int]]] = {}
     now = 0
-    for i, block in enumerate(blocks):
-        for step in range(now, block.born):
+    for i, (size, born, last) in enumerate(allowance.over(blocks)):
+        for step in range(now, born):
             for start, nbytes in leaving.pop(step, ()):
                 arena.give(start, nbytes)
-        now = block.born
-        place = own.get(i)
-        if place is None:
-            nbytes = aligned(block.nbytes)
-            place = Place(0, arena.take(nbytes))
-            leaving.setdefault(block.last, []).append((place.offset, nbytes))
-        places.append(place)
+        now = born
+        if i in own:
+            places.append(own[i])
+            continue
+        nbytes = aligned(size)
+        start = arena.take(nbytes) if nbytes else 0
+        if nbytes:
+            leaving.setdefault(last, []).append((start, nbytes))
+        if start not in at:
+            at[start] = Place(0, start)
+        places.append(at[start])
     return Packing(places, (arena.size, *(aligned(blocks[i].nbytes) for i in kept)))
 
 
@@ -113,22 +120,19 @@ class Arena:
         self._starts: dict[int, int] = {}  # end → start
 
     def take(self, nbytes: int) -> int:
-        """Where `nbytes` are free, and from now on in use."""
-        if not nbytes:
-            return 0
+        """Where `nbytes`, more than none, are free, and from now on in use."""
         i = bisect_left(self._gaps, (nbytes, 0))
         if i == len(self._gaps):
             return self._grow(nbytes)
-        length, start = self._gaps[i]
-        self._remove(start, start + length)
+        length, start = self._gaps.pop(i)
+        end = start + length
+        del self._ends[start], self._starts[end]
         if length > nbytes:
-            self._add(start + nbytes, start + length)
+            self._add(start + nbytes, end)
         return start
 
     def give(self, start: int, nbytes: int) -> None:
-        """Take back what lies at `start`; gaps that touch become one."""
-        if not nbytes:
-            return
+        """Take back the `nbytes` that lie at `start`; gaps that touch become one."""
         end = start + nbytes
         before, after = self._starts.get(start, start), self._ends.get(end, end)
         if before < start:
@@ -155,7 +159,7 @@ class Arena:
         del self._ends[start], self._starts[end]
 
 
-def _by_size(blocks: Sequence[Block], kept: Sequence[int], direction: int) -> Packing:
+def _by_size(blocks: Sequence[Block], kept: Sequence[int], direction: int, allowance: Allowance) -> Packing:
     """The largest first, equal ones in the `direction` of time: each in the shortest gap between its contemporaries.
 
     Y. Pisarchyk, J. Lee, "Efficient memory management for deep neural net inference" (2020), greedy by size. All
@@ -165,7 +169,7 @@ def _by_size(blocks: Sequence[Block], kept: Sequence[int], direction: int) -> Pa
     addresses = AddressSpace([blocks[i] for i in kept], len(blocks) + 2 * len(kept))
     places = [own.get(i, Place(0, 0)) for i in range(len(blocks))]
     waiting = (i for i, block in enumerate(blocks) if i not in own and block.nbytes)
-    for i in sorted(waiting, key=lambda i: (-blocks[i].nbytes, direction * i)):
+    for i in allowance.over(sorted(waiting, key=lambda i: (-blocks[i].nbytes, direction * i))):
         places[i] = addresses.take(blocks[i])
     return Packing(places, (addresses.arena, *(aligned(blocks[i].nbytes) for i in kept)))
 

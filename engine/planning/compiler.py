@@ -17,6 +17,7 @@ from engine.graph.tensor_type import TensorType
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.cache import Cache
+from engine.planning.pause import collector_paused
 from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
 
@@ -112,7 +113,8 @@ def compile_call(
     program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE
 ) -> Compiled:
     """Write, optimise and plan, in this order. Raises EngineError."""
-    asked, plan = plan_call(program, types, call, limits, deadline)
+    with collector_paused():
+        asked, plan = plan_call(program, types, call, limits, deadline)
     return Compiled(plan, asked.labels, asked.disconnected, graph_id(program), asked.dtype)
 
 

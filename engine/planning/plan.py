@@ -14,7 +14,9 @@ import numpy as np
 from engine.graph.ir import Graph, Node, Origin
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Kernel, ResultTypes
+from engine.graph.registry import Registry
 from engine.graph.tensor_type import HostArray, TensorType, read_only_copy
+from engine.passes.allowance import Allowance
 from engine.planning.arena import Packing, Place, pack
 from engine.planning.storage import Storage
 
@@ -25,7 +27,7 @@ STEP_BYTES, RESULT_BYTES, ENTRY_BYTES, FEED_BYTES = 450, 350, 36, 500
 class Step(NamedTuple):
     """One instruction: run `op` on the slots `operands`, keep the result in slot `result`, forget `dead`.
 
-    Results of `types` are written at `places`; a view has none.
+    Results of `types` are written at `places`; a view has none. `flops` is what the op takes.
     """
 
     op: Kernel
@@ -36,11 +38,12 @@ class Step(NamedTuple):
     places: Sequence[Place]
     dead: tuple[int, ...]
     origin: Origin | None
+    flops: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Plan:
-    """Steps in order, and what they need. Slots are node numbers of the planned graph.
+    """Steps in order, and what they need. Slots are node numbers of the planned graph. A plan equals itself alone.
 
     `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
     `peak_bytes` are these, the feeds that are read, and the largest workspace of a step. What was fed besides is the
@@ -67,31 +70,39 @@ class Plan:
 
 def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Plan:
     """The plan of an optimised graph. Raises OverBudget, DeadlineExceeded."""
-    deadline.check()
-    storage = _materialised(Storage(graph))
-    graph = storage.graph
-    costs = [cost(storage, node) for node in graph.nodes]
-    flops = sum(flops for flops, _ in costs)
-    limits.admit_flops(flops)
-    packing = pack(storage.blocks(), storage.kept())
-    feeds = sum(node.type.nbytes for node in graph.nodes if node.is_leaf)
-    peak = feeds + packing.nbytes + max((workspace for _, workspace in costs), default=0)
+    allowance = Allowance(deadline=deadline)
+    storage = _materialised(Storage(graph, allowance), allowance)
+    graph, feeds = storage.graph, storage.graph.feeds
+    flops, workspace = _costs(storage, allowance)
+    limits.admit_flops(sum(flops))
+    packing = pack(storage.blocks(), storage.kept(), allowance)
+    peak = sum(graph.nodes[i].type.nbytes for i in feeds.values()) + packing.nbytes + workspace
     limits.admit_bytes(peak)
     return Plan(
-        steps=_steps(storage, packing),
-        feeds=graph.feeds,
+        steps=_steps(storage, packing, flops, allowance),
+        feeds=feeds,
         results=graph.outputs,
         result_types=tuple(graph.nodes[i].type for i in graph.outputs),
         slots=len(graph.nodes),
-        flops=flops,
+        flops=sum(flops),
         peak_bytes=peak,
         buffers=packing.buffers,
-        feed_types={feed: graph.nodes[i].type for feed, i in graph.feeds.items()},
+        feed_types={feed: graph.nodes[i].type for feed, i in feeds.items()},
         borrowed=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaves),
     )
 
 
-def _materialised(storage: Storage) -> Storage:
+def graph_of(plan: Plan, registry: Registry) -> Graph:
+    """The graph that a plan was made of, in the opset that it was written in."""
+    nodes: list[Node | None] = [None] * plan.slots
+    for feed, slot in plan.feeds.items():
+        nodes[slot] = Node(registry.ops["input"], (), {"feed": feed}, (plan.feed_types[feed],))
+    for step in plan.steps:
+        nodes[step.result] = Node(step.op, step.operands, step.attrs, step.types, step.origin)
+    return Graph(tuple(node for node in nodes if node is not None), plan.results, registry)
+
+
+def _materialised(storage: Storage, allowance: Allowance) -> Storage:
     """The same with an `identity`, which copies what is not contiguous, on each output that is a strided view."""
     graph = storage.graph
     nodes = list(graph.nodes)
@@ -100,7 +111,23 @@ def _materialised(storage: Storage) -> Storage:
         if not storage.contiguous[i] and i not in moved:
             moved[i] = len(nodes)
             nodes.append(Node(graph.registry.ops["identity"], (i,), {}, nodes[i].types, nodes[i].origin))
-    return Storage(graph.rewritten(nodes, (moved.get(i, i) for i in graph.outputs))) if moved else storage
+    outputs = [moved.get(i, i) for i in graph.outputs]
+    return Storage(graph.rewritten(nodes, outputs), allowance) if moved else storage
+
+
+def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
+    """FLOPs of each node, and the largest workspace. Of nodes that do the same, one is asked."""
+    flops, workspace, known = list[int](), 0, dict[Hashable, tuple[int, int]]()
+    for node in allowance.over(storage.graph.nodes):
+        if node.op.is_leaf:
+            flops.append(0)
+            continue
+        work = node.alike(storage.types)
+        if work not in known:
+            known[work] = cost(storage, node)
+        flops.append(known[work][0])
+        workspace = max(workspace, known[work][1])
+    return flops, workspace
 
 
 def cost(storage: Storage, node: Node) -> tuple[int, int]:
@@ -112,22 +139,16 @@ def cost(storage: Storage, node: Node) -> tuple[int, int]:
     return node.kernel.flops(out, *operands, **node.attrs), node.kernel.workspace(out, *operands, **node.attrs)
 
 
-def _steps(storage: Storage, packing: Packing) -> tuple[Step, ...]:
-    dead = _last_uses(storage.graph)
-    return tuple(
-        Step(
-            op=node.kernel,
-            operands=node.operands,
-            attrs=_own(node.attrs),
-            result=i,
-            types=node.types,
-            places=_places(storage, packing, i),
-            dead=tuple(dead.get(i, ())),
-            origin=node.origin,
-        )
-        for i, node in enumerate(storage.graph.nodes)
-        if not node.is_leaf
-    )
+def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: Allowance) -> tuple[Step, ...]:
+    dead, steps = _last_uses(storage.graph), list[Step]()
+    listed: dict[Sequence[Place], Sequence[Place]] = {}  # equal lists of places are one object
+    for i, node in enumerate(allowance.over(storage.graph.nodes)):
+        if not node.op.is_leaf:
+            places = _places(storage, packing, i)
+            places, gone = listed.setdefault(places, places), tuple(dead.get(i, ()))
+            attrs = _own(node.attrs) if node.attrs else node.attrs
+            steps.append(Step(node.kernel, node.operands, attrs, i, node.types, places, gone, node.origin, flops[i]))
+    return tuple(steps)
 
 
 def _own(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -159,15 +180,18 @@ def _attribute_bytes(value: Any) -> int:
 def _places(storage: Storage, packing: Packing, i: int) -> Sequence[Place]:
     """Where the results of a node lie; nowhere of their own, if it is a view."""
     first, count = storage.block[i], len(storage.graph.nodes[i].types)
-    return () if storage.is_view[i] else packing.places[first : first + count]
+    return () if storage.is_view[i] else tuple(packing.places[first : first + count])
 
 
 def _last_uses(graph: Graph) -> dict[int, list[int]]:
     """For each node, the nodes whose value nobody reads after it. Outputs live on."""
-    outputs = set(graph.outputs)
-    last = {j: i for i, node in enumerate(graph.nodes) for j in (*node.operands, i)}
+    last = list(range(len(graph.nodes)))
+    for i, node in enumerate(graph.nodes):
+        for operand in node.operands:
+            last[operand] = i
     dead: dict[int, list[int]] = {}
-    for value, user in last.items():
+    outputs = set(graph.outputs)
+    for value, user in enumerate(last):
         if value not in outputs:
             dead.setdefault(user, []).append(value)
     return dead

@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 from engine.graph.ir import Graph, Node
 from engine.graph.op import ResultTypes, View
 from engine.graph.tensor_type import Strided, TensorType
+from engine.passes.allowance import UNBOUNDED, Allowance
 from engine.planning.arena import Block
 
 #: bytes that NumPy can address
@@ -24,35 +25,46 @@ class Storage:
     behind its (first) result, and `types` what rules are told of it as an operand.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, allowance: Allowance = UNBOUNDED) -> None:
         self.graph = graph
         self.is_view: list[bool] = []
         self.contiguous: list[bool] = []
         self.block: list[int] = []
         self.types: list[ResultTypes] = []
         self._count = 0
-        for node in graph.nodes:
-            self._place(node)
+        for node in allowance.over(graph.nodes):
+            view = node.view
+            if view is not None and (not view.reshapes or self.contiguous[node.operands[0]]):
+                self._look(node, view)
+            else:
+                self._place(node)
 
     def _place(self, node: Node) -> None:
-        shares = isinstance(node.op, View) and (not node.op.reshapes or self.contiguous[node.operands[0]])
-        self.is_view.append(shares)
-        self.contiguous.append(not shares or (isinstance(node.op, View) and node.op.reshapes))
-        self.block.append(self._seen(node) if shares else self._count)
-        self._count += 0 if shares else len(node.types)
-        self.types.append(self._lying(node) if shares else node.types if node.op.several else node.type)
+        """Memory of its own."""
+        self.is_view.append(False)
+        self.contiguous.append(True)
+        self.block.append(self._count)
+        self._count += len(node.types)
+        self.types.append(node.types if node.op.several else node.types[0])
+
+    def _look(self, node: Node, view: View) -> None:
+        """The operand's memory."""
+        self.is_view.append(True)
+        self.contiguous.append(view.reshapes)
+        self.block.append(self._seen(node))
+        self.types.append(self._lying(node, view))
 
     def _seen(self, node: Node) -> int:
         """The block that a view looks at."""
         (operand,) = node.operands
         return self.block[operand] + (node.attrs["index"] if self.graph.nodes[operand].op.several else 0)
 
-    def _lying(self, node: Node) -> TensorType:
+    def _lying(self, node: Node, view: View) -> TensorType:
         """The type of a view, with its strides where it is not dense."""
         operand = self.types[node.operands[0]]
-        if (isinstance(node.op, View) and node.op.reshapes) or isinstance(operand, tuple):
+        if view.reshapes or isinstance(operand, tuple):
             return node.type
-        return _viewed(node, operand)
+        return _viewed(node, view, operand)
 
     def blocks(self) -> list[Block]:
         """All blocks by number, and from which step to which they are needed; those of leaves have no bytes."""
@@ -60,15 +72,16 @@ class Storage:
         last = self._last_reads()
         for i, node in enumerate(self.graph.nodes):
             if not self.is_view[i]:
-                sizes = [0] if node.is_leaf else [t.nbytes for t in node.types]
-                found += [Block(size, i, last[len(found) + k]) for k, size in enumerate(sizes)]
+                for type in node.types:
+                    found.append(Block(0 if node.op.is_leaf else type.nbytes, i, last[len(found)]))
         return found
 
     def _last_reads(self) -> list[int]:
-        last = [0] * self._count
+        """For each block, the last step that reads it or is its own; what looks at it counts when that is read."""
+        last: list[int] = []
         for i, node in enumerate(self.graph.nodes):
             if not self.is_view[i]:
-                last[self.block[i] : self.block[i] + len(node.types)] = [i] * len(node.types)
+                last += [i] * len(node.types)
                 for operand in node.operands:
                     last[self.block[operand]] = i
         return last
@@ -84,10 +97,9 @@ class Storage:
         return frozenset(self.block[i] for i, node in enumerate(self.graph.nodes) if node.is_leaf)
 
 
-def _viewed(node: Node, operand: TensorType) -> TensorType:
+def _viewed(node: Node, view: View, operand: TensorType) -> TensorType:
     """The type of a view of `operand`, as NumPy strides it; of what nobody can address, as if it were dense."""
-    assert isinstance(node.op, View)
     if max(operand.span, node.type.span) >= _LARGEST:
         return node.type
     nothing = as_strided(np.empty(1, operand.dtype), operand.shape, operand.strides)
-    return Strided(node.type, node.op.view(np, nothing, **node.attrs).strides)
+    return Strided(node.type, view.view(np, nothing, **node.attrs).strides)

@@ -17,7 +17,7 @@ def divide(workers: int) -> None:
     """
     loaded = ThreadpoolController().select(user_api="blas")
     present = (library["num_threads"] for library in loaded.info())  # None where a library does not say
-    threads = min([max(1, machine.cpus() // workers), *filter(None, present)])
+    threads = min([machine.cpus_each(workers), *filter(None, present)])
     loaded.limit(limits=threads)
     # SciPy has a BLAS of its own, which comes when a graph first needs it, and reads this then.
     os.environ["OPENBLAS_NUM_THREADS"] = str(threads)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from copy import copy
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine import Builder, EngineError, Graph, Limits, TensorType, registry
+from engine import Builder, EngineError, Graph, Limits, TensorType, open_executor, registry
 from engine.executors import Executor
 from engine.graph.op import Definition, Kernel, View
 from engine.oplib.elementwise import Elementwise
@@ -147,7 +146,7 @@ def filled(byte: int) -> Executor:
             buffer.memset(byte, nbytes)
         return buffer
 
-    executor = copy(EXECUTOR)
+    executor = open_executor(EXECUTOR.device.partition(":")[0])
     executor.allocate = allocate  # type: ignore[method-assign]
     return executor
 

@@ -48,6 +48,11 @@ def environment(target: str) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words)
 
 
+def volumes(target: str) -> set[str]:
+    """The folders that a target declares to be volumes."""
+    return {word for instruction in instructions(target) if instruction.name == "VOLUME" for word in instruction.words}
+
+
 def labels(target: str) -> dict[str, str]:
     """A target's labels."""
     return dict(word.split("=", 1) for word in last(target, "LABEL").words)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
-from tests.deploy.images import WHY, compose, environment, health, stages
+from tests.deploy.images import WHY, compose, environment, health, stages, volumes
 
 SERVICES = ("cpu", "gpu")
 TARGET = {"cpu": "cpu", "gpu": "cuda"}
@@ -79,11 +79,14 @@ def test_only_the_gpu_waits_for_its_profile() -> None:
     assert "profiles" not in service("cpu")
 
 
-def test_the_gpus_kernels_are_kept() -> None:
-    (mount,) = service("gpu")["volumes"]
-    volume, _, folder = mount.partition(":")
-    assert volume in compose()["volumes"]
-    assert folder == environment("cuda")["CUPY_CACHE_DIR"]
+@pytest.mark.parametrize("name", SERVICES)
+def test_what_is_compiled_is_kept(name: str) -> None:
+    mounts = dict(reversed(mount.split(":")) for mount in service(name)["volumes"])
+    variables = environment(TARGET[name])
+    assert mounts.keys() == {variables[each] for each in ("GRADSERVE_CACHE_DIR", "CUPY_CACHE_DIR") if each in variables}
+    assert len({*mounts.values()}) == len(mounts)
+    assert mounts.keys() <= volumes(TARGET[name])
+    assert {*mounts.values()} <= compose()["volumes"].keys()
 
 
 def test_the_gpu_service_asks_for_a_gpu() -> None:

@@ -22,6 +22,7 @@ from tests.deploy.images import (
     project,
     reader,
     stages,
+    volumes,
 )
 
 CODE = ("engine", "schemas", "service")
@@ -113,11 +114,22 @@ def test_each_target_names_its_device(target: str) -> None:
     assert environment(target)["GRADSERVE_DEVICE"] == target
 
 
-def test_what_cupy_compiles_lands_on_a_volume_of_the_user() -> None:
-    folder = environment("cuda")["CUPY_CACHE_DIR"]
-    assert folder in last("cuda", "VOLUME").words
-    owner = last("cuda", "USER").value.partition(":")[0]
-    assert any(f"--owner={owner}" in run.words and folder in run.words for run in stages()["cuda"].of("RUN"))
+@pytest.mark.parametrize(
+    ("target", "variable"),
+    [("cpu", "GRADSERVE_CACHE_DIR"), ("cuda", "GRADSERVE_CACHE_DIR"), ("cuda", "CUPY_CACHE_DIR")],
+)
+def test_what_is_compiled_lands_on_a_volume_of_the_user(target: str, variable: str) -> None:
+    folder = environment(target)[variable]
+    assert folder in volumes(target)
+    owner = last(target, "USER").value.partition(":")[0]
+    making = [i.words for i in instructions(target) if i.name == "RUN" and folder in i.words]
+    assert [words for words in making if f"--owner={owner}" in words]
+
+
+def test_what_the_server_runs_can_be_written_by_it_alone() -> None:
+    assert (
+        "--mode=0700" in next(run for run in stages()["runtime"].of("RUN") if "/var/cache/gradserve" in run.words).words
+    )
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -56,6 +56,9 @@ def test_origins_are_separated_by_commas(capsys: Capture, monkeypatch: pytest.Mo
         ("workers", "0"),
         ("timeout-ms", "-1"),
         ("body-timeout", "nan"),
+        ("determinism", "exact"),
+        ("compile", "never"),
+        ("cache-dir", "~nobody-of-this-name/there"),
     ],
 )
 def test_a_bad_setting_is_told_in_one_sentence(capsys: Capture, name: str, value: str) -> None:

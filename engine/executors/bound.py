@@ -1,0 +1,206 @@
+"""A plan made ready to run again and again: memory of its own, and each kernel's call with its arrays in it.
+
+What a run brings along (large feeds) and takes away (large results) is not copied: calls on it are bound anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from contextvars import Context
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from engine.executors.binding import Binder, bind_step
+from engine.executors.feeds import fed
+from engine.executors.handout import Handout
+from engine.executors.interpreter import Buffer, Executor
+from engine.executors.residence import Lasting, Residence
+from engine.executors.segments import Segment, Segments
+from engine.graph.limits import NO_DEADLINE, Deadline
+from engine.graph.op import Array, KernelCall, View
+from engine.graph.tensor_type import Shape, TensorType
+from engine.loops.turns import joined
+from engine.oplib.source import Source
+from engine.planning.arena import aligned
+from engine.planning.plan import Plan, Step
+
+#: bytes of a step's arrays and calls, beside what the plan holds of it, as counted in CPython
+CALL_BYTES: Final = 600
+#: in the place of a call that is bound with each run
+_LATER: Final[KernelCall] = (lambda: None, ())
+
+
+class _Intake(NamedTuple):
+    """A feed, its type, its slot, and the memory that it is copied to; None where it is read as it is."""
+
+    feed: Hashable
+    planned: TensorType
+    slot: int
+    resident: Array | None
+
+
+class _Loan(NamedTuple):
+    """A result that is a feed, or a reshape of one."""
+
+    position: int
+    feed: Hashable
+    shape: Shape
+
+
+class _Rebound(NamedTuple):
+    """A step on arrays that do not last, and where its call goes; the call of a view goes nowhere."""
+
+    step: Step
+    segment: Segment | None
+    position: int
+
+
+class Bound:
+    """A plan on memory of its own, for one thread at a time. It refers to no feed once a run is over, nor to the plan.
+
+    `nbytes` is what keeping it takes, beside the plan.
+    """
+
+    def __init__(self, plan: Plan, executor: Executor, bind: Binder = bind_step) -> None:
+        self._executor = executor
+        self._xp = executor.xp
+        self._bind = bind
+        self._slots: list[Array] = [None] * plan.slots
+        self._segments = Segments()
+        self._rebound: list[_Rebound] = []
+        self._fed: list[_Rebound] = []
+        self._lent: list[Step] = []
+        residence = Residence(plan)
+        self._handouts = [(k, Handout(plan.buffers[k], executor.allocate)) for k in sorted(residence.handed)]
+        sizes = [0 if k in residence.handed else nbytes for k, nbytes in enumerate(plan.buffers)]
+        sizes += [plan.feed_types[feed].nbytes if i in residence.copied else 0 for feed, i in plan.feeds.items()]
+        memory = _cut(executor, sizes)
+        self._buffers = memory[: len(plan.buffers)]
+        self._intakes = [
+            self._intake(residence, plan, feed, own)
+            for feed, own in zip(plan.feeds, memory[len(plan.buffers) :], strict=True)
+        ]
+        # Where floating-point warnings are off: to enter it takes a tenth of the time of NumPy's `errstate`.
+        self._context = Context()
+        self._context.run(np.seterr, all="ignore")
+        self._context.run(self._bind_all, plan.steps, residence)
+        self._loans = _loans(plan, residence)
+        self._passing = sorted(residence.passing)
+        self._results = [(i, self._slots[i]) for k, i in enumerate(plan.results) if k not in plan.borrowed]
+        self.nbytes = footprint(plan) + residence.beside
+
+    def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
+        """As `Executor.execute`. After an error it can be called again."""
+        try:
+            self._context.run(self._make, feeds, deadline)
+        finally:
+            self._forget()
+        return self._handed_out(feeds)
+
+    # ------------------------------------------------------------ binding
+
+    def _intake(self, residence: Residence, plan: Plan, feed: Hashable, own: Buffer) -> _Intake:
+        planned, slot = plan.feed_types[feed], plan.feeds[feed]
+        if slot in residence.copied:
+            self._slots[slot] = self._executor.place(planned, own, 0)
+        return _Intake(feed, planned, slot, self._slots[slot])
+
+    def _bind_all(self, steps: Sequence[Step], residence: Residence) -> None:
+        for step in steps:
+            if step.result in residence.constant:
+                assert isinstance(step.op, Source)
+                self._slots[step.result] = step.op.tensor(self._xp, step.types[0], **step.attrs)
+                continue
+            lasting = residence.lasting(step)
+            if residence.is_handed(step):
+                self._lent.append(step)
+            elif step.places:
+                self._slots[step.result] = self._executor.result(step, self._buffers)
+            if lasting is Lasting.ALWAYS:
+                self._segments.add(step, self._calls(step))
+            else:
+                self._add_rebound(step, lasting)
+
+    def _add_rebound(self, step: Step, lasting: Lasting) -> None:
+        rebound = _Rebound(step, *self._segments.add(step, (_LATER,))) if step.places else _Rebound(step, None, 0)
+        self._rebound.append(rebound)
+        if lasting is Lasting.ONE_RUN:
+            self._fed.append(rebound)
+
+    def _calls(self, step: Step) -> Sequence[KernelCall]:
+        """The calls of a step; none for a view, which goes to its slot."""
+        operands = [self._slots[i] for i in step.operands]
+        if step.places or not isinstance(step.op, View):
+            return self._bind(self._xp, step, operands, self._slots[step.result])
+        self._slots[step.result] = step.op.view(self._xp, operands[0], **step.attrs)
+        return ()
+
+    # ------------------------------------------------------------ running
+
+    def _make(self, feeds: Mapping[Hashable, Array], deadline: Deadline) -> None:
+        """All but handing out the results."""
+        self._take(feeds)
+        self._rebind(self._rebound if self._renew() else self._fed)
+        for segment in self._segments:
+            deadline.check()
+            segment.make()
+        deadline.check()
+
+    def _take(self, feeds: Mapping[Hashable, Array]) -> None:
+        for feed, planned, slot, resident in self._intakes:
+            array = fed(feeds, feed, planned)
+            if resident is None:
+                self._slots[slot] = array
+            else:
+                resident[...] = array
+
+    def _renew(self) -> bool:
+        """Take new memory for results that somebody holds. Whether there were any."""
+        renewed = [k for k, handout in self._handouts if handout.renew()]
+        if renewed:
+            for k, handout in self._handouts:
+                self._buffers[k] = handout.buffer
+            for step in self._lent:
+                self._slots[step.result] = self._executor.result(step, self._buffers)
+        return bool(renewed)
+
+    def _rebind(self, which: Sequence[_Rebound]) -> None:
+        for step, segment, position in which:
+            calls = self._calls(step)
+            if segment is not None:
+                segment.calls[position] = joined(calls)
+
+    def _forget(self) -> None:
+        """Let go of what was fed."""
+        for slot in self._passing:
+            self._slots[slot] = None
+        for _, segment, position in self._fed:
+            if segment is not None:
+                segment.calls[position] = _LATER
+
+    def _handed_out(self, feeds: Mapping[Hashable, Array]) -> list[Array]:
+        for _, handout in self._handouts:
+            handout.count()
+        found = [self._slots[slot].view() if kept is None else kept.copy() for slot, kept in self._results]
+        for position, feed, shape in self._loans:
+            found.insert(position, feeds[feed].reshape(shape))
+        return found
+
+
+def _cut(executor: Executor, sizes: Sequence[int]) -> list[Buffer]:
+    """Buffers of these sizes, in one piece of memory."""
+    starts = list(accumulate(map(aligned, sizes), initial=0))
+    memory = executor.allocate(starts[-1])
+    return [memory[start : start + nbytes] for start, nbytes in zip(starts, sizes, strict=False)]
+
+
+def footprint(plan: Plan) -> int:
+    """Bytes that a Bound of the plan takes at most, but for copies and constants."""
+    return sum(plan.buffers) + CALL_BYTES * len(plan.steps)
+
+
+def _loans(plan: Plan, residence: Residence) -> list[_Loan]:
+    feeds = {slot: feed for feed, slot in plan.feeds.items()}
+    return [_Loan(k, feeds[residence.roots[k]], plan.result_types[k].shape) for k in plan.borrowed]

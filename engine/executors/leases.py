@@ -1,0 +1,98 @@
+"""Plans that are ready to run, kept while nobody runs them: the most recently used, and a bounded number of bytes."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict, deque
+from threading import Lock
+from typing import Final
+
+from engine.executors.bound import Bound
+from engine.planning.plan import Plan
+
+#: what idle plans may take in all
+LEASE_BYTES: Final = 1 << 28
+#: of one plan: more would mean that more threads than this run it at once
+MOST_OF_A_PLAN: Final = 8
+
+
+class _Entry:
+    """The idle ones of one plan, and who tells when the plan is gone."""
+
+    __slots__ = ("idle", "plan")
+
+    def __init__(self, plan: weakref.ref[Plan]) -> None:
+        self.plan = plan
+        self.idle: list[Bound] = []
+
+
+class Leases:
+    """Idle Bounds by plan, at most `bytes` of them in all; a plan that is collected takes its own along.
+
+    Threads may share it. A Bound belongs to whoever took it until it is given back.
+    """
+
+    def __init__(self, bytes: int = LEASE_BYTES) -> None:
+        self.bytes = bytes
+        #: bytes of what is idle
+        self.held = 0
+        self._entries: OrderedDict[int, _Entry] = OrderedDict()
+        self._gone: deque[int] = deque()
+        self._lock = Lock()
+
+    def take(self, plan: Plan) -> Bound | None:
+        """A Bound of this plan, from now on the caller's; None where none is idle."""
+        with self._lock:
+            entry = self._entries.get(id(plan))
+            if entry is None or entry.plan() is not plan or not entry.idle:
+                return None
+            bound = entry.idle.pop()
+            self.held -= bound.nbytes
+            return bound
+
+    def give(self, plan: Plan, bound: Bound) -> None:
+        """Keep a Bound of this plan for the next one who asks; the least recently used ones make room for it."""
+        with self._lock:
+            self._sweep()
+            entry = self._entry(plan)
+            if bound.nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN:
+                entry.idle.append(bound)
+                self.held += bound.nbytes
+            while self.held > self.bytes:
+                self._drop_oldest()
+
+    def clear(self) -> None:
+        """Drop all that is idle."""
+        with self._lock:
+            self._entries.clear()
+            self.held = 0
+
+    def _entry(self, plan: Plan) -> _Entry:
+        """The plan's, as the most recently used one."""
+        key = id(plan)
+        if key not in self._entries:
+            self._entries[key] = _Entry(weakref.ref(plan, lambda _: self._plan_is_gone(key)))
+        self._entries.move_to_end(key)
+        return self._entries[key]
+
+    def _drop_oldest(self) -> None:
+        key, entry = next(iter(self._entries.items()))
+        if entry.idle:
+            self.held -= entry.idle.pop(0).nbytes
+        else:
+            del self._entries[key]
+
+    def _plan_is_gone(self, key: int) -> None:
+        """Called wherever the garbage collector happens to run: by a thread that holds the lock, too."""
+        self._gone.append(key)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._sweep()
+            finally:
+                self._lock.release()
+
+    def _sweep(self) -> None:
+        while self._gone:
+            entry = self._entries.pop(self._gone.popleft(), None)
+            if entry is not None:
+                self.held -= sum(bound.nbytes for bound in entry.idle)

@@ -1,0 +1,82 @@
+"""What of a plan stays in memory from run to run, and what comes and goes with each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from engine.oplib.source import Source
+from engine.planning.plan import Plan, Step
+
+#: what is copied is smaller: beyond it, binding a few calls anew is cheaper
+SMALL_BYTES: Final = 1 << 16
+#: copies and constants may take so much beside what was planned
+BESIDE_BYTES: Final = 1 << 18
+
+
+class Lasting(Enum):
+    """For how long a step's arrays are the same: for good, until a result is handed out for good, or for one run."""
+
+    ALWAYS = 0
+    UNTIL_KEPT = 1
+    ONE_RUN = 2
+
+
+class Residence:
+    """Which feeds are copied in, which steps are constants made once, and which buffers are handed out.
+
+    `copied` and `constant` are slots: of feeds, and of results that no result of the plan looks at. `handed` are the
+    buffers that go to the caller as they are; smaller kept results are copied out. `beside` counts the bytes of all
+    copies, and of constants that are not the plan's own tensors. `roots` are the slots that own the results' memory,
+    `passing` those of the feeds that are not copied and, once `lasting` has seen all steps, of views of them.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.beside = 0
+        self.roots = _roots(plan)
+        types, kept = plan.feed_types, set(self.roots)
+        self.copied = {slot for feed, slot in plan.feeds.items() if self._takes(types[feed].nbytes)}
+        self.handed = {k for k, nbytes in enumerate(plan.buffers) if k and not self._takes(nbytes)}
+        sources = [step for step in plan.steps if not step.operands and step.result not in kept]
+        self.constant = {step.result for step in sources if self._is_constant(step)}
+        self.passing = {slot for slot in plan.feeds.values() if slot not in self.copied}
+        self._lent: set[int] = set()
+
+    def lasting(self, step: Step) -> Lasting:
+        """How long the arrays of a step last; asked of all steps in their order."""
+        if not (self.passing or self.handed):
+            return Lasting.ALWAYS
+        reads_fed = not self.passing.isdisjoint(step.operands)
+        reads_lent = not self._lent.isdisjoint(step.operands)
+        if reads_fed and not step.places:
+            self.passing.add(step.result)
+        if self.is_handed(step) or (reads_lent and not step.places):
+            self._lent.add(step.result)
+        if reads_fed:
+            return Lasting.ONE_RUN
+        return Lasting.UNTIL_KEPT if reads_lent or step.result in self._lent else Lasting.ALWAYS
+
+    def is_handed(self, step: Step) -> bool:
+        """Whether a step writes to memory that is handed out."""
+        return bool(self.handed) and any(place.buffer in self.handed for place in step.places)
+
+    def _takes(self, nbytes: int) -> bool:
+        fits = nbytes < SMALL_BYTES and self.beside + nbytes <= BESIDE_BYTES
+        self.beside += nbytes if fits else 0
+        return fits
+
+    def _is_constant(self, step: Step) -> bool:
+        return isinstance(step.op, Source) and ("value" in step.attrs or self._takes(step.types[0].nbytes))
+
+
+def _roots(plan: Plan) -> list[int]:
+    """For each result, the slot that owns its memory."""
+    seen = {step.result: step.operands[0] for step in plan.steps if not step.places}
+    return [_root(slot, seen) for slot in plan.results]
+
+
+def _root(slot: int, seen: Mapping[int, int]) -> int:
+    while slot in seen:
+        slot = seen[slot]
+    return slot

@@ -1,0 +1,81 @@
+"""Functions of the mathematical library, written out in primitives that every processor has.
+
+What is written has no branches: it is the same for every element, so a vector takes no longer than a number. Bounds of
+the errors are in docs/accuracy.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from engine.loops.circular import CIRCULAR_LIMIT, write_cos, write_sin
+from engine.loops.error_functions import write_erf, write_erfc
+from engine.loops.exponentials import write_exp, write_expm1, write_tanh
+from engine.loops.logarithms import write_log, write_log1p, write_log2
+from engine.loops.program import Instruction, Level, Loop, LoopBuilder, Scalar
+
+WRITERS: Final[Mapping[str, Callable[[Scalar], Scalar]]] = {
+    "exp": write_exp,
+    "expm1": write_expm1,
+    "log": write_log,
+    "log1p": write_log1p,
+    "log2": write_log2,
+    "tanh": write_tanh,
+    "sin": write_sin,
+    "cos": write_cos,
+    "erf": write_erf,
+    "erfc": write_erfc,
+}
+_CIRCULAR: Final = frozenset({"sin", "cos"})
+
+
+def reports_range(loop: Loop) -> bool:
+    """Whether `expand_functions` adds a result, which says that arguments are out of range: for sin and cos."""
+    return any(i.op in _CIRCULAR for i in loop.instructions)
+
+
+def expand_functions(loop: Loop) -> Loop:
+    """The loop with FUNCTIONS written in ARITHMETIC and BITS; all else stays as it is.
+
+    Where `reports_range` is true, there is one result more, the last: a total, which is 0 where every argument of sin
+    and cos is within `CIRCULAR_LIMIT` or NaN. Where it is not, all other results are to be computed in another way.
+    """
+    builder = LoopBuilder(loop.dtype, loop.row_axes)
+    loads = [builder.load(operand.level, operand.type) for operand in loop.operands]
+    written: list[Scalar] = []
+    out_of_range: list[Scalar] = []
+    for instruction in loop.instructions:
+        args = [written[a] for a in instruction.args]
+        if instruction.op in _CIRCULAR:
+            out_of_range.append(args[0].abs() > CIRCULAR_LIMIT[loop.dtype])
+        written.append(_written(builder, instruction, args, loads))
+    for result in loop.results:
+        builder.store(result.kind, written[result.value])
+    if out_of_range:
+        builder.store("total", _count(out_of_range))
+    return builder.loop()
+
+
+def _written(builder: LoopBuilder, instruction: Instruction, args: list[Scalar], loads: list[Scalar]) -> Scalar:
+    match instruction.op:
+        case "load":
+            operand: int = instruction.data
+            return loads[operand]
+        case "constant" if instruction.type == "int":
+            return builder.integer(instruction.data)
+        case "constant":
+            return builder.constant(instruction.data)
+        case op if op in WRITERS:
+            return WRITERS[op](*args)
+        case op:
+            return builder.apply(op, *args)
+
+
+def _count(conditions: list[Scalar]) -> Scalar:
+    """How often any of them is true in a row, or whether it is, for a row itself."""
+    first, *others = conditions
+    for other in others:
+        first = first.or_(other)
+    count = first.where(1.0, 0.0)
+    return count if count.level == Level.ROW else count.row_sum()

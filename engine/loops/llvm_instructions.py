@@ -1,0 +1,122 @@
+"""Single instructions of a loop as LLVM IR: on scalars (one of it), or on vectors of explicit width."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.loops.extremes import extreme
+from engine.loops.program import Loop, Scalars
+
+_BINARY: Final = {
+    "add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "and": "and", "or": "or",
+    "iadd": "add", "isub": "sub", "iand": "and", "ior": "or", "ixor": "xor", "shl": "shl", "ashr": "ashr",
+}  # fmt: skip
+_COMPARISONS: Final = {
+    "lt": "fcmp olt", "le": "fcmp ole", "gt": "fcmp ogt", "ge": "fcmp oge", "eq": "fcmp oeq", "ne": "fcmp une",
+    "ieq": "icmp eq", "ilt": "icmp slt",
+}  # fmt: skip
+_INTRINSICS: Final = {
+    "abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "rint": "rint", "copysign": "copysign",
+    "fma": "fma",
+}  # fmt: skip
+
+
+@dataclass(eq=False, slots=True)
+class Assembly:
+    """The text of a function while it is written: its lines, and what it calls. Floats are of one dtype."""
+
+    dtype: str
+    lines: list[str] = field(default_factory=list)
+    declarations: set[str] = field(default_factory=set)
+    _count: int = 0
+
+    @property
+    def bits(self) -> int:
+        """The width of a float, and of an int."""
+        return 32 if self.dtype == "float32" else 64
+
+    def line(self, text: str) -> None:
+        """A line: an instruction without a result, or a label."""
+        self.lines.append(text)
+
+    def value(self, text: str) -> str:
+        """The name of an instruction's result."""
+        self._count += 1
+        self.lines.append(f"  %v{self._count} = {text}")
+        return f"%v{self._count}"
+
+    def name(self, type: Scalars, lanes: int = 0) -> str:
+        """A type in LLVM's words; a vector, if lanes are given."""
+        scalar = {"float": "float" if self.bits == 32 else "double", "int": f"i{self.bits}", "bool": "i1"}[type]
+        return f"<{lanes} x {scalar}>" if lanes else scalar
+
+    def stored(self, type: Scalars, lanes: int = 0) -> str:
+        """A type as it lies in memory: a bool is a byte."""
+        return self.name(type, lanes).replace("i1", "i8") if type == "bool" else self.name(type, lanes)
+
+    def suffix(self, type: Scalars, lanes: int = 0) -> str:
+        """What an intrinsic on a type is called after its dot."""
+        scalar = {"float": f"f{self.bits}", "int": f"i{self.bits}", "bool": "i8"}[type]
+        return f"v{lanes}{scalar}" if lanes else scalar
+
+    def declare(self, result: str, function: str, *takes: str) -> None:
+        """A function that is called."""
+        self.declarations.add(f"declare {result} @{function}({', '.join(takes)})")
+
+    def splat(self, scalar: str, type: Scalars, lanes: int) -> str:
+        """A vector of one scalar."""
+        vector = self.name(type, lanes)
+        first = self.value(f"insertelement {vector} poison, {self.name(type)} {scalar}, i32 0")
+        return self.value(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
+
+
+def literal(number: float, type: Scalars) -> str:
+    """A number as a constant of LLVM: a float by the bits of a double, of either width."""
+    if type == "float":
+        return f"0x{struct.unpack('Q', struct.pack('d', number))[0]:016X}"
+    return str(int(number))
+
+
+def instruction(to: Assembly, loop: Loop, number: int, args: Sequence[str], lanes: int = 0) -> str:
+    """Write the primitive that scalar `number` is, of these operands: the name of its result."""
+    op, operands = loop.instructions[number].op, loop.instructions[number].args
+    type = loop.instructions[operands[0]].type
+    taken, floats, bools = to.name(type, lanes), to.name("float", lanes), to.name("bool", lanes)
+    if op in _BINARY:
+        return to.value(f"{_BINARY[op]} {taken} {args[0]}, {args[1]}")
+    if op in _COMPARISONS:
+        return to.value(f"{_COMPARISONS[op]} {taken} {args[0]}, {args[1]}")
+    if op in _INTRINSICS:
+        return _intrinsic(to, _INTRINSICS[op], args, lanes)
+    if op in ("select", "choose"):
+        chosen = to.name(loop.instructions[number].type, lanes)
+        return to.value(f"select {bools} {args[0]}, {chosen} {args[1]}, {chosen} {args[2]}")
+    if op in ("bits", "from_bits"):
+        return to.value(f"bitcast {taken} {args[0]} to {to.name(loop.instructions[number].type, lanes)}")
+    if op == "neg":
+        return to.value(f"fneg {floats} {args[0]}")
+    if op == "not":
+        return to.value(f"xor {bools} {args[0]}, " + ("splat (i1 true)" if lanes else "true"))
+    found = extreme(loop, number)
+    by_number = dict(zip(operands, args, strict=True))
+    return larger(to, op, by_number[found.first], by_number[found.second], lanes, sees_nan=found.sees_nan)
+
+
+def larger(to: Assembly, op: str, first: str, second: str, lanes: int, *, sees_nan: bool = True) -> str:
+    """The larger of two floats, or for "minimum" the smaller, as `Extreme` says."""
+    floats, bools = to.name("float", lanes), to.name("bool", lanes)
+    exceeds = to.value(f"fcmp {'ogt' if op == 'maximum' else 'olt'} {floats} {first}, {second}")
+    found = to.value(f"select {bools} {exceeds}, {floats} {first}, {floats} {second}")
+    if not sees_nan:
+        return found
+    nan = to.value(f"fcmp uno {floats} {first}, {first}")
+    return to.value(f"select {bools} {nan}, {floats} {first}, {floats} {found}")
+
+
+def _intrinsic(to: Assembly, function: str, args: Sequence[str], lanes: int) -> str:
+    floats, name = to.name("float", lanes), f"llvm.{function}.{to.suffix('float', lanes)}"
+    to.declare(floats, name, *(floats for _ in args))
+    return to.value(f"call {floats} @{name}(" + ", ".join(f"{floats} {a}" for a in args) + ")")

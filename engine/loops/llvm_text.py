@@ -1,0 +1,335 @@
+"""A loop as LLVM IR: blocks, rows, sweeps of explicit vectors, and a masked sweep over what is left of a row.
+
+It is written so that code can be generated from it as it stands: no optimisation of IR is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.loops import table
+from engine.loops.llvm_instructions import Assembly, instruction, larger, literal
+from engine.loops.program import Loop, Scalars
+from engine.loops.schedule import Schedule, Sweep, schedule
+from engine.loops.table import TableLayout, table_layout
+
+#: what a reduction begins with
+_FIRST = {"row_sum": 0.0, "row_max": float("-inf"), "row_min": float("inf")}
+#: no instruction of a kernel may trap, and vectors are as wide as the machine's
+_ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }'
+
+
+def llvm_text(loop: Loop, lanes: int) -> str:
+    """The module with `void kernel(int64 first_block, int64 past_block, const int64* table)`, for the host's target.
+
+    The loop has none of FUNCTIONS. Vectors have `lanes` elements, a power of two; a row is summed up in as many lanes,
+    then by halves.
+    """
+    nest = _Nest(loop, lanes, schedule(loop), table_layout(loop), Assembly(loop.dtype))
+    nest.kernel()
+    return "\n".join((*nest.to.lines, *sorted(nest.to.declarations), _ATTRIBUTES, ""))
+
+
+@dataclass(eq=False, slots=True)
+class _Nest:
+    """The kernel while it is written."""
+
+    loop: Loop
+    lanes: int
+    schedule: Schedule
+    layout: TableLayout
+    to: Assembly
+    #: names of scalars of a row
+    row: dict[int, str] = field(default_factory=dict)
+
+    def kernel(self) -> None:
+        self.to.line("define void @kernel(i64 %first, i64 %past, ptr noalias readonly %table) #0 {\nentry:")
+        self._read_table()
+        self.to.line("  br label %blocks\nblocks:\n  %block = phi i64 [ %first, %entry ], [ %block.next, %block.end ]")
+        self.to.line("  %block.more = icmp slt i64 %block, %past")
+        self.to.line("  br i1 %block.more, label %block.begin, label %end\nblock.begin:")
+        self._block()
+        self.to.line("block.end:")
+        self._store_totals()
+        self.to.line("  %block.next = add i64 %block, 1\n  br label %blocks\nend:\n  ret void\n}")
+
+    # the table
+
+    def _read_table(self) -> None:
+        for name, position in (("columns", table.COLUMNS), ("length", table.LENGTH), ("rows", table.ROWS)):
+            self._entry(f"%{name}", position)
+        self._entry("%per_block", table.BLOCK)
+        for axis in range(1, self.loop.row_axes):
+            self._entry(f"%extent{axis}", table.EXTENTS + axis)
+        for name, position, strided in self._arrays():
+            self._entry(f"%{name}", position, "ptr")
+            for axis in range(self.loop.row_axes if strided else 0):
+                self._entry(f"%{name}.stride{axis}", position + 1 + axis)
+        self._entry("%scratch", self.layout.scratch, "ptr")
+        self.to.line(f"  %padded.up = add i64 %columns, {self.lanes - 1}")
+        self.to.line(f"  %padded = and i64 %padded.up, {-self.lanes}")
+        for k in range(len(self.schedule.scratch)):
+            self.to.line(f"  %kept{k}.at = mul i64 %padded, {k}")
+            self.to.line(f"  %kept{k} = getelementptr {self.to.name('float')}, ptr %scratch, i64 %kept{k}.at")
+
+    def _entry(self, name: str, position: int, type: str = "i64") -> None:
+        self.to.line(f"  {name}.in = getelementptr i64, ptr %table, i64 {position}")
+        self.to.line(f"  {name} = load {type}, ptr {name}.in, align 8")
+
+    def _arrays(self) -> list[tuple[str, int, bool]]:
+        """Operands and results: name, position in the table, whether there are strides."""
+        operands = [(f"operand{n}", position, True) for n, position in enumerate(self.layout.operands)]
+        return operands + [
+            (f"result{n}", position, result.kind in ("element", "row"))
+            for n, (position, result) in enumerate(zip(self.layout.results, self.loop.results, strict=True))
+        ]
+
+    # blocks
+
+    def _block(self) -> None:
+        """A block: its first and last row, its parts of sums made zero, and its rows."""
+        self.to.line("  %row.first = mul i64 %block, %per_block\n  %row.most = add i64 %row.first, %per_block")
+        self._least("row.past", "%row.most", "%rows")
+        self.to.line("  %part = mul i64 %block, %columns")
+        for n in self._results("columns"):
+            self.to.line(f"  %part{n} = getelementptr {self.to.name('float')}, ptr %result{n}, i64 %part")
+        self._zero_parts()
+        self.to.line("  br label %block.rows\nblock.rows:\n  br label %rows.head\nrows.head:")
+        self.to.line("  %row = phi i64 [ %row.first, %block.rows ], [ %row.next, %row.end ]")
+        zero = literal(0.0, "float")
+        for n in self._results("total"):
+            self.to.line(f"  %sum{n} = phi {self.to.name('float')} [ {zero}, %block.rows ], [ %sum{n}.next, %row.end ]")
+        self.to.line("  %row.more = icmp slt i64 %row, %row.past")
+        self.to.line("  br i1 %row.more, label %row.begin, label %block.end\nrow.begin:")
+        self._row()
+        self.to.line("  br label %row.end\nrow.end:\n  %row.next = add i64 %row, 1\n  br label %rows.head")
+
+    def _zero_parts(self) -> None:
+        if not self._results("columns"):
+            return
+        self.to.line("  br label %zero.head\nzero.head:\n  %z = phi i64 [ 0, %block.begin ], [ %z.next, %zero ]")
+        self.to.line("  %z.more = icmp slt i64 %z, %columns\n  br i1 %z.more, label %zero, label %zero.end\nzero:")
+        for n in self._results("columns"):
+            at = self.to.value(f"getelementptr {self.to.name('float')}, ptr %part{n}, i64 %z")
+            self.to.line(f"  store {self.to.name('float')} {literal(0.0, 'float')}, ptr {at}")
+        self.to.line("  %z.next = add i64 %z, 1\n  br label %zero.head\nzero.end:")
+
+    def _store_totals(self) -> None:
+        for n in self._results("total"):
+            at = self.to.value(f"getelementptr {self.to.name('float')}, ptr %result{n}, i64 %block")
+            self.to.line(f"  store {self.to.name('float')} %sum{n}, ptr {at}")
+
+    def _results(self, kind: str) -> list[int]:
+        return [n for n, result in enumerate(self.loop.results) if result.kind == kind]
+
+    def _least(self, name: str, one: str, other: str) -> None:
+        self.to.line(f"  %{name}.is = icmp slt i64 {one}, {other}")
+        self.to.line(f"  %{name} = select i1 %{name}.is, i64 {one}, i64 {other}")
+
+    # rows
+
+    def _row(self) -> None:
+        self.row.clear()
+        self._point_at_row()
+        self.to.line("  %start = mul i64 %row, %columns\n  %left = sub i64 %length, %start")
+        self._least("count", "%columns", "%left")
+        self.to.line(f"  %whole = and i64 %count, {-self.lanes}")
+        if self.lanes > 1:
+            self.to.line("  %tail = sub i64 %count, %whole\n  %tail.any = icmp ne i64 %tail, 0")
+        for number, sweep in enumerate(self.schedule.sweeps):
+            self._between(sweep.before)
+            self._sweep(number, sweep)
+        self._between(self.schedule.after)
+        for n in self._results("row"):
+            value = self.loop.results[n].value
+            self._store(self._scalar(value), self._type(value), f"%result{n}.row")
+        for n in self._results("total"):
+            added = self._scalar(self.loop.results[n].value)
+            self.to.line(f"  %sum{n}.next = fadd {self.to.name('float')} %sum{n}, {added}")
+
+    def _point_at_row(self) -> None:
+        """Where each array has this row: only several axes take divisions to tell."""
+        rest = "%row"
+        indices = []
+        for axis in range(self.loop.row_axes - 1, 0, -1):
+            quotient = self.to.value(f"udiv i64 {rest}, %extent{axis}")
+            whole = self.to.value(f"mul i64 {quotient}, %extent{axis}")
+            indices.append((axis, self.to.value(f"sub i64 {rest}, {whole}")))
+            rest = quotient
+        indices += [(0, rest)] if self.loop.row_axes else []
+        for (name, _, strided), stored in zip(self._arrays(), self._stored_types(), strict=True):
+            if strided:
+                at = "0"
+                for axis, index in indices:
+                    step = self.to.value(f"mul i64 {index}, %{name}.stride{axis}")
+                    at = self.to.value(f"add i64 {at}, {step}")
+                self.to.line(f"  %{name}.row = getelementptr {stored}, ptr %{name}, i64 {at}")
+
+    def _stored_types(self) -> list[str]:
+        types = [operand.type for operand in self.loop.operands]
+        return [self.to.stored(t) for t in (*types, *(self._type(result.value) for result in self.loop.results))]
+
+    def _type(self, number: int) -> Scalars:
+        return self.loop.instructions[number].type
+
+    def _between(self, numbers: Sequence[int]) -> None:
+        """Scalars of the row."""
+        for number in numbers:
+            found = self.loop.instructions[number]
+            if found.op == "load":
+                self.row[number] = self._load(found.type, f"%operand{found.data}.row")
+            else:
+                self.row[number] = instruction(self.to, self.loop, number, [self._scalar(a) for a in found.args])
+
+    def _scalar(self, number: int) -> str:
+        found = self.loop.instructions[number]
+        return literal(found.data, found.type) if found.op == "constant" else self.row[number]
+
+    # sweeps
+
+    def _sweep(self, p: int, sweep: Sweep) -> None:
+        """A pass over the row; its reductions become scalars of the row."""
+        to = self.to
+        to.line(f"  br label %s{p}.begin\ns{p}.begin:\n  br label %s{p}.head\ns{p}.head:")
+        to.line(f"  %c{p} = phi i64 [ 0, %s{p}.begin ], [ %c{p}.next, %s{p} ]")
+        head = len(to.lines)
+        to.line(f"  %c{p}.more = icmp slt i64 %c{p}, %whole\n  br i1 %c{p}.more, label %s{p}, label %s{p}.rest\ns{p}:")
+        reduced = self._body(sweep, f"%c{p}")
+        to.line(f"  %c{p}.next = add i64 %c{p}, {self.lanes}\n  br label %s{p}.head\ns{p}.rest:")
+        floats = to.name("float", self.lanes)
+        to.lines[head:head] = [
+            f"  %r{i} = phi {floats} [ {self._first(i)}, %s{p}.begin ], [ {name}, %s{p} ]"
+            for i, name in reduced.items()
+        ]
+        if self.lanes > 1:
+            self._tail(p, sweep)
+        for i in sweep.reductions:
+            self.row[i] = self._halved(i, f"%r{i}" + (".end" if self.lanes > 1 else ""))
+
+    def _tail(self, p: int, sweep: Sweep) -> None:
+        """What is left of the row, in one masked vector."""
+        self.to.line(f"  br i1 %tail.any, label %s{p}.tail, label %s{p}.end\ns{p}.tail:")
+        reduced = self._body(sweep, "%whole", self._mask())
+        self.to.line(f"  br label %s{p}.end\ns{p}.end:")
+        for i, name in reduced.items():
+            floats = self.to.name("float", self.lanes)
+            self.to.line(f"  %r{i}.end = phi {floats} [ %r{i}, %s{p}.rest ], [ {name}, %s{p}.tail ]")
+
+    def _first(self, reduction: int) -> str:
+        start = literal(_FIRST[self.loop.instructions[reduction].op], "float")
+        return f"splat ({self.to.name('float')} {start})"
+
+    def _mask(self) -> str:
+        """Which lanes of the last vector are of the row."""
+        words = f"<{self.lanes} x i32>"
+        left = self.to.value("trunc i64 %tail to i32")
+        first = self.to.value(f"insertelement {words} poison, i32 {left}, i32 0")
+        count = self.to.value(f"shufflevector {words} {first}, {words} poison, {words} zeroinitializer")
+        lanes = ", ".join(f"i32 {i}" for i in range(self.lanes))
+        return self.to.value(f"icmp ult {words} <{lanes}>, {count}")
+
+    def _body(self, sweep: Sweep, at: str, mask: str = "") -> dict[int, str]:
+        """One vector of each scalar of a sweep, read, computed, kept, stored: what its reductions then are."""
+        found: dict[int, str] = {}
+        for number in sweep.fetched:
+            found[number] = self._load(self._type(number), self._kept(number, at), self.lanes)
+        for number in sweep.computed:
+            computed = self.loop.instructions[number]
+            if computed.op == "load":
+                place = self._at(f"%operand{computed.data}.row", computed.type, at)
+                found[number] = self._load(computed.type, place, self.lanes, mask)
+            else:
+                args = [self._vector(a, found) for a in computed.args]
+                found[number] = instruction(self.to, self.loop, number, args, self.lanes)
+        for number in sweep.kept:
+            self._store(found[number], self._type(number), self._kept(number, at), self.lanes)
+        for n in sweep.results:
+            self._store_result(n, self._vector(self.loop.results[n].value, found), at, mask)
+        reduced = {i: self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions}
+        return {
+            i: self._combined(i, self._masked(i, value, mask), f"%r{i}", self.lanes) for i, value in reduced.items()
+        }
+
+    def _vector(self, number: int, found: dict[int, str]) -> str:
+        """A scalar in all lanes. What is the same for the row is spread here, beside its use: registers are few."""
+        constant = self.loop.instructions[number]
+        if constant.op == "constant":
+            return f"splat ({self.to.name(constant.type)} {literal(constant.data, constant.type)})"
+        if number not in found:
+            found[number] = self.to.splat(self._scalar(number), self._type(number), self.lanes)
+        return found[number]
+
+    def _store_result(self, n: int, value: str, at: str, mask: str) -> None:
+        result = self.loop.results[n]
+        type = self._type(result.value)
+        if result.kind == "element":
+            self._store(value, type, self._at(f"%result{n}.row", type, at), self.lanes, mask)
+            return
+        place, floats = self._at(f"%part{n}", "float", at), self.to.name("float", self.lanes)
+        so_far = self._load("float", place, self.lanes, mask)
+        self._store(self.to.value(f"fadd {floats} {so_far}, {value}"), "float", place, self.lanes, mask)
+
+    def _masked(self, i: int, value: str, mask: str) -> str:
+        """What a reduction is given: in lanes beyond the row, what it begins with."""
+        if not mask:
+            return value
+        floats = self.to.name("float", self.lanes)
+        return self.to.value(f"select <{self.lanes} x i1> {mask}, {floats} {value}, {floats} {self._first(i)}")
+
+    def _combined(self, i: int, one: str, other: str, lanes: int) -> str:
+        op = self.loop.instructions[i].op
+        if op == "row_sum":
+            return self.to.value(f"fadd {self.to.name('float', lanes)} {other}, {one}")
+        return larger(self.to, "maximum" if op == "row_max" else "minimum", one, other, lanes)
+
+    def _halved(self, i: int, vector: str) -> str:
+        """The lanes of a reduction combined: the lower half with the upper one, until there is one."""
+        lanes = self.lanes
+        while lanes > 1:
+            whole, lanes = f"<{lanes} x {self.to.name('float')}>", lanes // 2
+            halves = [
+                self.to.value(f"shufflevector {whole} {vector}, {whole} poison, <{lanes} x i32> <{_numbers(k, lanes)}>")
+                for k in (0, lanes)
+            ]
+            vector = self._combined(i, halves[0], halves[1], lanes)
+        return self.to.value(f"extractelement {self.to.name('float', 1)} {vector}, i32 0")
+
+    # memory
+
+    def _at(self, base: str, type: Scalars, index: str) -> str:
+        return self.to.value(f"getelementptr {self.to.stored(type)}, ptr {base}, i64 {index}")
+
+    def _kept(self, number: int, at: str) -> str:
+        return self._at(f"%kept{self.schedule.scratch.index(number)}", self._type(number), at)
+
+    def _load(self, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> str:
+        stored = self.to.stored(type, lanes)
+        if mask:
+            name = f"llvm.masked.load.{self.to.suffix(type, lanes)}.p0"
+            self.to.declare(stored, name, "ptr", "i32", f"<{lanes} x i1>", stored)
+            masked = f"ptr {place}, i32 {self._align(type)}, <{lanes} x i1> {mask}, {stored} zeroinitializer"
+            found = self.to.value(f"call {stored} @{name}({masked})")
+        else:
+            found = self.to.value(f"load {stored}, ptr {place}, align {self._align(type)}")
+        zero = "zeroinitializer" if lanes else "0"
+        return self.to.value(f"icmp ne {stored} {found}, {zero}") if type == "bool" else found
+
+    def _store(self, value: str, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> None:
+        stored = self.to.stored(type, lanes)
+        if type == "bool":
+            value = self.to.value(f"zext {self.to.name(type, lanes)} {value} to {stored}")
+        if mask:
+            name = f"llvm.masked.store.{self.to.suffix(type, lanes)}.p0"
+            self.to.declare("void", name, stored, "ptr", "i32", f"<{lanes} x i1>")
+            masked = f"{stored} {value}, ptr {place}, i32 {self._align(type)}, <{lanes} x i1> {mask}"
+            self.to.line(f"  call void @{name}({masked})")
+        else:
+            self.to.line(f"  store {stored} {value}, ptr {place}, align {self._align(type)}")
+
+    def _align(self, type: Scalars) -> int:
+        return 1 if type == "bool" else self.to.bits // 8
+
+
+def _numbers(first: int, count: int) -> str:
+    return ", ".join(f"i32 {i}" for i in range(first, first + count))

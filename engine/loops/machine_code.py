@@ -1,0 +1,92 @@
+"""LLVM IR → machine code of this processor, or of a named one, as an object file. LLVM is loaded when first used."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from engine.loops.kernel_errors import KernelUnavailable
+
+
+@cache
+def _binding() -> Any:
+    """llvmlite's binding, ready to write code for this machine."""
+    try:
+        from llvmlite import binding  # noqa: PLC0415 - 75 MB, for the processes that compile
+    except (ImportError, OSError) as error:
+        raise KernelUnavailable(f"kernels cannot be compiled: llvmlite cannot be loaded ({error})") from error
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding
+
+
+@cache
+def host_processor() -> tuple[str, str]:
+    """Name and features of this processor, as LLVM has them; both are part of what machine code depends on.
+
+    Raises KernelUnavailable.
+    """
+    binding = _binding()
+    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+
+
+@cache
+def target() -> dict[str, str]:
+    """What machine code depends on beside its text: this machine, its processor, and the compiler.
+
+    Raises KernelUnavailable.
+    """
+    cpu, features = host_processor()
+    version = ".".join(map(str, _binding().llvm_version_info))
+    return {"triple": _binding().get_default_triple(), "cpu": cpu, "features": features, "compiler": f"llvm {version}"}
+
+
+def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
+    """An object file of LLVM IR `text` for a processor, by its name and features: ("x86-64-v3", ""); else the host.
+
+    Raises KernelUnavailable where llvmlite is missing, LLVM refuses the text, or the host lacks what kernels need.
+    """
+    binding = _binding()
+    if processor is None:
+        processor = host_processor()
+        _demand_fma(processor[1])
+    try:
+        machine = target_machine(*processor)
+        module = binding.parse_assembly(text, binding.create_context())
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        return bytes(machine.emit_object(module))
+    except RuntimeError as error:
+        raise KernelUnavailable(f"LLVM did not compile a kernel: {str(error).strip()}") from error
+
+
+def target_machine(name: str, features: str) -> Any:
+    """What LLVM writes code with, for a processor of this machine's family. Raises KernelUnavailable."""
+    binding = _binding()
+    target = binding.Target.from_default_triple()
+    return target.create_target_machine(cpu=name, features=features, opt=2, reloc="pic", codemodel="small")
+
+
+def _demand_fma(features: str) -> None:
+    """x86 processors without it would call a function of C for each fused multiply-add."""
+    if "-fma" in features.split(","):
+        raise KernelUnavailable("this processor has no fused multiply-add, which kernels are written in")
+
+
+def link(data: bytes, name: str) -> tuple[int, Any]:
+    """Load an object file by LLVM: the address of its function, and what has to live for it.
+
+    Raises KernelUnavailable.
+    """
+    binding = _binding()
+    try:
+        machine = target_machine(*host_processor())
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+        engine.add_object_file(binding.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+        address = engine.get_function_address(name)
+    except (RuntimeError, OSError) as error:
+        raise KernelUnavailable(f"LLVM did not load a kernel: {str(error).strip()}") from error
+    if not address:
+        raise KernelUnavailable(f"the object file of a kernel has no {name}")
+    return address, engine

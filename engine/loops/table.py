@@ -1,0 +1,43 @@
+"""Where a kernel finds its sizes, addresses and strides: a table of whole numbers, alike for all that is compiled."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from engine.loops.program import Loop
+
+#: the first entries
+COLUMNS: Final = 0
+LENGTH: Final = 1
+ROWS: Final = 2
+BLOCK: Final = 3
+EXTENTS: Final = 4
+
+
+class TableLayout(NamedTuple):
+    """Positions in the table: of each operand and result its address, which its strides along the row axes follow."""
+
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    scratch: int
+
+    @property
+    def size(self) -> int:
+        """Entries of the table."""
+        return self.scratch + 1
+
+
+def table_layout(loop: Loop) -> TableLayout:
+    """Columns, length, rows, block, extents of the row axes; then operands, results and the scratch of a thread.
+
+    The results columns and total have no strides: the part of block b begins at b · columns, or is number b.
+    """
+    position = EXTENTS + loop.row_axes
+    operands, results = [], []
+    for _ in loop.operands:
+        operands.append(position)
+        position += 1 + loop.row_axes
+    for result in loop.results:
+        results.append(position)
+        position += 1 + (loop.row_axes if result.kind in ("element", "row") else 0)
+    return TableLayout(tuple(operands), tuple(results), position)

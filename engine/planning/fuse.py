@@ -1,0 +1,296 @@
+"""Fusion: groups of nodes over one iteration space become one loop each, whose inner values never reach memory."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from engine.graph.ir import Graph, Node
+from engine.graph.tensor_type import Strided, TensorType
+from engine.loops.program import Level, LoopBuilder, Scalar, Scalars
+from engine.oplib.accumulate import count
+from engine.oplib.elementwise import Elementwise
+from engine.oplib.rowwise import Rowwise
+from engine.passes.dce import dce
+from engine.planning.fused import Fused
+from engine.planning.groups import Group, Grouping, Member
+from engine.planning.layout import Layout, Strides, lay_out
+from engine.planning.plan import cost
+from engine.planning.recompute import with_recomputed
+from engine.planning.storage import Storage
+
+#: nodes of one loop: beyond, compiling takes longer than it saves
+MOST_NODES: Final = 400
+#: elements from which a loop pays at once, before anything is compiled: what lies between its nodes leaves the cache
+LEAST_ELEMENTS: Final = 1 << 15
+#: FLOPs for one element from which a loop of one node pays
+_COSTLY: Final = 10
+
+
+def fuse(graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False) -> Graph:
+    """`graph` with groups of nodes over at least `least` elements as one `fused` node each. It computes the same.
+
+    The loops are to be `compiled`, or run by NumPy. Nearly always it needs less memory; where what a loop reads must
+    live longer for it, it may need more.
+    """
+    if not any(isinstance(node.op, Elementwise) and node.type.size >= least for node in graph.nodes):
+        return graph
+    written = _loops(graph, least, compiled)
+    return dce(_rewritten(graph, written)) if written else graph
+
+
+class _Unwritten(Exception):
+    """Of a group that no loop can be written for."""
+
+
+class _Loop(NamedTuple):
+    """A `fused` node, on operands of the graph as it was, the nodes in whose place it stands, and its results.
+
+    There is none where others compute all of the group for themselves.
+    """
+
+    node: Node | None
+    group: tuple[int, ...]
+    results: tuple[int, ...]
+
+    def adds_up(self, k: int) -> bool:
+        """Whether a result is a sum over rows."""
+        op = self.node and self.node.op
+        return isinstance(op, Fused) and op.loop.results[k].kind in ("columns", "total")
+
+
+def _loops(graph: Graph, least: int, compiled: bool) -> list[_Loop]:
+    grouping, storage = Grouping(graph, least), Storage(graph)
+    parts = [part for group in grouping.groups() for part in _parts(group) if _gains(graph, part)]
+    while True:
+        groups = with_recomputed(grouping, parts)
+        read, found = _read(graph, groups), list[_Loop]()
+        for group in groups:
+            with suppress(_Unwritten):
+                found.append(_Writer(storage, grouping, read, group).write(compiled))
+        if len(found) == len(parts):
+            return found
+        # What is left out is computed node by node: others may have to keep for it what they would not have kept.
+        parts = [part for part in parts if any(part.nodes == loop.group for loop in found)]
+
+
+def _parts(group: Group) -> Iterator[Group]:
+    """A group that is too large for one loop in pieces, in their order: what is earlier needs nothing later."""
+    for start in range(0, len(group.nodes), MOST_NODES):
+        yield group._replace(nodes=group.nodes[start : start + MOST_NODES])
+
+
+def _gains(graph: Graph, group: Group) -> bool:
+    return len(group.nodes) > 1 or _gains_alone(graph.nodes[group.nodes[0]])
+
+
+def _gains_alone(node: Node) -> bool:
+    return not isinstance(node.op, Elementwise) or node.op.cost >= _COSTLY
+
+
+def _read(graph: Graph, groups: Sequence[Group]) -> set[int]:
+    """The nodes that are read from memory: outputs, and what a node or a loop does not compute for itself."""
+    read, grouped = set(graph.outputs), set[int]()
+    for group in groups:
+        nodes = {*group.nodes, *group.again}
+        read.update(o for i in nodes for o in graph.nodes[i].operands if o not in nodes)
+        grouped.update(group.nodes)
+    for i, node in enumerate(graph.nodes):
+        if i not in grouped:
+            read.update(node.operands)
+    return read
+
+
+class _Writer:
+    """Writes the loop of one group."""
+
+    def __init__(self, storage: Storage, grouping: Grouping, read: set[int], group: Group) -> None:
+        self.nodes = storage.graph.nodes
+        self.group = group
+        self._storage = storage
+        self._members = grouping.members
+        self._read = read
+        self._order = sorted((*group.nodes, *group.again))
+        self._inside = set(self._order)
+        self._scalars: dict[int, Scalar] = {}
+
+    def write(self, compiled: bool) -> _Loop:
+        """The `fused` node. Raises _Unwritten."""
+        results = tuple(i for i in self.group.nodes if self._is_result(i))
+        if not results:
+            return _Loop(None, self.group.nodes, ())
+        loads = {key: self._builder.load(level, _kind(self.nodes[key[0]].type)) for key, level in self._levels()}
+        for i in self._order:
+            self._scalars[i] = self._scalar(i, [self._operand(o, i, loads) for o in self.nodes[i].operands])
+        strides = [self._store(i) for i in results]
+        space = self.layout.space(strides, sums_columns=any(self._member(i).ending == "columns" for i in results))
+        types = tuple(self.nodes[i].type for i in results)
+        op = Fused(self._builder.loop(), space, types, self._flops(), compiled)
+        operands = tuple(operand for operand, _ in self._outside)
+        node = Node(op, operands, {}, types, self.nodes[results[0]].origin)
+        return _Loop(node, self.group.nodes, results)
+
+    @cached_property
+    def _builder(self) -> LoopBuilder:
+        return LoopBuilder(self.group.frame.dtype.name, len(self.layout.rows))
+
+    @cached_property
+    def _outside(self) -> dict[tuple[int, bool], TensorType]:
+        """What is read from memory, with its type; and whether that lacks the unit axes of a value a row."""
+        found = {}
+        for i in self._order:
+            for operand in self.nodes[i].operands:
+                if operand not in self._inside and self._number(operand) is None:
+                    lacks = self._lacks_axes(operand, i)
+                    found[operand, lacks] = self._type(operand, lacks)
+        return found
+
+    def _lacks_axes(self, operand: int, reader: int) -> bool:
+        """Whether an operand, as one value a row, goes without unit axes for the columns."""
+        node, rank = self.nodes[reader], len(self.group.frame.shape)
+        if isinstance(node.op, Elementwise):
+            return self._member(reader).level == Level.ROW and node.type.ndim < rank
+        return self.nodes[operand].type.ndim < rank
+
+    def _type(self, operand: int, lacks_axes: bool) -> TensorType:
+        type = self._storage.types[operand]
+        assert isinstance(type, TensorType)
+        if not lacks_axes:
+            return type
+        units = (1,) * (self.group.row_axes or 0)
+        return Strided(type.with_shape((*type.shape, *units)), (*type.strides, *(0 for _ in units)))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How operands lie. Raises _Unwritten."""
+        found = lay_out(self.group.frame.shape, list(self._outside.values()), self.group.row_axes)
+        if found is None:
+            raise _Unwritten
+        return found
+
+    def _levels(self) -> Iterable[tuple[tuple[int, bool], Level]]:
+        return zip(self._outside, (level for level, _ in self.layout.operands), strict=True)
+
+    def _operand(self, operand: int, reader: int, loads: Mapping[tuple[int, bool], Scalar]) -> Scalar:
+        if operand in self._inside:
+            return self._scalars[operand]
+        number = self._number(operand)
+        if number is not None:
+            return self._builder.constant(number)
+        return loads[operand, self._lacks_axes(operand, reader)]
+
+    def _number(self, operand: int) -> float | None:
+        """The number that a node holds everywhere, where that is a float of the loop's dtype."""
+        node = self.nodes[operand]
+        is_number = node.op.name == "full" and node.type.dtype == self.group.frame.dtype
+        return node.attrs["fill"] if is_number else None
+
+    def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:
+        node, member = self.nodes[i], self._member(i)
+        if isinstance(node.op, Elementwise):
+            found = node.op.scalar_of(operands, node.attrs)
+            assert found is not None, f"{node.op.name} is no member of a loop"
+            return found
+        (x,) = operands
+        if node.op.name == "reshape" or member.ending == "columns":
+            return x
+        if member.ending == "total" and x.level == Level.ROW:
+            return x
+        if x.level != Level.ELEMENT:
+            raise _Unwritten
+        if member.ending == "total":
+            return x.row_sum()
+        assert isinstance(node.op, Rowwise)
+        return node.op.row_scalar(x, self.layout.columns, node.attrs)
+
+    def _store(self, i: int) -> Strides:
+        """Make the scalar of a node a result: the steps of it along the row axes."""
+        member, scalar = self._member(i), self._scalars[i]
+        if member.ending is not None:
+            if scalar.level != member.level:
+                raise _Unwritten
+            self._builder.store(member.ending, scalar)
+            return ()
+        if scalar.level != member.level:
+            raise _Unwritten  # it would be one number, written everywhere
+        is_element = member.level == Level.ELEMENT
+        self._builder.store("element" if is_element else "row", scalar)
+        return self.layout.element if is_element else self.layout.row
+
+    def _is_result(self, i: int) -> bool:
+        return self._member(i).ending is not None or i in self._read
+
+    def _flops(self) -> int:
+        return sum(cost(self._storage, self.nodes[i])[0] for i in self.group.nodes)
+
+    def _member(self, i: int) -> Member:
+        member = self._members[i]
+        assert member is not None
+        return member
+
+
+def _kind(type: TensorType) -> Scalars:
+    if type.dtype.kind not in "bf":
+        raise _Unwritten
+    return "bool" if type.dtype.kind == "b" else "float"
+
+
+def _rewritten(graph: Graph, loops: Sequence[_Loop]) -> Graph:
+    """`graph` with the loops in place of their groups, each as late as its results allow."""
+    unit = list(range(len(graph.nodes)))  # the number of a loop is that of its last node
+    at: dict[int, _Loop] = {}
+    for loop in loops:
+        at[loop.group[-1]] = loop
+        for i in loop.group:
+            unit[i] = loop.group[-1]
+    nodes: list[Node] = []
+    moved: dict[int, int] = {}
+    for number in _in_order(graph, unit):
+        if number in at:
+            _place(graph, at[number], nodes, moved)
+        else:
+            nodes.append(_moved(graph.nodes[number], moved))
+            moved[number] = len(nodes) - 1
+    return graph.rewritten(nodes, (moved[i] for i in graph.outputs))
+
+
+def _in_order(graph: Graph, unit: Sequence[int]) -> Iterator[int]:
+    """Units in an order in which operands come first, and else in that of their numbers."""
+    needs: dict[int, set[int]] = {number: set() for number in unit}
+    readers: dict[int, list[int]] = {number: [] for number in unit}
+    for i, node in enumerate(graph.nodes):
+        for operand in node.operands:
+            if unit[operand] != unit[i] and unit[operand] not in needs[unit[i]]:
+                needs[unit[i]].add(unit[operand])
+                readers[unit[operand]].append(unit[i])
+    ready = [number for number, needed in needs.items() if not needed]
+    heapq.heapify(ready)
+    while ready:
+        number = heapq.heappop(ready)
+        yield number
+        for reader in readers[number]:
+            needs[reader].discard(number)
+            if not needs[reader]:
+                heapq.heappush(ready, reader)
+
+
+def _place(graph: Graph, loop: _Loop, nodes: list[Node], moved: dict[int, int]) -> None:
+    """Append a loop and its results; of a mean, the sum and then its quotient."""
+    ops, fused = graph.registry.ops, len(nodes)
+    if loop.node is None:
+        return
+    nodes.append(_moved(loop.node, moved))
+    for k, i in enumerate(loop.results):
+        node = graph.nodes[i]
+        nodes.append(Node(ops["get_output"], (fused,), {"index": k}, node.types, node.origin))
+        if node.op.name == "mean" and loop.adds_up(k):
+            divisor = float(count(graph.nodes[node.operands[0]].type.shape, node.attrs["axes"]))
+            nodes.append(Node(ops["div_scalar"], (len(nodes) - 1,), {"scalar": divisor}, node.types, node.origin))
+        moved[i] = len(nodes) - 1
+
+
+def _moved(node: Node, moved: Mapping[int, int]) -> Node:
+    return node.on(tuple(moved[i] for i in node.operands))

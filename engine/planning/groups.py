@@ -1,0 +1,234 @@
+"""Which nodes become one loop: elementwise ones and reductions over one iteration space, without a detour outside.
+
+A node belongs to a `Frame`, the shape and dtype that it is computed over; as an element of it, or as one value a row.
+Its stage is how often the longest way to it has left a loop. Nodes of one frame and stage can be one loop whatever
+lies between them: each way out of the loop and back would have raised the stage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+from engine.graph.ir import Graph, Node
+from engine.graph.tensor_type import DType, Shape, TensorType
+from engine.loops.program import Level
+from engine.oplib.elementwise import Elementwise
+
+#: the longest row that is reduced in one piece: several of them fit in a core's own cache
+LONGEST_ROW: Final = 1 << 16
+#: up to here a whole tensor is one row, so that what is computed from its sum can stay in the loop
+LONGEST_WHOLE: Final = 1 << 14
+
+Ending = Literal["columns", "total"]
+_ROW_REDUCTIONS: Final = frozenset({"sum", "mean", "max", "min", "logsumexp"})
+_SUMS: Final = frozenset({"sum", "mean"})
+_ROW_OPS: Final = frozenset({"softmax", "log_softmax"})
+
+
+class Frame(NamedTuple):
+    """An iteration space: a shape, and the dtype of the floats in it."""
+
+    shape: Shape
+    dtype: DType
+
+
+class Member(NamedTuple):
+    """How a node belongs to a frame; a sum over rows ends there: only what is outside may read it."""
+
+    frame: Frame
+    level: Level
+    ending: Ending | None = None
+
+
+class Group(NamedTuple):
+    """Nodes that become one loop, in ascending order, and the trailing axes that are its rows; None: any will do.
+
+    `again` are nodes of other groups that it computes for itself.
+    """
+
+    frame: Frame
+    nodes: tuple[int, ...]
+    row_axes: int | None
+    again: tuple[int, ...] = ()
+
+
+class Grouping:
+    """The members of a graph's loops over at least `least` elements, and how they fall into groups."""
+
+    def __init__(self, graph: Graph, least: int) -> None:
+        self.graph = graph
+        self.least = least
+        #: of a frame whose rows are reduced: how many trailing axes these have
+        self.row_axes = _row_axes(graph)
+        self.members: list[Member | None] = []
+        self.stages: list[int] = []
+        for node in graph.nodes:
+            member = None if node.is_leaf or node.op.several else self._member(node)
+            self.members.append(member)
+            self.stages.append(self._stage(node, member))
+
+    def groups(self) -> Iterator[Group]:
+        """What shares a frame and a stage, as far as it hangs together."""
+        together = _Together(len(self.members))
+        meeting: dict[tuple[Frame, int, int], int] = {}
+        for i, member in enumerate(self.members):
+            if member is None:
+                continue
+            for operand in self.graph.nodes[i].operands:
+                if self._are_one(operand, i):
+                    together.join(operand, i)
+                elif self.graph.nodes[operand].type.shape == member.frame.shape:
+                    together.join(meeting.setdefault((member.frame, self.stages[i], operand), i), i)
+        found: dict[int, list[int]] = {}
+        for i, member in enumerate(self.members):
+            if member is not None:
+                found.setdefault(together.root(i), []).append(i)
+        for nodes in found.values():
+            first = self.members[nodes[0]]
+            assert first is not None
+            yield Group(first.frame, tuple(nodes), self.row_axes.get(first.frame))
+
+    def _stage(self, node: Node, member: Member | None) -> int:
+        """One more than that of an operand that the loop of this node cannot take along."""
+        stage = 0
+        for operand in node.operands:
+            other = self.members[operand]
+            leaves = other is not None and (member is None or not self._takes(member, other, operand))
+            stage = max(stage, self.stages[operand] + leaves)
+        return stage
+
+    def _are_one(self, operand: int, reader: int) -> bool:
+        other, member = self.members[operand], self.members[reader]
+        if other is None or member is None or self.stages[operand] != self.stages[reader]:
+            return False
+        return self._takes(member, other, operand)
+
+    def _takes(self, member: Member, other: Member, operand: int) -> bool:
+        """Whether a reader can have an operand from within its loop."""
+        if other.ending is not None or other.frame != member.frame:
+            return False
+        if other.level == Level.ELEMENT or member.level == Level.ROW:
+            return True
+        # One value a row without its unit axes would broadcast along the columns.
+        bare, _ = self._row_shapes(member.frame)
+        return bare == () or self.graph.nodes[operand].type.shape != bare
+
+    def _member(self, node: Node) -> Member | None:
+        if isinstance(node.op, Elementwise):
+            return self._elementwise(node)
+        if node.op.name in _ROW_OPS:
+            return self._row_op(node)
+        if node.op.name in _ROW_REDUCTIONS:
+            return self._reduction(node)
+        return self._relabelled(node) if node.op.name == "reshape" else None
+
+    def _elementwise(self, node: Node) -> Member | None:
+        types = self._types(node)
+        if not isinstance(node.op, Elementwise) or not node.op.is_fusible(node.type, *types, **node.attrs):
+            return None
+        dtype = next(t.dtype for t in (node.type, *types) if t.is_float)
+        return self._of_a_row(node) or self._element(Frame(node.type.shape, dtype))
+
+    def _of_a_row(self, node: Node) -> Member | None:
+        """One value a row, as its operands are."""
+        for operand in node.operands:
+            member = self.members[operand]
+            if member is not None and member.level == Level.ROW and not member.ending:
+                return member if node.type.shape in self._row_shapes(member.frame) else None
+        return None
+
+    def _relabelled(self, node: Node) -> Member | None:
+        """One value a row, with or without its unit axes."""
+        return self._of_a_row(node)
+
+    def _row_op(self, node: Node) -> Member | None:
+        x = self._types(node)[0]
+        frame = Frame(x.shape, node.type.dtype)
+        fits = x.dtype == node.type.dtype and self.row_axes.get(frame) == 1 and node.attrs["axis"] == x.ndim - 1
+        return self._element(frame) if fits else None
+
+    def _reduction(self, node: Node) -> Member | None:
+        x, axes = self._types(node)[0], node.attrs["axes"]
+        if x.dtype != node.type.dtype or x.dtype.name not in ("float32", "float64"):
+            return None
+        whole = self._total_of_rows(node, axes)
+        if whole is not None:
+            return whole
+        frame = Frame(x.shape, x.dtype)
+        if self._element(frame) is None:
+            return None
+        rows = self.row_axes.get(frame)
+        if rows is not None and axes == tuple(range(x.ndim - rows, x.ndim)):
+            return Member(frame, Level.ROW)
+        if node.op.name not in _SUMS or not axes or axes != tuple(range(len(axes))):
+            return None
+        if len(axes) == x.ndim:
+            return Member(frame, Level.ROW, "total")
+        return Member(frame, Level.ELEMENT, "columns") if rows == x.ndim - len(axes) else None
+
+    def _total_of_rows(self, node: Node, axes: Sequence[int]) -> Member | None:
+        """The sum of all that stands at one value a row."""
+        member, x = self.members[node.operands[0]], self._types(node)[0]
+        if member is None or member.level != Level.ROW or member.ending or node.op.name not in _SUMS:
+            return None
+        return Member(member.frame, Level.ROW, "total") if len(axes) == x.ndim and x.ndim else None
+
+    def _element(self, frame: Frame) -> Member | None:
+        size = math.prod(frame.shape)
+        return Member(frame, Level.ELEMENT) if size and size >= self.least else None
+
+    def _row_shapes(self, frame: Frame) -> tuple[Shape, Shape]:
+        rows = self.row_axes[frame]
+        kept = frame.shape[: len(frame.shape) - rows]
+        return kept, kept + (1,) * rows
+
+    def _types(self, node: Node) -> list[TensorType]:
+        return [self.graph.nodes[i].type for i in node.operands]
+
+
+def _row_axes(graph: Graph) -> dict[Frame, int]:
+    """For each frame with reductions along trailing axes, or sums over leading ones: how many trailing axes.
+
+    Where they differ, the most frequent ones; and of a small tensor that is only added up, all.
+    """
+    wanted: dict[Frame, Counter[int]] = {}
+    for node in graph.nodes:
+        if node.op.name in _ROW_OPS or node.op.name in _ROW_REDUCTIONS:
+            x = graph.nodes[node.operands[0]].type
+            rows = _trailing(node, x)
+            if rows and math.prod(x.shape[x.ndim - rows :]) <= LONGEST_ROW:
+                wanted.setdefault(Frame(x.shape, x.dtype), Counter())[rows] += 1
+    return {frame: max(counts, key=lambda rows: (counts[rows], -rows)) for frame, counts in wanted.items()}
+
+
+def _trailing(node: Node, x: TensorType) -> int:
+    """The trailing axes that a node reduces over, or leaves alone where it adds up leading ones; 0: neither."""
+    axes = (node.attrs["axis"],) if node.op.name in _ROW_OPS else node.attrs["axes"]
+    if len(axes) == x.ndim:
+        return x.ndim if x.size <= LONGEST_WHOLE else 0
+    if axes and axes == tuple(range(x.ndim - len(axes), x.ndim)):
+        return len(axes)
+    is_leading = bool(axes) and axes == tuple(range(len(axes))) and node.op.name in _SUMS
+    return x.ndim - len(axes) if is_leading else 0
+
+
+class _Together:
+    """Disjoint sets, by their smallest member."""
+
+    def __init__(self, count: int) -> None:
+        self._parent = list(range(count))
+
+    def root(self, i: int) -> int:
+        """The member that stands for the set of `i`."""
+        while self._parent[i] != i:
+            self._parent[i] = self._parent[self._parent[i]]
+            i = self._parent[i]
+        return i
+
+    def join(self, i: int, j: int) -> None:
+        """Make the sets of `i` and `j` one."""
+        a, b = sorted((self.root(i), self.root(j)))
+        self._parent[b] = a

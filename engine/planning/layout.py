@@ -1,0 +1,112 @@
+"""How operands lie over the rows and columns of a loop, which the loop's strides then say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from engine.graph.tensor_type import Shape, TensorType
+from engine.loops.program import Level, Space
+
+#: elements of a row where rows mean nothing: long enough for its lanes, short for the sums of its parts
+FLAT_ROW: Final = 4096
+#: elements of a block: what two or three arrays of are in a core's own cache
+BLOCK: Final = 1 << 14
+#: sums over rows have at most so many parts
+MOST_PARTS: Final = 64
+
+Strides = tuple[int, ...]
+
+
+class Layout(NamedTuple):
+    """A loop's rows: their extents and columns, and for each operand its level and its steps along the row axes."""
+
+    rows: Shape
+    columns: int
+    length: int
+    operands: tuple[tuple[Level, Strides], ...]
+    #: steps of a result that has one value an element, and of one that has one a row
+    element: Strides
+    row: Strides
+
+    def space(self, results: Sequence[Strides], *, sums_columns: bool) -> Space:
+        """With blocks, and the strides of the results behind those of the operands."""
+        block = max(1, BLOCK // max(self.columns, 1))
+        if sums_columns:
+            block = max(block, -(-math.prod(self.rows) // MOST_PARTS))
+        return Space(self.rows, self.columns, self.length, block, (*(s for _, s in self.operands), *results))
+
+
+def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) -> Layout | None:
+    """A layout over `shape` for operands that broadcast to it; None where one of them has no rows that can be read.
+
+    `row_axes` are the trailing axes that make a row; where that is None, as many as all operands allow.
+    """
+    strides = [_over(shape, operand) for operand in operands]
+    if row_axes is not None:
+        return _in_rows(shape, strides, row_axes)
+    dense = _dense(shape)
+    if all(s == dense or not any(s) for s in strides):
+        return _flat(math.prod(shape), [Level.ELEMENT if any(s) else Level.ROW for s in strides])
+    for rows in range(len(shape), 0, -1):
+        found = _in_rows(shape, strides, rows)
+        if found is not None:
+            return found
+    return None
+
+
+def _over(shape: Shape, operand: TensorType) -> Strides:
+    """Elements to step along each axis of `shape`; 0 where the operand is repeated, or there is nowhere to step."""
+    lead = len(shape) - operand.ndim
+    steps = [s // operand.dtype.itemsize if e != 1 else 0 for e, s in zip(operand.shape, operand.strides, strict=True)]
+    return (0,) * lead + tuple(steps)
+
+
+def _dense(shape: Shape) -> Strides:
+    """The steps of a dense tensor; 0 along axes of extent 1."""
+    return tuple(math.prod(shape[i + 1 :]) if e != 1 else 0 for i, e in enumerate(shape))
+
+
+def _flat(size: int, levels: Sequence[Level]) -> Layout:
+    columns = min(size, FLAT_ROW)
+    operands = tuple((level, (columns if level == Level.ELEMENT else 0,)) for level in levels)
+    return Layout((-(-size // columns),), columns, size, operands, (columns,), (1,))
+
+
+def _in_rows(shape: Shape, strides: Sequence[Strides], row_axes: int) -> Layout | None:
+    """With the trailing `row_axes` as columns, and the axes before them as rows, as few as can be."""
+    cut = len(shape) - row_axes
+    dense = _dense(shape)
+    levels = [_level(s[cut:], dense[cut:]) for s in strides]
+    if None in levels:
+        return None
+    columns = math.prod(shape[cut:])
+    row = tuple(step // columns for step in dense[:cut])
+    kept = _merged(shape[:cut], [s[:cut] for s in (*strides, dense, row)])
+    chosen = [tuple(s[a] for a in kept) or (0,) for s in (*strides, dense, row)]
+    extents = _extents(shape[:cut], kept)
+    *operands, element, each = chosen
+    found = tuple((level, s) for level, s in zip(levels, operands, strict=True) if level is not None)
+    return Layout(extents, columns, math.prod(shape), found, element, each)
+
+
+def _level(steps: Strides, dense: Strides) -> Level | None:
+    if not any(steps):
+        return Level.ROW if any(dense) or not dense else Level.ELEMENT
+    return Level.ELEMENT if steps == dense else None
+
+
+def _merged(extents: Shape, strides: Sequence[Strides]) -> list[int]:
+    """The axes that are left where neighbours along which everybody steps as along one become one: the inner ones."""
+    axes = [a for a, extent in enumerate(extents) if extent != 1]
+    alone = [a for a, b in pairwise(axes) if not all(s[a] == s[b] * extents[b] for s in strides)]
+    return alone + axes[-1:]
+
+
+def _extents(extents: Shape, kept: Sequence[int]) -> Shape:
+    """Each axis that is kept takes in those before it, down to the one that is kept before."""
+    starts = [0, *(a + 1 for a in kept)]
+    found = tuple(math.prod(extents[start : a + 1]) for start, a in zip(starts, kept, strict=False))
+    return found or (1,)

@@ -1,0 +1,200 @@
+"""Write engine/loops/coefficients.py: polynomials of least error, and constants in parts, found in 50 digits."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import c_float
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mpmath as mp
+
+FILE = Path(__file__).parents[1] / "engine" / "loops" / "coefficients.py"
+HEAD = '''"""Coefficients of the polynomials that expansions write, lowest power first, and constants in parts.
+
+Written by `python -m scripts.coefficients`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+'''
+#: bits of a number
+PLACES = {"float32": 24, "float64": 53}
+#: points that an error is looked for at
+POINTS = 400
+#: where the polynomial of exp ends, a little past ln 2 / 2; those of sin and cos, a little past π / 4
+HALF_LN2, QUARTER_PI = mp.mpf("0.3470"), mp.mpf("0.7863")
+
+Real = Any  # mpmath has no type information
+Function = Callable[[Real], Real]
+
+
+class Fit(NamedTuple):
+    """What a polynomial stands for: `function` from `start` to `end`, its error counted `weight` times."""
+
+    function: Function
+    weight: Function
+    start: Real
+    end: Real
+
+
+def least_error(fit: Fit, degree: int) -> list[Real]:
+    """The polynomial whose greatest weighted error is the least, by the exchange algorithm of E. Remez."""
+    points = [
+        (fit.start + fit.end) / 2 - (fit.end - fit.start) / 2 * mp.cos(mp.pi * i / (POINTS - 1)) for i in range(POINTS)
+    ]
+    values, weights = [fit.function(x) for x in points], [fit.weight(x) for x in points]
+    chosen = [round(i * (POINTS - 1) / (degree + 1)) for i in range(degree + 2)]
+    while True:
+        rows = [[points[i] ** p for p in range(degree + 1)] + [(-1) ** n / weights[i]] for n, i in enumerate(chosen)]
+        solution: list[Real]
+        *solution, level = mp.lu_solve(mp.matrix(rows), mp.matrix([values[i] for i in chosen]))
+        errors = [w * (v - mp.polyval(solution[::-1], x)) for x, v, w in zip(points, values, weights, strict=True)]
+        if max(abs(e) for e in errors) < 1.01 * abs(level):
+            return solution
+        chosen = exchanged(errors, degree + 2)
+
+
+def exchanged(errors: Sequence[Real], count: int) -> list[int]:
+    """Where `count` errors in a row, of signs that alternate, are the greatest."""
+    peaks: list[int] = []
+    for i, error in enumerate(errors):
+        if not peaks or mp.sign(error) != mp.sign(errors[peaks[-1]]):
+            peaks.append(i)
+        elif abs(error) > abs(errors[peaks[-1]]):
+            peaks[-1] = i
+    while len(peaks) > count:
+        peaks.pop(0 if abs(errors[peaks[0]]) < abs(errors[peaks[-1]]) else -1)
+    return peaks
+
+
+def rest(function: Function, powers: Sequence[Real], order: int) -> Function:
+    """`function` less the first powers of its series, divided by x to the power `order`."""
+
+    def divided(x: Real) -> Real:
+        with mp.workdps(200):
+            x = x or mp.mpf(10) ** -20
+            return (function(x) - mp.polyval([mp.mpf(p) for p in powers[::-1]], x)) / x**order
+
+    return divided
+
+
+def of_square(function: Function) -> Function:
+    """An even function of x as one of z = x²."""
+    return lambda z: function(mp.sqrt(z))
+
+
+def scaled_tail(t: Real) -> Real:
+    """(2 x + 1) exp(x²) erfc(x) − 1, for t = (x − 2) / (x + 2)."""
+    x = 2 * (1 + t) / (1 - t)
+    return (2 * x + 1) * mp.exp(x * x) * mp.erfc(x) - 1
+
+
+#: end of log(erfc(1 + u)), and of the scaled tail
+ENDS = {"float32": (mp.mpf("2.95"), mp.mpf("10.5")), "float64": (mp.mpf(5), mp.mpf(28))}
+DEGREES = {
+    "float32": {"EXP": 4, "LOG": 8, "SIN": 2, "COS": 2, "ERF": 7, "LOG_ERFC": 6, "TAIL": 8},
+    "float64": {"EXP": 10, "LOG": 6, "SIN": 5, "COS": 5, "ERF": 14, "LOG_ERFC": 17, "TAIL": 20},
+}
+
+
+def fits(dtype: str) -> Iterator[tuple[str, str, Fit]]:
+    """Every polynomial of a dtype: its name, what it stands for in words, and as functions."""
+    sin = rest(mp.sin, (0, 1), 3)
+    cos = rest(mp.cos, (1, 0, mp.mpf(-0.5)), 4)
+    erf = rest(mp.erf, (0, 1), 1)
+    root = mp.sqrt(2)
+    far, tail = ENDS[dtype]
+    yield (
+        "EXP",
+        "(exp(r) - 1 - r) / r², |r| < ln 2 / 2",
+        Fit(rest(mp.exp, (1, 1), 2), lambda r: abs(r) + mp.mpf(2) ** -20, -HALF_LN2, HALF_LN2),
+    )
+    if dtype == "float32":
+        words = "(log(1 + f) - f + f² / 2) / f³, 1 + f from √½ to √2"
+        yield "LOG", words, Fit(rest(mp.log1p, (0, 1, mp.mpf(-0.5)), 3), lambda f: f * f + 1e-9, 1 / root - 1, root - 1)
+    else:
+        words = "(2 artanh(h) - 2 h) / h³ of h², h = f / (2 + f), 1 + f from √½ to √2"
+        end = ((root - 1) / (root + 1)) ** 2
+        yield "LOG", words, Fit(of_square(rest(lambda h: 2 * mp.atanh(h), (0, 2), 3)), lambda w: w + 1e-9, 0, end)
+    yield "SIN", "(sin(r) - r) / r³ of r², |r| < π / 4", Fit(of_square(sin), lambda z: z + 1e-9, 0, QUARTER_PI**2)
+    yield (
+        "COS",
+        "(cos(r) - 1 + r² / 2) / r⁴ of r², |r| < π / 4",
+        Fit(of_square(cos), lambda z: z * z + 1e-9, 0, QUARTER_PI**2),
+    )
+    yield "ERF", "erf(x) / x - 1 of x², |x| < 1", Fit(of_square(erf), lambda z: 1, 0, 1)
+    yield (
+        "LOG_ERFC",
+        "log(erfc(1 + u)), by what it changes erf",
+        Fit(lambda u: mp.log(mp.erfc(1 + u)), lambda u: mp.erfc(1 + u), 0, far),
+    )
+    yield (
+        "TAIL",
+        "(2 x + 1) exp(x²) erfc(x) - 1 of (x - 2) / (x + 2), x > ¾",
+        Fit(scaled_tail, lambda t: 1 / (1 + scaled_tail(t)), mp.mpf(-5) / 11, (tail - 2) / (tail + 2)),
+    )
+
+
+def rounded(dtype: str, number: Real) -> float:
+    """The nearest number of a dtype."""
+    return c_float(float(number)).value if dtype == "float32" else float(number)
+
+
+def parts(dtype: str, number: Real, count: int) -> list[float]:
+    """Positive numbers of a dtype whose sum comes closer and closer to this positive one.
+
+    Were one negative, then a sum of products with 0 would lose the sign of a zero.
+    """
+    found: list[float] = []
+    for _ in range(count - 1):
+        left = number - mp.fsum(found)
+        nearest = rounded(dtype, left)
+        found.append(nearest if nearest < left else rounded(dtype, left * (1 - mp.mpf(2) ** -PLACES[dtype])))
+    return [*found, rounded(dtype, number - mp.fsum(found))]
+
+
+def text(dtype: str, number: float) -> str:
+    """A number in as few digits as say it."""
+    if dtype == "float64":
+        return repr(number)
+    return next(t for d in range(1, 18) if struct.pack("f", float(t := f"{number:.{d}g}")) == struct.pack("f", number))
+
+
+def main() -> None:
+    """Find everything anew, and write the module."""
+    mp.mp.dps = 50
+    tables: dict[str, tuple[str, dict[str, list[float]]]] = {
+        "LN2": ("ln 2, in parts", {}),
+        "HALF_PI": ("π / 2, in parts", {}),
+        "LOG2_E": ("1 / ln 2, in parts", {}),
+    }
+    for dtype, degrees in DEGREES.items():
+        tables["LN2"][1][dtype] = parts(dtype, mp.log(2), 2)
+        tables["HALF_PI"][1][dtype] = parts(dtype, mp.pi / 2, 3)
+        tables["LOG2_E"][1][dtype] = parts(dtype, 1 / mp.log(2), 2)
+        for name, words, fit in fits(dtype):
+            found = [rounded(dtype, c) for c in least_error(fit, degrees[name])]
+            _, table = tables.setdefault(name, (words, {}))
+            table[dtype] = found
+            error = max(
+                abs(fit.weight(x) * (fit.function(x) - mp.polyval(found[::-1], x)))
+                for x in mp.linspace(fit.start, fit.end, 300)
+            )
+            print(f"{dtype} {name}: off by {mp.nstr(error, 2)}", flush=True)
+    FILE.write_text(HEAD + "".join(written(name, *table) for name, table in tables.items()), encoding="utf-8")
+
+
+def written(name: str, words: str, table: dict[str, list[float]]) -> str:
+    """One table as code."""
+    lines = [f"#: {words}\n{name}: Final = {{\n"]
+    for dtype, numbers in table.items():
+        lines.append(f'    "{dtype}": (\n' + "".join(f"        {text(dtype, n)},\n" for n in numbers) + "    ),\n")
+    return "".join([*lines, "}\n"])
+
+
+if __name__ == "__main__":
+    main()
