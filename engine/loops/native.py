@@ -18,8 +18,7 @@ from engine.loops.object_file import load_function
 from engine.loops.program import Loop, Space
 from engine.loops.schedule import schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
-
-_Call = tuple[Callable[..., object], tuple[Any, ...]]
+from engine.loops.turns import LoopCall
 
 _SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 #: instructions on elements, below which a second thread costs more than it helps: some 0.2 ms
@@ -89,7 +88,7 @@ def bind_native(
     operands: Sequence[HostArray],
     results: Sequence[HostArray],
     threads: int = 1,
-) -> list[_Call]:
+) -> list[LoopCall]:
     """The calls that compute `results` from `operands`, arrays whose memory starts at row 0, column 0 of the space.
 
     `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. The last argument of the first
@@ -122,9 +121,11 @@ def _run_in_threads(function: Callable[[int, int, int], object], blocks: int, th
     run_in_pieces(function, [of.entries[i % tables].ctypes.data for i in range(threads)], blocks)
 
 
-def _parts(loop: Loop, space: Space, blocks: int, results: Sequence[HostArray]) -> tuple[list[HostArray], list[_Call]]:
+def _parts(
+    loop: Loop, space: Space, blocks: int, results: Sequence[HostArray]
+) -> tuple[list[HostArray], list[LoopCall]]:
     """Where a kernel writes each result, and the calls that add up the parts of those that have several."""
-    places, sums = [], list[_Call]()
+    places, sums = [], list[LoopCall]()
     for result, array in zip(loop.results, results, strict=True):
         if result.kind in ("element", "row") or blocks == 1:
             places.append(array)

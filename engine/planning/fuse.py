@@ -18,7 +18,6 @@ from engine.passes.dce import dce
 from engine.planning.fused import Fused
 from engine.planning.groups import Group, Grouping, Member
 from engine.planning.layout import Layout, Strides, lay_out
-from engine.planning.plan import cost
 from engine.planning.recompute import with_recomputed
 from engine.planning.storage import Storage
 
@@ -224,7 +223,7 @@ class _Writer:
         return self._member(i).ending is not None or i in self._read
 
     def _flops(self) -> int:
-        return sum(cost(self._storage, self.nodes[i])[0] for i in self.group.nodes)
+        return sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
 
     def _member(self, i: int) -> Member:
         member = self._members[i]

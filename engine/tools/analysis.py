@@ -14,7 +14,6 @@ from engine.graph.op import NoGradient
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
 from engine.planning.compiler import plan_call
-from engine.planning.plan import cost
 from engine.planning.storage import Storage
 
 
@@ -102,7 +101,7 @@ def _spent(storage: Storage) -> dict[tuple[int, bool], int]:
     spent: dict[tuple[int, bool], int] = {}
     for node in storage.graph.nodes:
         key = (-1, False) if node.origin is None else (node.origin.node, node.origin.backward)
-        spent[key] = spent.get(key, 0) + cost(storage, node)[0]
+        spent[key] = spent.get(key, 0) + (0 if node.is_leaf else node.work(storage.types).flops)
     return spent
 
 
