@@ -27,6 +27,8 @@ class Executor(ABC):
     """Runs plans on one device."""
 
     device: ClassVar[str]
+    #: whether it runs loops of several nodes
+    fuses: ClassVar[bool] = False
 
     @property
     @abstractmethod

@@ -28,6 +28,7 @@ class NumPyExecutor(Executor):
     """
 
     device: ClassVar[str] = "cpu"
+    fuses: ClassVar[bool] = True
 
     def __init__(
         self,

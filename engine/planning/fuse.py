@@ -134,7 +134,7 @@ class _Writer:
 
     @cached_property
     def _builder(self) -> LoopBuilder:
-        return LoopBuilder(self.group.frame.dtype.name, len(self.layout.rows))
+        return LoopBuilder(self.group.domain.dtype.name, len(self.layout.rows))
 
     @cached_property
     def _outside(self) -> dict[tuple[int, bool], TensorType]:
@@ -149,7 +149,7 @@ class _Writer:
 
     def _lacks_axes(self, operand: int, reader: int) -> bool:
         """Whether an operand, as one value a row, goes without unit axes for the columns."""
-        node, rank = self.nodes[reader], len(self.group.frame.shape)
+        node, rank = self.nodes[reader], len(self.group.domain.shape)
         if isinstance(node.op, Elementwise):
             return self._member(reader).level == Level.ROW and node.type.ndim < rank
         return self.nodes[operand].type.ndim < rank
@@ -165,7 +165,7 @@ class _Writer:
     @cached_property
     def layout(self) -> Layout:
         """How operands lie. Raises _Unwritten."""
-        found = lay_out(self.group.frame.shape, list(self._outside.values()), self.group.row_axes)
+        found = lay_out(self.group.domain.shape, list(self._outside.values()), self.group.row_axes)
         if found is None:
             raise _Unwritten
         return found
@@ -184,7 +184,7 @@ class _Writer:
     def _number(self, operand: int) -> float | None:
         """The number that a node holds everywhere, where that is a float of the loop's dtype."""
         node = self.nodes[operand]
-        is_number = node.op.name == "full" and node.type.dtype == self.group.frame.dtype
+        is_number = node.op.name == "full" and node.type.dtype == self.group.domain.dtype
         return node.attrs["fill"] if is_number else None
 
     def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:

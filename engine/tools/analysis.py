@@ -44,21 +44,26 @@ class Analysis:
 
 
 def analyse(
-    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE
+    program: Program,
+    types: FeedTypes,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    fuses: bool = True,
 ) -> Analysis:
     """Plan `call` as it would run within `limits`; where it is over their bytes or FLOPs, as it would run without.
 
-    The tensors that the call takes beside feeds are taken to fit. Raises EngineError, OverBudget only for a rank.
+    `fuses` as the executor. The tensors that the call takes beside feeds are taken to fit. Raises EngineError, OverBudget only for a rank.
     """
     endless = replace(limits, bytes=NO_END, flops=NO_END)
     _, values = program.build(call.example(program, types), call.roots, deadline, limits=endless)
     call = call.fitted(values)
     within = True
     try:
-        asked, plan = plan_call(program, types, call, limits, deadline)
+        asked, plan = plan_call(program, types, call, limits, deadline, fuses=fuses)
     except OverBudget:
         within = False
-        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,), foldable=limits.flops)
+        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, fuses)
     storage = Storage(asked.graph)
     spent = _spent(storage)
     return Analysis(

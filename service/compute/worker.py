@@ -49,7 +49,7 @@ class Worker:
         self._limits = limits
         self._reader = RequestReader(registry(), limits, settings.max_nodes)
         self._engine = Engine(
-            Compiler(limits, settings.plan_cache, settings.plan_cache_bytes),
+            Compiler(limits, settings.plan_cache, settings.plan_cache_bytes, fuses=executor.fuses),
             executor,
             settings.max_response_bytes,
             limits_of(settings),
