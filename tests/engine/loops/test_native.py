@@ -15,7 +15,7 @@ from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import host_processor, machine_code
 from engine.loops.native import NativeKernel, bind_native, native_kernel, native_workspace
 from engine.loops.program import FUNCTIONS, Level, LoopBuilder, Space
-from engine.loops.schedule import lanes_of
+from engine.loops.schedule import lanes_of, schedule
 from tests.engine.loops.c_compiler import COMPILER, c_kernel
 from tests.engine.loops.cases import SPECIAL, Array, Case, assert_same_bits, expected, random_case
 
@@ -95,6 +95,24 @@ def test_threads_have_scratch_of_their_own(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(set(calls[0][1][-1].entries[:, kernel.layout.scratch])) == 2
     for _ in range(5):
         assert_same_bits(case, run(kernel, case, 2), expected(case))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [5, 200])
+def test_scalars_of_all_types_are_kept(columns: int, dtype: str) -> None:
+    builder = LoopBuilder(dtype)
+    x = builder.load(Level.ELEMENT)
+    root, share = x.abs().sqrt(), 1.0 / (x + 3.0)
+    small, bits = (share / 3.0).lt(0.1), (root / 7.0).bits()
+    kept = small.where(root, share) + bits.from_bits()
+    mean = kept.row_sum() / 3.0
+    for value in (root, share, bits.ixor(builder.integer(1)).from_bits()):
+        builder.store("element", small.where(value, mean))
+    space = Space((3,), columns, 3 * columns, 3, ((columns,),) * 4)
+    x_values = np.random.default_rng(0).normal(size=(3, columns)).astype(dtype)
+    case = Case(builder.loop(), space, [x_values])
+    assert {case.loop.instructions[i].type for i in schedule(case.loop).scratch} == {"float", "bool", "int"}
+    assert_same_bits(case, run(llvm_kernel(case), case), expected(case))
 
 
 def test_little_work_stays_on_the_calling_thread() -> None:
