@@ -147,7 +147,7 @@ def test_a_result_that_is_a_constant_is_a_copy(threshold: int) -> None:
     constant, full = builder.constant(value), leaf(3, builder=builder).full_like(2.0)
     plan = planned(constant, full, constant + full, constant.reshape(shape=(3, 1)))
     bound = Bound(plan, CPU)
-    feeds = {key: value for key in plan.feeds}
+    feeds = dict.fromkeys(plan.feeds, value)
     for _ in range(3):
         found = bound.run(feeds)
         assert_same(found, [np.arange(3.0), np.full(3, 2.0), np.arange(2.0, 5), np.arange(3.0)[:, None]])
