@@ -244,3 +244,17 @@ def test_threads_share_a_plan_without_mixing(size: int) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(ask, range(200)))
+
+
+def test_long_steps_stand_alone_by_their_work() -> None:
+    x = leaf(300, 300)
+    bound = Bound(planned(x @ x @ x @ x), NumPyExecutor())
+    with pytest.raises(DeadlineExceeded):
+        bound.run({0: np.eye(300)}, Late(4))
+    assert len(bound.run({0: np.eye(300)}, Late(5))) == 1
+
+
+def test_copies_take_a_bounded_number_of_bytes() -> None:
+    builder = Builder(registry())
+    leaves = [leaf(5000, at=i, builder=builder) for i in range(20)]
+    assert residence.Residence(planned(*(x.sin() for x in leaves))).beside <= residence.BESIDE_BYTES
