@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -30,46 +32,58 @@ class WholeLoop:
     def __init__(self, loop: Loop, number: DType) -> None:
         if any(result.kind not in ("element", "row") for result in loop.results):
             raise NotImplementedError("sums over rows are for kernels")
-        self.results = loop.results
-        self.order = needed(loop)
-        self.dtypes = {n: np.dtype(bool) if loop.instructions[n].type == "bool" else number for n in self.order}
-        last = {a: n for n in self.order for a in loop.instructions[n].args}
-        self.ending = {n: [a for a, end in last.items() if end == n] for n in self.order}
-        self.computes = [(n, loop.instructions[n].args, self._computing(loop, n)) for n in self.order]
+        order = needed(loop)
+        said = loop.instructions
+        dtypes = {n: np.dtype(bool) if said[n].type == "bool" else number for n in order}
+        self.loop, self.stored = loop, [result.value for result in loop.results]
+        self.places = {value: (j, dtypes[value]) for j, value in reversed([*enumerate(self.stored)])}
+        self.constants = {n: dtypes[n].type(said[n].data) for n in order if said[n].op == "constant"}
+        self.loads = [(n, said[n].data, dtypes[n]) for n in order if said[n].op == "load"]
+        self.computed = [n for n in order if said[n].op not in ("constant", "load")]
+        last = {a: n for n in order for a in said[n].args if a not in self.stored}
+        self.ended = {n: [a for a, end in last.items() if end == n] for n in self.computed}
+        self._steps = lru_cache(self._made)
 
     def fill(self, xp: Namespace, operands: Sequence[Array], results: Sequence[Array]) -> None:
         """Run it."""
-        place = (self.results[0].value, results[0])
-        values: dict[int, Array] = {}
-        for n, args, compute in self.computes:
-            out = place[1] if n == place[0] and place[1].dtype == self.dtypes[n] else None
-            values[n] = compute(xp, [values[a] for a in args], operands, out)
-            for ending in self.ending[n]:
-                del values[ending]
-            for result, array in zip(self.results, results, strict=True):
-                if result.value == n and values[n] is not array:
-                    xp.copyto(array, values[n], casting="unsafe")
+        values: dict[int, Array] = self.constants.copy()
+        for n, operand, dtype in self.loads:
+            x = operands[operand]
+            values[n] = x if x.dtype == dtype else x.astype(dtype)
+        for n, function, args, place, ended in self._steps(xp):
+            read = [values[a] for a in args]
+            if place is not None and results[place[0]].dtype == place[1]:
+                values[n] = function(*read, out=results[place[0]])
+            else:
+                values[n] = function(*read)
+            for a in ended:
+                del values[a]
+        for value, result in zip(self.stored, results, strict=True):
+            if values[value] is not result:
+                xp.copyto(result, values[value], casting="unsafe")
 
-    def _computing(self, loop: Loop, n: int) -> Callable[..., Array]:
-        """What computes a scalar: `compute(xp, read, operands, out)`, in `out` if it can and that is not None."""
-        op, data, dtype = loop.instructions[n].op, loop.instructions[n].data, self.dtypes[n]
-        if op == "constant":
-            number = dtype.type(data)
-            return lambda xp, read, operands, out: number
-        if op == "load":
-            return lambda xp, read, operands, out: operands[data].astype(dtype, copy=False)
-        if op in UFUNCS:
-            return lambda xp, read, operands, out: ufunc_of(xp, op)(*read, **({} if out is None else {"out": out}))
-        return lambda xp, read, operands, out: _other(xp, op, read)
+    def _made(self, xp: Namespace) -> list[tuple[Any, ...]]:
+        """Each step: its number, function and arguments; the result it may be computed in; what ends with it."""
+        steps: list[tuple[Any, ...]] = []
+        for n in self.computed:
+            op, args = self.loop.instructions[n][:2]
+            place = self.places.get(n) if op in UFUNCS else None
+            steps.append((n, _function(xp, op), args, place, self.ended[n]))
+        return steps
 
 
-def _other(xp: Namespace, op: str, read: Sequence[Array]) -> Array:
+def _function(xp: Namespace, op: str) -> Any:
+    """A primitive of arrays."""
     if op in FOLDS:
-        return getattr(xp, _FOUND[FOLDS[op]])(*read, axis=-1, keepdims=True)
+        return partial(getattr(xp, _FOUND[FOLDS[op]]), axis=-1, keepdims=True)
     if op in ("select", "choose"):
-        return xp.where(*read)
+        return xp.where
     if op not in ("erf", "erfc"):
         return ufunc_of(xp, op)
-    out = xp.empty(read[0].shape, read[0].dtype)
-    getattr(special, op)(xp, read[0], out)
+    return partial(_special, xp, getattr(special, op))
+
+
+def _special(xp: Namespace, function: Callable[..., None], x: Array) -> Array:
+    out = xp.empty(x.shape, x.dtype)
+    function(xp, x, out)
     return out

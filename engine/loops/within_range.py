@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.graph.tensor_type import HostArray
-from engine.loops.native import Call, KernelTable, NativeKernel, bind_native
+from engine.loops.native import KernelTable, NativeKernel, bind_native
 from engine.loops.program import Loop, Space
+from engine.loops.turns import LoopCall
 
 #: binds operands and results to calls that compute the same
-Otherwise = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequence[Call]]
+Otherwise = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequence[LoopCall]]
 
 
 def bind_within_range(
@@ -22,7 +23,7 @@ def bind_within_range(
     results: Sequence[HostArray],
     threads: int,
     otherwise: Otherwise,
-) -> list[Call]:
+) -> list[LoopCall]:
     """`bind_native` for what `expand_functions` made of a loop, with no wrong result where that `reports_range`.
 
     `space` and `results` are those of the loop before. After a run that had an argument out of range, `otherwise` binds

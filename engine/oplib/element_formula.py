@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Protocol
+
+import numpy as np
 
 from engine.graph.tensor_type import BOOL, FLOAT16, FLOAT32, DType
 from engine.loops.elements import ElementKernel
@@ -46,26 +47,29 @@ def element_kernel(
     op: Formulated, number: DType, dtypes: Sequence[DType], attrs: Mapping[str, Any]
 ) -> ElementKernel | None:
     """The kernel of a formula on operands of `dtypes`, its numbers of dtype `number`; None where it is opaque."""
-    types: list[Scalars] = ["bool" if dtype == BOOL else "float" for dtype in dtypes]
-    return _element_kernel(op, number, tuple(types), _Attributes(repr(attrs), attrs))
+    return _element_kernel(op, number.char, "".join([dtype.char for dtype in dtypes]), _Attributes.of(attrs))
 
 
-@dataclass(frozen=True, slots=True)
-class _Attributes:
+class _Attributes(str):
     """Attributes, told apart by how they are written: 0.0 == -0.0, but their kernels differ."""
 
-    written: str
-    values: Mapping[str, Any] = field(compare=False)
+    __slots__ = ("values",)
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, attrs: Mapping[str, Any]) -> _Attributes:
+        made = cls(attrs or "")
+        made.values = attrs
+        return made
 
 
 @lru_cache(maxsize=4096)
-def _element_kernel(
-    op: Formulated, number: DType, types: tuple[Scalars, ...], attrs: _Attributes
-) -> ElementKernel | None:
-    builder = LoopBuilder("float32" if number == FLOAT32 else "float64")
+def _element_kernel(op: Formulated, number: str, dtypes: str, attrs: _Attributes) -> ElementKernel | None:
+    builder = LoopBuilder("float32" if number == FLOAT32.char else "float64")
+    types: list[Scalars] = ["bool" if dtype == BOOL.char else "float" for dtype in dtypes]
     operands = [builder.load(Level.ELEMENT, type) for type in op.reads(*types)]
     found = op.scalar_of(operands, attrs.values)
     if found is None:
         return None
     builder.store("element", found)
-    return ElementKernel(builder.loop(), number)
+    return ElementKernel(builder.loop(), np.dtype(number))
