@@ -71,6 +71,7 @@ bench: $(BENCH)/.dev ## time gradients beside the peers that are installed, and 
 docs: $(VENV)/.dev ## write the pages that come from the engine (docs/ops.md and others), and the site in build/site
 	$(BIN)/python -m scripts.build_docs
 	$(BIN)/python -m scripts.passes_table
+	$(BIN)/python -m scripts.accuracy_table
 	$(BIN)/python -m scripts.website
 
 lint-api: $(VENV)/.dev $(API)/.installed ## lint both OpenAPI documents; needs Node 20.17 or newer, so not part of check

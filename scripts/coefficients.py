@@ -170,12 +170,10 @@ def main() -> None:
     tables: dict[str, tuple[str, dict[str, list[float]]]] = {
         "LN2": ("ln 2, in parts", {}),
         "HALF_PI": ("π / 2, in parts", {}),
-        "LOG2_E": ("1 / ln 2, in parts", {}),
     }
     for dtype, degrees in DEGREES.items():
         tables["LN2"][1][dtype] = parts(dtype, mp.log(2), 2)
         tables["HALF_PI"][1][dtype] = parts(dtype, mp.pi / 2, 3)
-        tables["LOG2_E"][1][dtype] = parts(dtype, 1 / mp.log(2), 2)
         for name, words, fit in fits(dtype):
             found = [rounded(dtype, c) for c in least_error(fit, degrees[name])]
             _, table = tables.setdefault(name, (words, {}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from engine.loops.coefficients import EXP, LN2, LOG2_E
+from engine.loops.coefficients import EXP, LN2
 from engine.loops.float_parts import at_least, at_most, except_near_zero, format_of, integer, series
 from engine.loops.program import Scalar
 
@@ -39,7 +39,7 @@ def nearest_power(x: Scalar) -> PowerOfTwo:
     """The power of two for which x is nearest to n ln 2."""
     form = format_of(x)
     start = form.rounder + 2 * form.bias
-    shifted = x.builder.constant(LOG2_E[x.dtype][0]).fma(x, start)
+    shifted = x.fma(1.0 / math.log(2.0), start)
     return PowerOfTwo(shifted - start, shifted.bits())
 
 

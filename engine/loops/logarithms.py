@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from engine.loops.coefficients import LN2, LOG, LOG2_E
+from engine.loops.coefficients import LN2, LOG
 from engine.loops.float_parts import except_near_zero, format_of, integer, series
 from engine.loops.program import Scalar
 
@@ -81,8 +81,7 @@ def write_log(x: Scalar) -> Scalar:
 def write_log2(x: Scalar) -> Scalar:
     """log(x) / log(2), exact for powers of two."""
     k, f = exponent_and_fraction(x)
-    log, (high, low) = log_near_one(f, 0.0), LOG2_E[x.dtype]
-    return at_the_ends(x, log.fma(high, log.fma(low, k)))
+    return at_the_ends(x, log_near_one(f, 0.0).fma(1.0 / math.log(2.0), k))
 
 
 def write_log1p(x: Scalar) -> Scalar:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.graph.op import KernelCall
 from engine.loops.blocks import bind_blocks
 from engine.loops.functions import expand_functions
 from engine.loops.native import KernelTable, NativeKernel, compile_loop, native_kernel
 from engine.loops.program import Level, Loop, LoopBuilder, Space
-from engine.loops.turns import make_calls
-from engine.loops.within_range import bind_within_range
+from engine.loops.turns import LoopCall, make_calls
+from engine.loops.within_range import Otherwise, bind_within_range
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 
@@ -42,13 +41,15 @@ def kernel_of(dtype: str) -> NativeKernel:
     return native_kernel(loop, 16, compile_loop(loop, 16))
 
 
-def bound(loop: Loop, rows: int, x: Array, block: int) -> tuple[list[Array], list[KernelCall]]:
+def bound(
+    loop: Loop, rows: int, x: Array, block: int, otherwise: Otherwise | None = None
+) -> tuple[list[Array], list[LoopCall]]:
     results = [np.full(shape, -7, loop.dtype) for shape in ((rows, COLUMNS), (COLUMNS,), (), (rows,))]
     space = Space((rows,), COLUMNS, rows * COLUMNS, block, ((COLUMNS,), (COLUMNS,), (), (), (1,)))
     written = expand_functions(loop)
     kernel = kernel_of(loop.dtype)
     by_numpy = partial(bind_blocks, loop, space, threads=1)
-    return results, bind_within_range(kernel, written, space, [x], results, 1, by_numpy)
+    return results, bind_within_range(kernel, written, space, [x], results, 1, otherwise or by_numpy)
 
 
 def expected(x: Array) -> list[Array]:
@@ -75,6 +76,19 @@ def test_arguments_of_any_size(dtype: str, block: int, far: float) -> None:
     x[3, 36] = 0.5
     make_calls(calls)
     assert_close(results, x)
+
+
+def test_within_range_nothing_is_computed_again() -> None:
+    bindings: list[int] = []
+    x = np.ones((ROWS, COLUMNS), np.float32)
+    _, calls = bound(waves("float32"), ROWS, x, 2, lambda operands, results: bindings.append(1) or [])  # type: ignore[func-returns-value]
+    make_calls(calls)
+    x[0, 0] = np.nan
+    make_calls(calls)
+    assert not bindings
+    x[4, 0] = 1e9
+    make_calls(calls)
+    assert bindings == [1]
 
 
 def test_arrays_that_were_moved() -> None:
