@@ -25,6 +25,7 @@ from engine.graph.tensor_type import DTYPES, HostArray, TensorType
 from engine.ops import registry
 from engine.planning.compiler import Compiled, Compiler
 from engine.planning.plan import Plan
+from engine.planning.warm import warm
 from engine.tools.analysis import Analysis, analyse
 from engine.tools.catalogue import describe
 from engine.tools.check import Certificate, certify
@@ -78,4 +79,5 @@ __all__ = [
     "open_executor",
     "printable",
     "registry",
+    "warm",
 ]

@@ -26,6 +26,21 @@ def graph_id(program: Program) -> str:
     return sha256(canonical(program).encode()).hexdigest()
 
 
+class GraphName:
+    """The `graph_id` of programs that say the same: found when it is first asked for, and known from then on."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: str | None = None
+
+    def of(self, program: Program) -> str:
+        """`graph_id(program)`, the program being one of those."""
+        if self._found is None:
+            self._found = graph_id(program)
+        return self._found
+
+
 def canonical(program: Program) -> str:
     """The canonical text of a program."""
     nodes = [_node(program, i) for i in range(len(program.statements))]

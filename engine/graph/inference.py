@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, cast
 
 from engine.graph.attributes import complete
-from engine.graph.memory import Memory
+from engine.graph.memory import Memory, Stated
 from engine.graph.op import Definition, Kernel
 from engine.graph.tensor_type import TensorType
 
@@ -29,7 +29,7 @@ def _infer(op: Definition, types: tuple[Any, ...], stated: Mapping[str, Any]) ->
     full = complete(op.name, op.attrs, stated) if stated or op.attrs else {}
     canonical = op.canonical(full, *types)
     found = op.infer(*types, **canonical)
-    return Inferred(canonical, found if isinstance(found, tuple) else (found,))
+    return Inferred(Stated(canonical), found if isinstance(found, tuple) else (found,))
 
 
 def _work(op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> Work:

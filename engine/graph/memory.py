@@ -22,6 +22,16 @@ MOST_REMEMBERED: Final = 4096
 LONGEST_REMEMBERED: Final = 64
 
 
+class Stated(dict[str, Any]):
+    """Attributes that are never changed, and what tells them from others: `key`, None where they are not remembered."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, attrs: Mapping[str, Any]) -> None:
+        super().__init__(attrs)
+        self.key = _key(attrs)
+
+
 class Memory(Generic[_Made]):
     """`make(op, types, attrs)`, made once for ops, types and attributes that are the same.
 
@@ -37,7 +47,7 @@ class Memory(Generic[_Made]):
 
     def __call__(self, op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> _Made:
         """What was made, now or before. Raises what `make` raises."""
-        said = _key(attrs) if attrs else ()
+        said = attrs.key if isinstance(attrs, Stated) else _key(attrs)
         if said is None or op.several or len(types) > LONGEST_REMEMBERED or tuple in map(type, types):
             return self._make(op, types, attrs)
         number = op, types, said

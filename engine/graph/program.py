@@ -11,6 +11,7 @@ from typing import Any
 from engine.graph.attributes import bind, key
 from engine.graph.errors import BadReference, EngineError, MissingFeed, UnexpectedFeed, counted
 from engine.graph.faults import Faults
+from engine.graph.inference import inferred
 from engine.graph.ir import Builder, Origin, Value, ancestors
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Definition
@@ -148,8 +149,8 @@ class Program:
     def _emit(self, builder: Builder, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> Value:
         statement = self.statements[node]
         if statement.op.is_leaf:
-            statement.op.infer(types[node], **self.attrs[node])
-            return builder.leaf(types[node], node, statement.op.name)
+            (type,) = inferred(statement.op, (types[node],), self.attrs[node]).types
+            return builder.leaf(type, node, statement.op.name)
         before, operands = len(builder.nodes), [values[i] for i in statement.operands]
         statement.op.check_operands([x.type for x in operands])
         value = builder.emit(statement.op, operands, self.attrs[node])

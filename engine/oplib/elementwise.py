@@ -199,7 +199,7 @@ def scale(g: Value, partial: Value | float) -> Value:
 
 def unbroadcast(g: Value, x: Value) -> Value:
     """The adjoint of broadcasting x to g's shape: g summed over the axes that x does not have or has at extent 1."""
-    if g.shape == x.shape:
+    if g.type is x.type or g.shape == x.shape:
         return g
     lead = g.ndim - x.ndim
     axes = (*range(lead), *(lead + i for i, e in enumerate(x.shape) if e != g.shape[lead + i]))

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from engine.calls import Call, Gradients, Label, Values
 from engine.calls.call import FeedTypes, Scope
 from engine.graph.errors import OverBudget, TooManyNodes
-from engine.graph.identity import graph_id
+from engine.graph.identity import GraphName
 from engine.graph.ir import Builder, Graph
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.program import Program
@@ -34,13 +34,13 @@ LABEL_BYTES: Final = 150
 class Compiled:
     """A plan, what each of its results is, and the nodes of `wrt` without a path.
 
-    `graph_id` is the program's; `dtype` that of the node that the call is about.
+    `name` knows the program's `graph_id`, once that was asked for; `dtype` is that of the node that the call is about.
     """
 
     plan: Plan
     labels: tuple[Label, ...]
     disconnected: tuple[int, ...]
-    graph_id: str
+    name: GraphName
     dtype: str
     cached: bool = False
 
@@ -128,7 +128,7 @@ def compile_call(
     """Write, optimise and plan, in this order. Raises EngineError."""
     with collector_paused():
         asked, plan = plan_call(program, types, call, limits, deadline, fuses=fuses)
-    return Compiled(plan, asked.labels, asked.disconnected, graph_id(program), asked.dtype)
+    return Compiled(plan, asked.labels, asked.disconnected, GraphName(), asked.dtype)
 
 
 def plan_call(

@@ -78,10 +78,11 @@ def _pull_back(builder: Builder, index: int, cotangents: Cotangents) -> None:
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]
     gradients = node.rules.vjp(tuple(arrived) if node.op.several else arrived[0], y, *operands, **node.attrs)
     _check_rule(gradients, index, node)
-    for operand, g in zip(operands, gradients, strict=True):
-        for k, part in _parts(operand.node, g):
-            if part is not None and operand.node.types[k].is_float:
-                _accumulate(cotangents, (operand.index, k), part, index)
+    for i, g in zip(node.operands, gradients, strict=True):
+        types = builder.nodes[i].types
+        for k, part in _parts(g):
+            if types[k].is_float:
+                _accumulate(cotangents, (i, k), part, index)
 
 
 def _check_rule(gradients: Any, index: int, node: Node) -> None:
@@ -96,19 +97,22 @@ def _check_rule(gradients: Any, index: int, node: Node) -> None:
             raise MalformedGraph(f"its rule gives operand {i} a {type(g).__name__}, not a value", index, node)
 
 
-def _parts(node: Node, g: Any) -> Iterable[tuple[int, Value | None]]:
+def _parts(g: Value | Mapping[int, Value | None] | None) -> Iterable[tuple[int, Value]]:
     """What a rule gives for an operand, by the operand's results."""
-    return ((0, g),) if not node.op.several else g.items() if g is not None else ()
+    if g is None:
+        return ()
+    return ((0, g),) if isinstance(g, Value) else [(k, part) for k, part in g.items() if part is not None]
 
 
 def _accumulate(cotangents: Cotangents, key: tuple[int, int], g: Value, by: int | None = None) -> None:
     """Add `g`, in the dtype of what it belongs to. Raises MalformedGraph where the rule of node `by` errs in shape."""
     type = g.builder.nodes[key[0]].types[key[1]]
-    if g.type.shape != type.shape:
-        raise _misshapen(g, key[0], type, by)
-    cast = g if g.dtype == type.dtype else g.cast(dtype=type.dtype)
+    if g.type is not type:
+        if g.type.shape != type.shape:
+            raise _misshapen(g, key[0], type, by)
+        g = g if g.dtype == type.dtype else g.cast(dtype=type.dtype)
     before = cotangents.get(key)
-    cotangents[key] = cast if before is None else before + cast
+    cotangents[key] = g if before is None else before + g
 
 
 def _misshapen(g: Value, of: int, type: TensorType, by: int | None) -> MalformedGraph:

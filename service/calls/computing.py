@@ -101,7 +101,7 @@ class Computing(CallDefinition[Execution, Result]):
             plan_cached=compiled.cached,
             execute_ms=round(elapsed, 4),
             peak_bytes=compiled.plan.peak_bytes,
-            graph_id=compiled.graph_id,
+            graph_id=compiled.name.of(task.program),
             dtype=compiled.dtype,
             first_nonfinite=None if watch is None else watch.found,
         )

@@ -113,3 +113,12 @@ def test_the_deadline_is_looked_at_inside_every_pass(apply: Pass, monkeypatch: p
     monkeypatch.setattr(time, "monotonic", Clock())
     with pytest.raises(DeadlineExceeded):
         apply(graph, Allowance(deadline=Deadline(8)))
+
+
+@pytest.mark.parametrize("seconds", [2, 15, 30, 45])
+def test_the_deadline_is_looked_at_all_the_while_a_plan_is_made(seconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that moves on with each look: at 3,000 nodes, storage, costs, packing and steps look 13 times each."""
+    graph = long(1500)
+    monkeypatch.setattr(time, "monotonic", Clock())
+    with pytest.raises(DeadlineExceeded):
+        make_plan(graph, Limits(), Deadline(seconds))

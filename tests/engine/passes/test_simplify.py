@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine import Compiler, Limits, Program, Statement, TensorType, open_executor, registry
+from engine import (
+    Builder,
+    Compiler,
+    Graph,
+    Limits,
+    Program,
+    Statement,
+    TensorType,
+    Value,
+    open_executor,
+    registry,
+)
+from engine.graph.text import print_graph
+from engine.passes import simplify
+
+OPS = registry().ops
+F = TensorType((2, 3), np.dtype("float64"))
 
 Array = np.ndarray[Any, Any]
 
@@ -37,3 +55,42 @@ def test_a_small_number_is_summed_more_often_than_float16_can_count(count: int) 
 def test_scalars_whose_product_float16_does_not_hold(start: float, first: float, second: float) -> None:
     found = run(np.array(start, "float16"), line("mul_scalar", 0, scalar=first), line("mul_scalar", 1, scalar=second))
     np.testing.assert_allclose(found, start * first * second, rtol=1e-3)
+
+
+# ---------------------------------------------------------------- which nodes rules are tried on
+
+
+def written(x: Value) -> dict[str, Value]:
+    """x, made by each op that rules look for."""
+    forms = {op: getattr(x, op)() for op in ("neg", "sin")}
+    numbers = {f"full {fill}": x.builder.full(F.shape, fill, F.dtype) for fill in (0.0, 1.0, -1.0, 2.0)}
+    spread = {f"broadcast_to {shape}": x.sum().broadcast_to(shape=shape) for shape in (F.shape, (1, 3))}
+    reshaped = x.builder.full((6,), 1.0, F.dtype).reshape(shape=F.shape)
+    return {"input": x, **forms, **numbers, **spread, "reshape": reshaped, "mul_scalar": x.mul_scalar(scalar=2.0)}
+
+
+def graphs() -> Iterator[tuple[str, Graph]]:
+    """Each op with rules, and two without, on operands made by every other op."""
+    for name in sorted({*simplify.RULES, *simplify.ALONE, "maximum", "where", "exp"}):
+        op, forms = OPS[name], list(written(Builder(registry()).leaf(F, 0)))
+        if name == "reshape":
+            forms = [form for form in forms if form != "broadcast_to (1, 3)"]
+        for picked in itertools.product(forms, repeat=min(len(op.operands), 2)):
+            builder = Builder(registry())
+            made = written(builder.leaf(F, 0))
+            operands = [made[form] for form in picked]
+            if name == "where":
+                operands = [builder.leaf(F.with_dtype("bool"), 1), *operands]
+            attrs = {"cast": {"dtype": F.dtype}, "reshape": {"shape": F.shape}, "broadcast_to": {"shape": F.shape}}
+            scalar = {"scalar": 1.0} if name.endswith("_scalar") else {}
+            y = builder.emit(op, operands, attrs.get(name, scalar))
+            yield f"{name}({', '.join(picked)})", builder.graph([y])
+
+
+def test_no_rule_is_missed_for_what_operands_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the same rules tried on every node."""
+    told = {case: print_graph(simplify.simplify(graph)) for case, graph in graphs()}
+    monkeypatch.setattr(simplify, "_telling", lambda _: None)
+    tried = {case: print_graph(simplify.simplify(graph)) for case, graph in graphs()}
+    assert told == tried
+    assert sum(told[case] != print_graph(graph) for case, graph in graphs()) > 100
