@@ -16,7 +16,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, in_opset, to_float
-from engine.loops.elements import ElementKernel
+from engine.loops.elements import MOST_BOUND, ElementKernel
 from engine.loops.program import PRIMITIVES, Scalar, Scalars
 from engine.loops.turns import joined
 from engine.oplib import batching
@@ -96,13 +96,15 @@ class Elementwise(Op):
         self.compute(xp, *xs, **attrs)
 
     def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
-        """The ufunc itself, or those that the formula comes down to; `forward` of an op with a kernel of its own."""
+        """The ufunc itself, or those that a small formula comes down to; of a kernel of its own, `forward`."""
         if type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward:
             return super().bind(xp, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:
             return getattr(xp, self.ufunc), (*operands, out)
-        return joined(kernel.calls(operands, out)) if xp is np else super().bind(xp, operands, out, attrs)
+        if xp is np and out.size <= MOST_BOUND:
+            return joined(kernel.calls(operands, out))
+        return kernel.fill, (xp, operands, out)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
         """g times each partial, summed over the axes that its operand was broadcast along."""
