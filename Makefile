@@ -6,11 +6,14 @@ WORKERS ?= auto
 PORT    ?= 8000
 # Extra arguments: `make test ARGS="-k softmax"`, `make serve ARGS="--device cpu"`.
 ARGS    ?=
+# `make bench PEERS=1` installs PyTorch (CPU), JAX and HIPS autograd beside the engine, in an environment of their own.
+PEERS   ?=
 # Where `make pin` asks for the base image; empty: where engines do.
 REGISTRY ?=
 
 BIN := $(VENV)/bin
 API := build/api
+BENCH := $(if $(PEERS),build/peers,$(VENV))
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 # For the images' Python. The hashes are those of all files of a version, so of every architecture; no index is recorded.
@@ -59,9 +62,11 @@ coverage: $(VENV)/.dev ## run all tests; fail where they leave too many branches
 mutants: $(VENV)/.dev ## make small mistakes in ops and transforms, one at a time; fail where the tests miss too many
 	$(BIN)/python -m scripts.mutants $(ARGS)
 
-bench: $(VENV)/.dev ## time gradients beside the peers that are installed (PyTorch, JAX), and calls to a server
-	$(BIN)/python -m benchmarks.report $(ARGS)
-	$(BIN)/python -m benchmarks.served $(ARGS)
+bench: $(BENCH)/.dev ## time gradients beside the peers that are installed, and calls to a server; PEERS=1 installs peers
+	$(BENCH)/bin/python -m benchmarks.report $(ARGS)
+	$(BENCH)/bin/python -m benchmarks.planning
+	$(BENCH)/bin/python -m benchmarks.page
+	$(BENCH)/bin/python -m benchmarks.served
 
 docs: $(VENV)/.dev ## write the pages that come from the engine (docs/ops.md and others), and the site in build/site
 	$(BIN)/python -m scripts.build_docs
@@ -95,6 +100,11 @@ pin: $(VENV)/.demo ## write the digest of the base image into the Dockerfile, as
 # For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
 	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider tests/engine tests/contract $(ARGS)
+
+build/peers/.dev: pyproject.toml benchmarks/peers.txt
+	$(PYTHON) -m venv build/peers
+	build/peers/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[demo]' -r benchmarks/peers.txt
+	@touch $@
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -1,61 +1,134 @@
-"""Time value and gradients of the workloads, the sides taking turns, and print medians and ratios."""
+"""Time workloads, the sides taking turns; print a line for each, and keep what was found as JSON."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import platform
-import statistics
-import time
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-import numpy as np
+from benchmarks.compare import largest_difference
+from benchmarks.peers import SIDES, installed_sides
+from benchmarks.record import DEFAULT, Results
+from benchmarks.suite import chosen, find
+from benchmarks.turns import bursts, median_of_ratios, ratio_of_medians, spread
+from benchmarks.worker import Ready, Worker
+from benchmarks.workload import Unsupported
 
-from benchmarks.sides import Call, sides
-from benchmarks.workloads import Workload, elementwise_chain, perceptron, scalar_ops
+Row = dict[str, Any]
 
 
-def workloads(device: str) -> list[Workload]:
-    """The smaller sizes on a CPU."""
-    million = 16 if device == "cuda" else 4
-    return [
-        scalar_ops(),
-        perceptron(784, 256, 128, 10, batch=128),
-        perceptron(4096, 4096, 4096, 10, batch=1024) if device == "cuda" else perceptron(64, 64, 10, batch=32),
-        elementwise_chain(20, million << 20),
-        elementwise_chain(2_000, 8),
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: rounds and seconds of a workload at the most."""
+
+    rounds: int
+    seconds: float
+
+
+QUICK, FULL = Effort(7, 2.0), Effort(25, 12.0)
+
+
+def measure(name: str, workers: Mapping[str, Worker], effort: Effort) -> Row:
+    """Everything about one workload. Raises Differs."""
+    work = find(name)()
+    ready, without = _prepared(name, workers)
+    ours = ready["gradserve"].results
+    apart = {
+        side: largest_difference(ours, each.results, work.dtype) for side, each in ready.items() if side != "gradserve"
+    }
+    times = bursts({side: workers[side].burst for side in ready}, effort.rounds, effort.seconds)
+    found = {side: _found(each, times[side], times["gradserve"]) for side, each in ready.items()}
+    return {"title": work.title, "extent": work.extent, "sides": found, "without": without, "apart": apart}
+
+
+def _prepared(name: str, workers: Mapping[str, Worker]) -> tuple[dict[str, Ready], dict[str, str]]:
+    """The sides that can be asked, ready; and of the others, why not."""
+    ready, without = {}, {}
+    for side, worker in workers.items():
+        try:
+            ready[side] = worker.prepare(name)
+        except Unsupported as error:
+            without[side] = str(error)
+    return ready, without
+
+
+def _found(side: Ready, times: list[float], ours: list[float]) -> Row:
+    return {
+        **asdict(spread(times)),
+        "seconds": side.seconds,
+        "bytes": side.bytes,
+        "ratio": ratio_of_medians(ours, times),
+        "paired": median_of_ratios(ours, times),
+    }
+
+
+def line(name: str, row: Row) -> str:
+    """One row: our time, and how many times ours is of each peer's."""
+    sides = row["sides"]
+    ours = sides["gradserve"]
+    cells = [f"{ours['median']:10.4f} ms ({ours['lower']:.4f} to {ours['upper']:.4f})"]
+    cells += [
+        f"{peer} {each['median']:.4f} ms, ratio {each['ratio']:.2f} ({each['paired']:.2f})"
+        for peer, each in sides.items()
+        if peer != "gradserve"
     ]
+    plan = 1000 * ours["seconds"].get("plan", 0.0)
+    return f"{name:22} plan {plan:7.1f} ms  run {'  '.join(cells)}"
 
 
-def in_turns(calls: dict[str, Call], repeats: int) -> dict[str, float]:
-    """Median milliseconds of each call, after two that are not counted."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for i in range(repeats + 2):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            if i >= 2:
-                times[name].append(1000 * (time.perf_counter() - start))
-    return {name: statistics.median(each) for name, each in times.items()}
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Time workloads beside the peers that are installed.")
+    parser.add_argument("--only", default="", help="names of workloads and groups, with commas between them")
+    parser.add_argument("--sides", default="", help=f"of {', '.join(SIDES)}; by default those that are installed")
+    parser.add_argument("--quick", action="store_true", help="a few bursts: one row in seconds")
+    parser.add_argument("--threads", type=int, default=0, help="cores that each side may use; by default all")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--output", type=Path, default=DEFAULT, help="results, merged into what the file has")
+    return parser
 
 
-def line(work: Workload, device: str, repeats: int) -> str:
-    """One row: plan and run times, and how many times ours is of each peer's."""
-    made = {name: side(work, device) for name, side in sides()}
-    medians = in_turns({name: call for name, (_, call) in made.items()}, repeats)
-    ours = medians.pop("gradserve")
-    peers = "".join(f"  {name} {ms:9.3f} ms, ratio {ours / ms:5.2f}" for name, ms in medians.items())
-    return f"{work.name:38} plan {1000 * made['gradserve'][0]:8.1f} ms  run {ours:9.3f} ms{peers}"
+@contextmanager
+def workers(sides: Sequence[str], device: str) -> Iterator[dict[str, Worker]]:
+    """A process for each side."""
+    started = {side: Worker(side, device) for side in sides}
+    try:
+        yield started
+    finally:
+        for worker in started.values():
+            worker.close()
+
+
+def set_up(threads: int) -> None:
+    """For the processes that will be started: how many cores; no caches on the disk, so that compilers compile."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[-threads:])
+    os.environ["OPENBLAS_NUM_THREADS"] = str(len(os.sched_getaffinity(0)))
+    os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
+    os.environ.setdefault("GRADSERVE_CACHE_DIR", tempfile.mkdtemp(prefix="gradserve-bench-"))
 
 
 def main() -> None:
-    """Measure every workload and print a line each."""
-    parser = argparse.ArgumentParser(description="Time value and gradients beside the peers that are installed.")
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--repeats", type=int, default=25)
-    options = parser.parse_args()
-    print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} CPUs, on {options.device}")
-    for work in workloads(options.device):
-        print(line(work, options.device, options.repeats), flush=True)
+    """Measure what was chosen: in processes that are new for each workload, or with `--quick` the same for all."""
+    options = arguments().parse_args()
+    set_up(options.threads)
+    asked = [each for each in options.sides.split(",") if each]
+    sides = list(dict.fromkeys(["gradserve", *asked])) if asked else installed_sides()
+    names = chosen([each for each in options.only.split(",") if each])
+    results = Results(options.output, sides, options.device)
+    print(results.heading(), flush=True)
+    effort = QUICK if options.quick else FULL
+    for together in [names] if options.quick else [{name: group} for name, group in names.items()]:
+        with workers(sides, options.device) as started:
+            for name, group in together.items():
+                row = measure(name, started, effort)
+                results.add(group, name, row)
+                print(line(name, row), flush=True)
 
 
 if __name__ == "__main__":

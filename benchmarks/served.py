@@ -19,9 +19,8 @@ import numpy as np
 import orjson
 import pybase64
 
-from benchmarks.report import in_turns
-from benchmarks.sides import Call
-from benchmarks.workloads import Array
+from benchmarks.turns import Call, in_turns
+from benchmarks.workload import Array
 
 Json = dict[str, Any]
 Body = list[bytes | memoryview]  # in pieces, which are sent one after the other

@@ -1,99 +1,116 @@
-"""Who runs the workloads: this engine, PyTorch and JAX, each from resident operands to finished results."""
+"""Who runs the workloads: the engine, and what all sides have in common."""
 
 from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Callable, Hashable, Iterator
-from types import SimpleNamespace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.workloads import Workload
-from engine import Compiler, Limits, Program, Statement, TensorType, open_executor, registry
+from benchmarks.recorder import Recorded, Recorder
+from benchmarks.turns import Call
+from benchmarks.workload import Array, Question, Workload
+from engine import (
+    Batch,
+    Compiler,
+    Gradients,
+    Jacobian,
+    Limits,
+    Plan,
+    Program,
+    TensorType,
+    Values,
+    open_executor,
+    registry,
+)
+from engine import Call as Asked
 
-Call = Callable[[], object]
-LIMITS = Limits(nodes=1_000_000, bytes=64 << 30, flops=10**14)
+LIMITS = Limits(nodes=10_000_000, bytes=64 << 30, flops=10**15)
 
 
-class Recorder:
-    """`ops` for the engine: every function appends a node and returns its id."""
+@dataclass(frozen=True)
+class Prepared:
+    """A side that is ready: `call` goes from resident operands to finished results, `read` turns them into arrays.
 
-    def __init__(self) -> None:
-        self.statements: list[Statement] = []
+    `seconds` has what came before, by its name: plan or compile, and the first run.
+    """
 
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        def append(*operands: int) -> int:
-            self.statements.append(Statement(registry().ops[name], operands))
-            return len(self.statements) - 1
-
-        return append
+    seconds: dict[str, float]
+    call: Call
+    read: Callable[[Any], list[Array]]
 
 
-def gradserve(work: Workload, device: str) -> tuple[float, Call]:
-    """Seconds from statements to a plan, and a call that runs it."""
+Prepare = Callable[[Workload, str], Prepared]
+
+
+def timed(stage: str, seconds: dict[str, float], call: Callable[[], Any]) -> Any:
+    """What `call` returns; `seconds` learns how long it took."""
+    start = time.perf_counter()
+    result = call()
+    seconds[stage] = time.perf_counter() - start
+    return result
+
+
+def gradserve(work: Workload, device: str) -> Prepared:
+    """The engine."""
+    seconds: dict[str, float] = {}
+    program, types, asked = recorded(work)
+    plan = timed("plan", seconds, lambda: Compiler(LIMITS).compile(program, types, asked).plan)
+    call, settle = engine_call(plan, work.arrays, device)
+    timed("first run", seconds, call)
+    timed("settle", seconds, settle)
+    return Prepared(seconds, call, list)
+
+
+def engine_call(plan: Plan, arrays: Sequence[Array], device: str) -> tuple[Callable[[], list[Array]], Call]:
+    """How the engine runs a plan on resident operands, and what waits until it will not get faster by itself."""
+    executor = open_executor(device)
+    feeds: dict[Hashable, Any] = {i: executor.to_device(a) for i, a in enumerate(arrays)}
+    hook: Call | None = getattr(executor, "settle", None)
+
+    def call() -> list[Array]:
+        return executor.to_host(executor.execute(plan, feeds))
+
+    def settle() -> None:
+        for _ in range(3):
+            call()
+        if hook is not None:
+            hook()
+
+    return call, settle
+
+
+def recorded(work: Workload) -> tuple[Program, dict[int, TensorType], Asked]:
+    """The workload as a client would send it: statements, the types of the feeds, and the call."""
     ops = Recorder()
     leaves = [ops.parameter() for _ in work.parameters] + [ops.input() for _ in work.data]
-    work.loss(ops, *leaves)
-    arrays = dict(enumerate([*work.parameters, *work.data]))
-    types = {i: TensorType.of(a) for i, a in arrays.items()}
-    start = time.perf_counter()
-    plan = Compiler(LIMITS).gradients(Program(registry(), ops.statements, LIMITS), types).plan
-    planning = time.perf_counter() - start
-    executor = open_executor(device)
-    feeds: dict[Hashable, Any] = {i: executor.to_device(a) for i, a in arrays.items()}
-
-    def call() -> object:
-        results = executor.execute(plan, feeds)
-        return executor.to_host(results[:1])
-
-    return planning, call
+    results = work.function_for("gradserve")(ops, *leaves)
+    several = list(results) if isinstance(results, list | tuple) else [results]
+    gradients = _gradients_of_each(ops, several, leaves[: len(work.parameters)], work.question)
+    program = Program(registry(), ops.statements, LIMITS)
+    types = {i: TensorType.of(a) for i, a in enumerate(work.arrays)}
+    return program, types, _asked(work, program, types, [x.node for x in (*several, *gradients)])
 
 
-def torch(work: Workload, device: str) -> tuple[float, Call]:
-    """Eager PyTorch."""
-    import torch as library  # noqa: PLC0415 - a peer, where installed
-    from torch.nn import functional  # noqa: PLC0415
-
-    ops = SimpleNamespace(
-        add=library.add, mul=library.mul, matmul=library.matmul, sum=library.sum, sin=library.sin, tanh=library.tanh,
-        exp=library.exp, square=library.square, relu=library.relu, cross_entropy=functional.cross_entropy,
-    )  # fmt: skip
-    place = "cuda" if device == "cuda" else "cpu"
-    parameters = [library.tensor(a, device=place, requires_grad=True) for a in work.parameters]
-    data = [library.tensor(a, device=place) for a in work.data]
-
-    def call() -> object:
-        loss = work.loss(ops, *parameters, *data)
-        gradients = library.autograd.grad(loss, parameters)
-        return loss.item(), gradients
-
-    return 0.0, call
+def _gradients_of_each(
+    ops: Recorder, several: Sequence[Recorded], parameters: Sequence[Recorded], question: Question
+) -> list[Recorded]:
+    if question is not Question.ROWS:
+        return []
+    return [ops.grad(y, x) for y in several for x in parameters]
 
 
-def jax(work: Workload, device: str) -> tuple[float, Call]:
-    """JAX, compiled; the first element is what compiling took."""
-    import jax as library  # noqa: PLC0415 - a peer, where installed
-    import jax.numpy as jnp  # noqa: PLC0415
-
-    def cross_entropy(logits: Any, targets: Any) -> Any:
-        logp = library.nn.log_softmax(logits)
-        return -jnp.take_along_axis(logp, targets[:, None], 1).mean()
-
-    ops = SimpleNamespace(
-        add=jnp.add, mul=jnp.multiply, matmul=jnp.matmul, sum=jnp.sum, sin=jnp.sin, tanh=jnp.tanh,
-        exp=jnp.exp, square=jnp.square, relu=library.nn.relu, cross_entropy=cross_entropy,
-    )  # fmt: skip
-    place = library.devices("gpu" if device == "cuda" else "cpu")[0]
-    parameters, data = (library.device_put(arrays, place) for arrays in (work.parameters, work.data))
-    compiled = library.jit(library.value_and_grad(lambda parameters, data: work.loss(ops, *parameters, *data)))
-    start = time.perf_counter()
-    library.block_until_ready(compiled(parameters, data))
-    return time.perf_counter() - start, lambda: library.block_until_ready(compiled(parameters, data))
+def _asked(work: Workload, program: Program, types: dict[int, TensorType], outputs: list[int]) -> Asked:
+    if work.question is Question.JACOBIAN:
+        return Jacobian.of_program(program)
+    if work.question is Question.GRADIENTS:
+        return Gradients.of_program(program)
+    if work.question is Question.EXAMPLES:
+        return Batch.of_program(program, types, range(len(work.parameters), len(work.arrays)))
+    return Values.of_program(program, outputs)
 
 
-def sides() -> Iterator[tuple[str, Callable[[Workload, str], tuple[float, Call]]]]:
-    """The engine first, then the peers that are installed."""
-    yield "gradserve", gradserve
-    for name, side in (("torch", torch), ("jax", jax)):
-        if importlib.util.find_spec(name):
-            yield name, side
+def is_installed(module: str) -> bool:
+    """Whether a peer can be imported."""
+    return importlib.util.find_spec(module) is not None

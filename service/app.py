@@ -54,7 +54,7 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
         app.add_exception_handler(kind, on_error)
     app.include_router(router)
     known = registry()
-    example_worker = Worker(settings.model_copy(update={"device": "cpu"}))
+    example_worker = Worker(settings.model_copy(update={"device": "cpu", "compile": "off"}))
     described = document(app.routes, components(vocabulary(known), messages()), example_worker)
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)

@@ -27,6 +27,8 @@ class Executor(ABC):
     """Runs plans on one device."""
 
     device: ClassVar[str]
+    #: whether it runs loops of several nodes
+    fuses: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -123,14 +125,11 @@ class Executor(ABC):
         step.op.forward(self.xp, *operands, out=out, **step.attrs)
         return out
 
-    def settle(self) -> None:  # noqa: B027 - as release
+    def settle(self) -> None:  # noqa: B027 - nothing to do is an answer
         """Wait until what runs next is what runs from then on: until nothing is being compiled."""
 
-    def close(self) -> None:  # noqa: B027 - as release
+    def close(self) -> None:  # noqa: B027 - nothing to do is an answer
         """End what goes on in the background."""
-
-    def release(self) -> None:  # noqa: B027 - nothing to do is an answer
-        """Let go of memory that is kept for the next run. By default there is none."""
 
     def result(self, step: Step, buffers: Sequence[Buffer]) -> Array:
         """Where a step writes: an array in the plan's memory, or a tuple of them."""

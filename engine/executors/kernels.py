@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from threading import Lock
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -13,9 +14,10 @@ from engine.loops.blocks import bind_blocks
 from engine.loops.functions import expand_functions
 from engine.loops.kernel_store import KernelStore, kernel_key
 from engine.loops.machine_code import target
-from engine.loops.native import NativeKernel, bind_native, compile_loop, native_kernel
+from engine.loops.native import NativeKernel, compile_loop, native_kernel
 from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
+from engine.loops.within_range import bind_within_range
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
@@ -55,7 +57,8 @@ class Kernels:
         compiled = self._of.get(step.op)
         if compiled is None:
             return bind_blocks(step.op.loop, step.op.space, operands, out, self.threads)
-        return bind_native(compiled.kernel, compiled.loop, step.op.space, operands, out, self.threads)
+        by_numpy = partial(bind_blocks, step.op.loop, step.op.space, threads=self.threads)
+        return bind_within_range(compiled.kernel, compiled.loop, step.op.space, operands, out, self.threads, by_numpy)
 
     def _compiled(self, op: Fused) -> CompiledLoop:
         loop = expand_functions(op.loop)

@@ -28,6 +28,7 @@ class NumPyExecutor(Executor):
     """
 
     device: ClassVar[str] = "cpu"
+    fuses: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -90,7 +91,3 @@ class NumPyExecutor(Executor):
         """Compile nothing more, and wait for what is being compiled."""
         if self._tiers is not None:
             self._tiers.close()
-
-    def release(self) -> None:
-        """Drop what was bound and is idle."""
-        self.leases.clear()

@@ -184,10 +184,10 @@ def key(value: Any) -> Any:
     Python holds 1 == True == 1.0 and 0.0 == -0.0; two nodes that differ only so must not be merged. Tensors go by a
     hash of their bytes: a copy of them would be as large as the request.
     """
-    if isinstance(value, np.ndarray):
-        return ("tensor", value.dtype.str, value.shape, blake2b(np.ascontiguousarray(value).data).digest())
     if isinstance(value, float):
         return ("float", value.hex())
+    if isinstance(value, np.ndarray):
+        return ("tensor", value.dtype.str, value.shape, blake2b(np.ascontiguousarray(value).data).digest())
     if isinstance(value, tuple):
         # A list of indices may have a million entries, which tell types and bits apart as they are.
         return ("ints", value) if set(map(type, value)) <= {int} else tuple(key(v) for v in value)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from engine.graph.inference import inferred
+from engine.graph.inference import Work, inferred, work
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import NONE, Definition, Kernel, Op, ResultTypes, View
 from engine.graph.registry import Registry
@@ -71,21 +71,19 @@ class Node(NamedTuple):
     @property
     def kernel(self) -> Kernel:
         """The op, where it computes. Raises TypeError for a leaf, and for a `grad` that was not written out."""
-        if not isinstance(self.op, Kernel):
+        if not self.op.is_kernel:
             raise TypeError(f"{self.op.name} has no kernel: it is fed, or should have been written out")
-        return self.op
+        return cast("Kernel", self.op)
 
     @property
     def view(self) -> View | None:
         """The op, where its result can share its operand's memory."""
         return cast("View", self.op) if self.op.is_view else None
 
-    def alike(self, types: Sequence[ResultTypes]) -> Hashable:
-        """Equal for nodes of a graph that do the same to operands of these `types`, by node.
-
-        By address, which is quick: nodes that say the same share what was inferred for them, while the graph lives.
-        """
-        return (self.op, id(self.attrs), *[id(types[i]) for i in self.operands])
+    def work(self, types: Sequence[ResultTypes]) -> Work:
+        """What it takes on operands of these `types`, by node. Raises TypeError where it does not compute."""
+        out: ResultTypes = self.types if self.op.several else self.types[0]
+        return work(self.kernel, (out, *[types[i] for i in self.operands]), self.attrs)
 
     @property
     def rules(self) -> Op:
@@ -221,7 +219,7 @@ class Value:
         return partial(self._apply, op)
 
     def _apply(self, op: Definition, *operands: Value | float, **attrs: Any) -> Value:
-        return self.builder.emit(op, self._lift((self, *operands)), attrs)
+        return self.builder.emit(op, self._lift((self, *operands)) if operands else (self,), attrs)
 
     def _lift(self, operands: Sequence[Value | float]) -> list[Value]:
         dtype = next((v.dtype for v in operands if isinstance(v, Value) and v.type.is_float), self.dtype)

@@ -76,6 +76,8 @@ class Definition(ABC):
     is_leaf: ClassVar[bool] = False
     #: whether it is a View: asked of every node, and `isinstance` takes ten times as long to say so
     is_view: ClassVar[bool] = False
+    #: whether it is a Kernel: as `is_view`
+    is_kernel: ClassVar[bool] = False
     #: the rule of derivatives, or why there is none; None for what is written out before it is differentiated
     vjp: ClassVar[Callable[..., Sequence[Emitted | None]] | NoGradient | None] = None
 
@@ -157,6 +159,8 @@ def _miscounted(operands: Sequence[str], least: int, most: float, got: int) -> O
 class Kernel(Definition):
     """An op that computes its result. It can be planned and run."""
 
+    is_kernel = True
+
     @abstractmethod
     def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
         """Write the result into the keyword argument `out`, C-contiguous and of the inferred type.
@@ -174,8 +178,7 @@ class Kernel(Definition):
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Floating-point operations of one run; by default one for each element of the result."""
-        results = out if isinstance(out, tuple) else (out,)
-        return sum(t.size for t in results)
+        return out.size if isinstance(out, TensorType) else sum(t.size for t in out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Bytes that `forward` allocates beside `out`, at their most, for operands that lie as their `strides` say.

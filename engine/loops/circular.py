@@ -10,7 +10,7 @@ from engine.loops.float_parts import format_of, integer, series
 from engine.loops.program import Scalar
 
 #: |x| up to which sin and cos are right. Further out, the quotient by π / 2 has more places than a float.
-CIRCULAR_LIMIT: Final = {"float32": 2.0**20, "float64": 2.0**49}
+CIRCULAR_LIMIT: Final = {"float32": 2.0**19, "float64": 2.0**49}
 
 
 def write_sin(x: Scalar) -> Scalar:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.loops import table
 from engine.loops.llvm_instructions import Assembly, instruction, larger, literal
 from engine.loops.program import Loop, Scalars
 from engine.loops.schedule import Schedule, Sweep, schedule
-from engine.loops.table import TableLayout, table_layout
+from engine.loops.table import TableEntry, TableLayout, table_layout
 
 #: what a reduction begins with
 _FIRST = {"row_sum": 0.0, "row_max": float("-inf"), "row_min": float("inf")}
@@ -57,11 +56,10 @@ class _Nest:
     # the table
 
     def _read_table(self) -> None:
-        for name, position in (("columns", table.COLUMNS), ("length", table.LENGTH), ("rows", table.ROWS)):
-            self._entry(f"%{name}", position)
-        self._entry("%per_block", table.BLOCK)
+        for size in ("columns", "length", "rows", "block_rows"):
+            self._entry(f"%{size}", TableEntry[size.upper()])
         for axis in range(1, self.loop.row_axes):
-            self._entry(f"%extent{axis}", table.EXTENTS + axis)
+            self._entry(f"%extent{axis}", TableEntry.EXTENTS + axis)
         for name, position, strided in self._arrays():
             self._entry(f"%{name}", position, "ptr")
             for axis in range(self.loop.row_axes if strided else 0):
@@ -89,7 +87,7 @@ class _Nest:
 
     def _block(self) -> None:
         """A block: its first and last row, its parts of sums made zero, and its rows."""
-        self.to.line("  %row.first = mul i64 %block, %per_block\n  %row.most = add i64 %row.first, %per_block")
+        self.to.line("  %row.first = mul i64 %block, %block_rows\n  %row.most = add i64 %row.first, %block_rows")
         self._least("row.past", "%row.most", "%rows")
         self.to.line("  %part = mul i64 %block, %columns")
         for n in self._results("columns"):
@@ -246,10 +244,8 @@ class _Nest:
             self._store(found[number], self._type(number), self._kept(number, at), self.lanes)
         for n in sweep.results:
             self._store_result(n, self._vector(self.loop.results[n].value, found), at, mask)
-        reduced = {i: self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions}
-        return {
-            i: self._combined(i, self._masked(i, value, mask), f"%r{i}", self.lanes) for i, value in reduced.items()
-        }
+        given = {i: self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions}
+        return {i: self._reduced(i, value, mask) for i, value in given.items()}
 
     def _vector(self, number: int, found: dict[int, str]) -> str:
         """A scalar in all lanes. What is the same for the row is spread here, beside its use: registers are few."""
@@ -270,12 +266,12 @@ class _Nest:
         so_far = self._load("float", place, self.lanes, mask)
         self._store(self.to.value(f"fadd {floats} {so_far}, {value}"), "float", place, self.lanes, mask)
 
-    def _masked(self, i: int, value: str, mask: str) -> str:
-        """What a reduction is given: in lanes beyond the row, what it begins with."""
-        if not mask:
-            return value
+    def _reduced(self, i: int, value: str, mask: str) -> str:
+        """A reduction so far and one more vector; in lanes beyond the row, that is what it begins with."""
         floats = self.to.name("float", self.lanes)
-        return self.to.value(f"select <{self.lanes} x i1> {mask}, {floats} {value}, {floats} {self._first(i)}")
+        if mask:
+            value = self.to.value(f"select <{self.lanes} x i1> {mask}, {floats} {value}, {floats} {self._first(i)}")
+        return self._combined(i, value, f"%r{i}", self.lanes)
 
     def _combined(self, i: int, one: str, other: str, lanes: int) -> str:
         op = self.loop.instructions[i].op

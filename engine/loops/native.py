@@ -11,16 +11,14 @@ from typing import Any, Final
 import numpy as np
 
 from engine.graph.tensor_type import HostArray
-from engine.loops import table
 from engine.loops.helping_threads import run_in_pieces
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code
 from engine.loops.object_file import load_function
 from engine.loops.program import Loop, Space
 from engine.loops.schedule import schedule
-from engine.loops.table import TableLayout, table_layout
-
-Call = tuple[Callable[..., object], tuple[Any, ...]]
+from engine.loops.table import TableEntry, TableLayout, table_layout
+from engine.loops.turns import LoopCall
 
 _SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 #: instructions on elements, below which a second thread costs more than it helps: some 0.2 ms
@@ -41,7 +39,7 @@ class NativeKernel:
 
 
 class KernelTable(ctypes.c_void_p):
-    """The table that a kernel is called with, as the pointer that it takes; it keeps what it points at.
+    """The table that a kernel is called with, as the pointer that it takes; it keeps the kernel and what it points at.
 
     `entries` has a row for each thread that may take part, alike but for their scratch.
     """
@@ -49,6 +47,7 @@ class KernelTable(ctypes.c_void_p):
     entries: HostArray
     layout: TableLayout
     kept: dict[int, HostArray]
+    kernel: NativeKernel
 
     def point_operand(self, number: int, array: HostArray) -> None:
         """Let an operand lie elsewhere from the next call on, with the same strides."""
@@ -89,7 +88,7 @@ def bind_native(
     operands: Sequence[HostArray],
     results: Sequence[HostArray],
     threads: int = 1,
-) -> list[Call]:
+) -> list[LoopCall]:
     """The calls that compute `results` from `operands`, arrays whose memory starts at row 0, column 0 of the space.
 
     `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. The last argument of the first
@@ -122,9 +121,11 @@ def _run_in_threads(function: Callable[[int, int, int], object], blocks: int, th
     run_in_pieces(function, [of.entries[i % tables].ctypes.data for i in range(threads)], blocks)
 
 
-def _parts(loop: Loop, space: Space, blocks: int, results: Sequence[HostArray]) -> tuple[list[HostArray], list[Call]]:
+def _parts(
+    loop: Loop, space: Space, blocks: int, results: Sequence[HostArray]
+) -> tuple[list[HostArray], list[LoopCall]]:
     """Where a kernel writes each result, and the calls that add up the parts of those that have several."""
-    places, sums = [], list[Call]()
+    places, sums = [], list[LoopCall]()
     for result, array in zip(loop.results, results, strict=True):
         if result.kind in ("element", "row") or blocks == 1:
             places.append(array)
@@ -141,12 +142,13 @@ def _table(kernel: NativeKernel, space: Space, rows: int, arrays: Sequence[HostA
     padded = -(-space.columns // kernel.lanes) * kernel.lanes
     scratch: HostArray = np.empty((threads, kernel.scratch_rows * padded), np.float64)
     entries: HostArray = np.zeros((threads if scratch.size else 1, layout.size), np.int64)
-    entries[:, [table.COLUMNS, table.LENGTH, table.ROWS, table.BLOCK]] = space.columns, space.length, rows, space.block
-    entries[:, table.EXTENTS : table.EXTENTS + len(space.rows)] = space.rows
+    sizes = space.columns, space.length, rows, space.block, *space.rows
+    entries[:, TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
     if scratch.size:
         entries[:, layout.scratch] = scratch.ctypes.data + scratch.strides[0] * np.arange(threads)
     pointer = KernelTable(entries.ctypes.data)
     pointer.entries, pointer.layout, pointer.kept = entries, layout, {layout.scratch: scratch}
+    pointer.kernel = kernel
     positions = (*layout.operands, *layout.results)
     for position, array, strides in zip(positions, arrays, space.strides, strict=True):
         pointer.point(position, array)

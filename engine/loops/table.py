@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from enum import IntEnum
+from typing import NamedTuple
 
 from engine.loops.program import Loop
 
-#: the first entries
-COLUMNS: Final = 0
-LENGTH: Final = 1
-ROWS: Final = 2
-BLOCK: Final = 3
-EXTENTS: Final = 4
+
+class TableEntry(IntEnum):
+    """Positions of what comes first; extents, as many as there are row axes, from theirs on."""
+
+    COLUMNS = 0
+    LENGTH = 1
+    ROWS = 2
+    BLOCK_ROWS = 3
+    EXTENTS = 4
 
 
 class TableLayout(NamedTuple):
@@ -32,7 +36,7 @@ def table_layout(loop: Loop) -> TableLayout:
 
     The results columns and total have no strides: the part of block b begins at b · columns, or is number b.
     """
-    position = EXTENTS + loop.row_axes
+    position = TableEntry.EXTENTS + loop.row_axes
     operands, results = [], []
     for _ in loop.operands:
         operands.append(position)

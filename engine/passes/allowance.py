@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
@@ -19,12 +19,15 @@ class Allowance(NamedTuple):
     flops: int = NO_END
     deadline: Deadline = NO_DEADLINE
 
-    def over(self, items: Iterable[_Item]) -> Iterator[_Item]:
+    def over(self, items: Sequence[_Item]) -> Iterable[_Item]:
         """`items` one by one, as long as there is time. Raises DeadlineExceeded."""
-        for i, item in enumerate(items):
-            if not i % NODES_BETWEEN_LOOKS:
-                self.deadline.check()
-            yield item
+        self.deadline.check()
+        return items if len(items) <= NODES_BETWEEN_LOOKS else self._looking(items)
+
+    def _looking(self, items: Sequence[_Item]) -> Iterator[_Item]:
+        for start in range(0, len(items), NODES_BETWEEN_LOOKS):
+            self.deadline.check()
+            yield from items[start : start + NODES_BETWEEN_LOOKS]
 
 
 UNBOUNDED: Final = Allowance()

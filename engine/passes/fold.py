@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,10 @@ def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     what is computed here and what is left to a plan are never more together. Raises DeadlineExceeded.
     """
     foldable = _on_constants(graph, allowance)
-    if not foldable or _flops_in_all(graph, allowance) > allowance.flops:
+    types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
+    if not foldable or _flops(graph, types, allowance) > allowance.flops:
         return graph
-    nodes, values = list(graph.nodes), _Values(graph)
+    nodes, values = list(graph.nodes), _Values(graph, types)
     for i in allowance.over(foldable):
         value = values.of(i)
         if value is not None:
@@ -58,33 +59,17 @@ def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
     return found
 
 
-def _flops_in_all(graph: Graph, allowance: Allowance) -> int:
-    """Of nodes that do the same, one is asked."""
-    types = [_type(node) for node in graph.nodes]
-    known, total = dict[Hashable, int](), 0
-    for node in allowance.over(graph.nodes):
-        if not node.op.is_leaf:
-            work = node.alike(types)
-            if work not in known:
-                known[work] = _flops(node, graph)
-            total += known[work]
-    return total
-
-
-def _flops(node: Node, graph: Graph) -> int:
-    operands = [_type(graph.nodes[i]) for i in node.operands]
-    return node.kernel.flops(_type(node), *operands, **node.attrs)
-
-
-def _type(node: Node) -> ResultTypes:
-    return node.types if node.op.several else node.type
+def _flops(graph: Graph, types: Sequence[ResultTypes], allowance: Allowance) -> int:
+    """Of all nodes."""
+    return sum([node.work(types).flops for node in allowance.over(graph.nodes) if not node.op.is_leaf])
 
 
 class _Values:
     """Values of nodes on constants, each computed when it is first asked for; together MOST_BYTES_IN_ALL at most."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, types: Sequence[ResultTypes]) -> None:
         self._graph = graph
+        self._types = types
         self._known: dict[int, HostArray | None] = {}
         self._left = MOST_BYTES_IN_ALL
 
@@ -96,7 +81,7 @@ class _Values:
         return self._known[i]
 
     def _evaluate(self, node: Node) -> HostArray | None:
-        if node.type.nbytes > self._left or not _is_small(node, self._graph):
+        if node.type.nbytes > self._left or not _is_small(node, self._types):
             return None
         operands = [value for value in map(self.of, node.operands) if value is not None]
         if len(operands) < len(node.operands):
@@ -111,13 +96,11 @@ class _Values:
         return value if finite or node.op.name in _SOURCES else None
 
 
-def _is_small(node: Node, graph: Graph) -> bool:
-    operands = [graph.nodes[i].type for i in node.operands]
-    return (
-        node.type.span <= MOST_BYTES
-        and _flops(node, graph) <= MOST_FLOPS
-        and node.kernel.workspace(node.type, *operands, **node.attrs) <= MOST_BYTES
-    )
+def _is_small(node: Node, types: Sequence[ResultTypes]) -> bool:
+    if node.type.span > MOST_BYTES:
+        return False
+    flops, workspace = node.work(types)
+    return flops <= MOST_FLOPS and workspace <= MOST_BYTES
 
 
 def _run(node: Node, operands: Sequence[HostArray]) -> HostArray:

@@ -11,12 +11,13 @@ from engine.calls.call import FeedTypes, Scope
 from engine.graph.errors import OverBudget, TooManyNodes
 from engine.graph.identity import graph_id
 from engine.graph.ir import Builder, Graph
-from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.cache import Cache
+from engine.planning.fuse import fuse
 from engine.planning.pause import collector_paused
 from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
@@ -65,8 +66,10 @@ class Compiler:
     for is made once.
     """
 
-    def __init__(self, limits: Limits, capacity: int = 256, bytes: int = PLAN_BYTES) -> None:
+    def __init__(self, limits: Limits, capacity: int = 256, bytes: int = PLAN_BYTES, *, fuses: bool = True) -> None:
+        """`fuses`: for an executor that runs loops. CuPy's does not."""
         self.limits = limits
+        self.fuses = fuses
         self._plans: Cache[Compiled] = Cache(capacity, bytes, lambda made: made.nbytes)
 
     def forward(
@@ -96,25 +99,35 @@ class Compiler:
         """
         return self.compile(program, types, Gradients.of_program(program, of, wrt, outputs, cotangent), deadline)
 
-    def compile(self, program: Program, types: FeedTypes, call: Call, deadline: Deadline = NO_DEADLINE) -> Compiled:
+    def compile(
+        self,
+        program: Program,
+        types: FeedTypes,
+        call: Call,
+        deadline: Deadline = NO_DEADLINE,
+        *,
+        node_by_node: bool = False,
+    ) -> Compiled:
         """The plan for `call`, on feeds of these types. Raises EngineError.
 
-        What the call does not need may be fed, too: it is checked, and the plan is the same without it.
+        What the call does not need may be fed, too: it is checked, and the plan is the same without it. For somebody
+        who looks on at a run, it has a step for each node: `node_by_node`.
         """
+        fuses = self.fuses and not node_by_node
         used = program.used(call.example(program, types), call.roots, deadline)
-        name = (program.digest, frozenset(used.items()), call)
+        name = (program.digest, frozenset(used.items()), call, fuses)
         found, known = self._plans.get(
-            name, lambda: compile_call(program, types, call, self.limits, deadline), deadline
+            name, lambda: compile_call(program, types, call, self.limits, deadline, fuses), deadline
         )
         return replace(found, cached=known)
 
 
 def compile_call(
-    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE
+    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE, fuses: bool = True
 ) -> Compiled:
     """Write, optimise and plan, in this order. Raises EngineError."""
     with collector_paused():
-        asked, plan = plan_call(program, types, call, limits, deadline)
+        asked, plan = plan_call(program, types, call, limits, deadline, fuses=fuses)
     return Compiled(plan, asked.labels, asked.disconnected, graph_id(program), asked.dtype)
 
 
@@ -126,10 +139,12 @@ def plan_call(
     deadline: Deadline = NO_DEADLINE,
     pieces: Sequence[int] = PIECE_BYTES,
     foldable: int | None = None,
+    fuses: bool = True,
 ) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller pieces where all at once is over budget.
 
-    `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
+    The plan has loops in it where that pays at once, unless it is not to have any: `fuses`. `foldable` are the FLOPs
+    that a graph may take for its constants to be folded, by default those of `limits`.
     Raises EngineError.
     """
     allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
@@ -138,13 +153,25 @@ def plan_call(
         try:
             asked = write_call(program, types, call, limits, deadline, piece_bytes)
             optimised = asked._replace(graph=optimise(asked.graph, allowance))
-            return optimised, make_plan(optimised.graph, limits, deadline)
+            plan = smallest_plan if fuses else make_plan
+            return optimised, plan(optimised.graph, limits, deadline)
         except TooManyNodes as error:
             raise refused or error from None
         except OverBudget as error:
             refused = refused or error
     assert refused is not None
     raise refused
+
+
+def smallest_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Plan:
+    """The plan of an optimised graph, fused; or as it is, where that needs less memory. Raises as `make_plan`."""
+    fused = fuse(graph)
+    if fused is graph:
+        return make_plan(graph, limits, deadline)
+    endless = replace(limits, bytes=NO_END)
+    plan = min((make_plan(each, endless, deadline) for each in (fused, graph)), key=lambda plan: plan.peak_bytes)
+    limits.admit_bytes(plan.peak_bytes)
+    return plan
 
 
 def write_call(

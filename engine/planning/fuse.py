@@ -18,7 +18,6 @@ from engine.passes.dce import dce
 from engine.planning.fused import Fused
 from engine.planning.groups import Group, Grouping, Member
 from engine.planning.layout import Layout, Strides, lay_out
-from engine.planning.plan import cost
 from engine.planning.recompute import with_recomputed
 from engine.planning.storage import Storage
 
@@ -135,7 +134,7 @@ class _Writer:
 
     @cached_property
     def _builder(self) -> LoopBuilder:
-        return LoopBuilder(self.group.frame.dtype.name, len(self.layout.rows))
+        return LoopBuilder(self.group.domain.dtype.name, len(self.layout.rows))
 
     @cached_property
     def _outside(self) -> dict[tuple[int, bool], TensorType]:
@@ -150,7 +149,7 @@ class _Writer:
 
     def _lacks_axes(self, operand: int, reader: int) -> bool:
         """Whether an operand, as one value a row, goes without unit axes for the columns."""
-        node, rank = self.nodes[reader], len(self.group.frame.shape)
+        node, rank = self.nodes[reader], len(self.group.domain.shape)
         if isinstance(node.op, Elementwise):
             return self._member(reader).level == Level.ROW and node.type.ndim < rank
         return self.nodes[operand].type.ndim < rank
@@ -166,7 +165,7 @@ class _Writer:
     @cached_property
     def layout(self) -> Layout:
         """How operands lie. Raises _Unwritten."""
-        found = lay_out(self.group.frame.shape, list(self._outside.values()), self.group.row_axes)
+        found = lay_out(self.group.domain.shape, list(self._outside.values()), self.group.row_axes)
         if found is None:
             raise _Unwritten
         return found
@@ -185,7 +184,7 @@ class _Writer:
     def _number(self, operand: int) -> float | None:
         """The number that a node holds everywhere, where that is a float of the loop's dtype."""
         node = self.nodes[operand]
-        is_number = node.op.name == "full" and node.type.dtype == self.group.frame.dtype
+        is_number = node.op.name == "full" and node.type.dtype == self.group.domain.dtype
         return node.attrs["fill"] if is_number else None
 
     def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:
@@ -224,7 +223,7 @@ class _Writer:
         return self._member(i).ending is not None or i in self._read
 
     def _flops(self) -> int:
-        return sum(cost(self._storage, self.nodes[i])[0] for i in self.group.nodes)
+        return sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
 
     def _member(self, i: int) -> Member:
         member = self._members[i]

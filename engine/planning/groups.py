@@ -1,7 +1,7 @@
 """Which nodes become one loop: elementwise ones and reductions over one iteration space, without a detour outside.
 
-A node belongs to a `Frame`, the shape and dtype that it is computed over; as an element of it, or as one value a row.
-Its stage is how often the longest way to it has left a loop. Nodes of one frame and stage can be one loop whatever
+A node belongs to a `Domain`, the shape and dtype that it is computed over; as an element of it, or as one value a row.
+Its stage is how often the longest way to it has left a loop. Nodes of one domain and stage can be one loop whatever
 lies between them: each way out of the loop and back would have raised the stage.
 """
 
@@ -28,7 +28,7 @@ _SUMS: Final = frozenset({"sum", "mean"})
 _ROW_OPS: Final = frozenset({"softmax", "log_softmax"})
 
 
-class Frame(NamedTuple):
+class Domain(NamedTuple):
     """An iteration space: a shape, and the dtype of the floats in it."""
 
     shape: Shape
@@ -36,9 +36,9 @@ class Frame(NamedTuple):
 
 
 class Member(NamedTuple):
-    """How a node belongs to a frame; a sum over rows ends there: only what is outside may read it."""
+    """How a node belongs to a domain; a sum over rows ends there: only what is outside may read it."""
 
-    frame: Frame
+    domain: Domain
     level: Level
     ending: Ending | None = None
 
@@ -49,7 +49,7 @@ class Group(NamedTuple):
     `again` are nodes of other groups that it computes for itself.
     """
 
-    frame: Frame
+    domain: Domain
     nodes: tuple[int, ...]
     row_axes: int | None
     again: tuple[int, ...] = ()
@@ -61,7 +61,7 @@ class Grouping:
     def __init__(self, graph: Graph, least: int) -> None:
         self.graph = graph
         self.least = least
-        #: of a frame whose rows are reduced: how many trailing axes these have
+        #: of a domain whose rows are reduced: how many trailing axes these have
         self.row_axes = _row_axes(graph)
         self.members: list[Member | None] = []
         self.stages: list[int] = []
@@ -71,17 +71,17 @@ class Grouping:
             self.stages.append(self._stage(node, member))
 
     def groups(self) -> Iterator[Group]:
-        """What shares a frame and a stage, as far as it hangs together."""
+        """What shares a domain and a stage, as far as it hangs together."""
         together = _Together(len(self.members))
-        meeting: dict[tuple[Frame, int, int], int] = {}
+        meeting: dict[tuple[Domain, int, int], int] = {}
         for i, member in enumerate(self.members):
             if member is None:
                 continue
             for operand in self.graph.nodes[i].operands:
                 if self._are_one(operand, i):
                     together.join(operand, i)
-                elif self.graph.nodes[operand].type.shape == member.frame.shape:
-                    together.join(meeting.setdefault((member.frame, self.stages[i], operand), i), i)
+                elif self.graph.nodes[operand].type.shape == member.domain.shape:
+                    together.join(meeting.setdefault((member.domain, self.stages[i], operand), i), i)
         found: dict[int, list[int]] = {}
         for i, member in enumerate(self.members):
             if member is not None:
@@ -89,7 +89,7 @@ class Grouping:
         for nodes in found.values():
             first = self.members[nodes[0]]
             assert first is not None
-            yield Group(first.frame, tuple(nodes), self.row_axes.get(first.frame))
+            yield Group(first.domain, tuple(nodes), self.row_axes.get(first.domain))
 
     def _stage(self, node: Node, member: Member | None) -> int:
         """One more than that of an operand that the loop of this node cannot take along."""
@@ -108,12 +108,12 @@ class Grouping:
 
     def _takes(self, member: Member, other: Member, operand: int) -> bool:
         """Whether a reader can have an operand from within its loop."""
-        if other.ending is not None or other.frame != member.frame:
+        if other.ending is not None or other.domain != member.domain:
             return False
         if other.level == Level.ELEMENT or member.level == Level.ROW:
             return True
         # One value a row without its unit axes would broadcast along the columns.
-        bare, _ = self._row_shapes(member.frame)
+        bare, _ = self._row_shapes(member.domain)
         return bare == () or self.graph.nodes[operand].type.shape != bare
 
     def _member(self, node: Node) -> Member | None:
@@ -130,14 +130,14 @@ class Grouping:
         if not isinstance(node.op, Elementwise) or not node.op.is_fusible(node.type, *types, **node.attrs):
             return None
         dtype = next(t.dtype for t in (node.type, *types) if t.is_float)
-        return self._of_a_row(node) or self._element(Frame(node.type.shape, dtype))
+        return self._of_a_row(node) or self._element(Domain(node.type.shape, dtype))
 
     def _of_a_row(self, node: Node) -> Member | None:
         """One value a row, as its operands are."""
         for operand in node.operands:
             member = self.members[operand]
             if member is not None and member.level == Level.ROW and not member.ending:
-                return member if node.type.shape in self._row_shapes(member.frame) else None
+                return member if node.type.shape in self._row_shapes(member.domain) else None
         return None
 
     def _relabelled(self, node: Node) -> Member | None:
@@ -146,9 +146,9 @@ class Grouping:
 
     def _row_op(self, node: Node) -> Member | None:
         x = self._types(node)[0]
-        frame = Frame(x.shape, node.type.dtype)
-        fits = x.dtype == node.type.dtype and self.row_axes.get(frame) == 1 and node.attrs["axis"] == x.ndim - 1
-        return self._element(frame) if fits else None
+        domain = Domain(x.shape, node.type.dtype)
+        fits = x.dtype == node.type.dtype and self.row_axes.get(domain) == 1 and node.attrs["axis"] == x.ndim - 1
+        return self._element(domain) if fits else None
 
     def _reduction(self, node: Node) -> Member | None:
         x, axes = self._types(node)[0], node.attrs["axes"]
@@ -157,51 +157,51 @@ class Grouping:
         whole = self._total_of_rows(node, axes)
         if whole is not None:
             return whole
-        frame = Frame(x.shape, x.dtype)
-        if self._element(frame) is None:
+        domain = Domain(x.shape, x.dtype)
+        if self._element(domain) is None:
             return None
-        rows = self.row_axes.get(frame)
+        rows = self.row_axes.get(domain)
         if rows is not None and axes == tuple(range(x.ndim - rows, x.ndim)):
-            return Member(frame, Level.ROW)
+            return Member(domain, Level.ROW)
         if node.op.name not in _SUMS or not axes or axes != tuple(range(len(axes))):
             return None
         if len(axes) == x.ndim:
-            return Member(frame, Level.ROW, "total")
-        return Member(frame, Level.ELEMENT, "columns") if rows == x.ndim - len(axes) else None
+            return Member(domain, Level.ROW, "total")
+        return Member(domain, Level.ELEMENT, "columns") if rows == x.ndim - len(axes) else None
 
     def _total_of_rows(self, node: Node, axes: Sequence[int]) -> Member | None:
         """The sum of all that stands at one value a row."""
         member, x = self.members[node.operands[0]], self._types(node)[0]
         if member is None or member.level != Level.ROW or member.ending or node.op.name not in _SUMS:
             return None
-        return Member(member.frame, Level.ROW, "total") if len(axes) == x.ndim and x.ndim else None
+        return Member(member.domain, Level.ROW, "total") if len(axes) == x.ndim and x.ndim else None
 
-    def _element(self, frame: Frame) -> Member | None:
-        size = math.prod(frame.shape)
-        return Member(frame, Level.ELEMENT) if size and size >= self.least else None
+    def _element(self, domain: Domain) -> Member | None:
+        size = math.prod(domain.shape)
+        return Member(domain, Level.ELEMENT) if size and size >= self.least else None
 
-    def _row_shapes(self, frame: Frame) -> tuple[Shape, Shape]:
-        rows = self.row_axes[frame]
-        kept = frame.shape[: len(frame.shape) - rows]
+    def _row_shapes(self, domain: Domain) -> tuple[Shape, Shape]:
+        rows = self.row_axes[domain]
+        kept = domain.shape[: len(domain.shape) - rows]
         return kept, kept + (1,) * rows
 
     def _types(self, node: Node) -> list[TensorType]:
         return [self.graph.nodes[i].type for i in node.operands]
 
 
-def _row_axes(graph: Graph) -> dict[Frame, int]:
-    """For each frame with reductions along trailing axes, or sums over leading ones: how many trailing axes.
+def _row_axes(graph: Graph) -> dict[Domain, int]:
+    """For each domain with reductions along trailing axes, or sums over leading ones: how many trailing axes.
 
     Where they differ, the most frequent ones; and of a small tensor that is only added up, all.
     """
-    wanted: dict[Frame, Counter[int]] = {}
+    wanted: dict[Domain, Counter[int]] = {}
     for node in graph.nodes:
         if node.op.name in _ROW_OPS or node.op.name in _ROW_REDUCTIONS:
             x = graph.nodes[node.operands[0]].type
             rows = _trailing(node, x)
             if rows and math.prod(x.shape[x.ndim - rows :]) <= LONGEST_ROW:
-                wanted.setdefault(Frame(x.shape, x.dtype), Counter())[rows] += 1
-    return {frame: max(counts, key=lambda rows: (counts[rows], -rows)) for frame, counts in wanted.items()}
+                wanted.setdefault(Domain(x.shape, x.dtype), Counter())[rows] += 1
+    return {domain: max(counts, key=lambda rows: (counts[rows], -rows)) for domain, counts in wanted.items()}
 
 
 def _trailing(node: Node, x: TensorType) -> int:

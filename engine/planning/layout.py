@@ -13,9 +13,9 @@ from engine.loops.program import Level, Space
 #: elements of a row where rows mean nothing: long enough for its lanes, short for the sums of its parts
 FLAT_ROW: Final = 4096
 #: elements of a block: what two or three arrays of are in a core's own cache
-BLOCK: Final = 1 << 14
+BLOCK_ELEMENTS: Final = 1 << 14
 #: sums over rows have at most so many parts
-MOST_PARTS: Final = 64
+MOST_SUMS: Final = 64
 
 Strides = tuple[int, ...]
 
@@ -33,9 +33,9 @@ class Layout(NamedTuple):
 
     def space(self, results: Sequence[Strides], *, sums_columns: bool) -> Space:
         """With blocks, and the strides of the results behind those of the operands."""
-        block = max(1, BLOCK // max(self.columns, 1))
+        block = max(1, BLOCK_ELEMENTS // max(self.columns, 1))
         if sums_columns:
-            block = max(block, -(-math.prod(self.rows) // MOST_PARTS))
+            block = max(block, -(-math.prod(self.rows) // MOST_SUMS))
         return Space(self.rows, self.columns, self.length, block, (*(s for _, s in self.operands), *results))
 
 

@@ -13,15 +13,15 @@ import numpy as np
 
 from engine.graph.ir import Graph, Node, Origin
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.op import Kernel, ResultTypes
+from engine.graph.op import Kernel
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import HostArray, TensorType, read_only_copy
 from engine.passes.allowance import Allowance
 from engine.planning.arena import Packing, Place, pack
 from engine.planning.storage import Storage
 
-#: bytes that a step holds; each of its results; an entry of a list among its attributes; a feed: as counted in CPython
-STEP_BYTES, RESULT_BYTES, ENTRY_BYTES, FEED_BYTES = 450, 350, 36, 500
+#: bytes that a step holds; attributes; the type of a result; an entry of a list; a feed: as counted in CPython
+STEP_BYTES, ATTRIBUTES_BYTES, TYPE_BYTES, ENTRY_BYTES, FEED_BYTES = 330, 250, 300, 36, 500
 
 
 class Step(NamedTuple):
@@ -64,8 +64,16 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """What keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold."""
-        return sum(map(_step_bytes, self.steps)) + FEED_BYTES * len(self.feeds)
+        """What keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold.
+
+        Steps share types and attributes, where they say the same, with one another and with other plans; what several
+        plans share counts for each.
+        """
+        attrs = {id(step.attrs): step.attrs for step in self.steps if step.attrs}
+        types = {id(step.types): len(step.types) for step in self.steps}
+        entries = sum([len(step.operands) + len(step.places) for step in self.steps])
+        shared = sum(map(_attributes_bytes, attrs.values())) + TYPE_BYTES * sum(types.values())
+        return STEP_BYTES * len(self.steps) + ENTRY_BYTES * entries + shared + FEED_BYTES * len(self.feeds)
 
 
 def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Plan:
@@ -116,27 +124,10 @@ def _materialised(storage: Storage, allowance: Allowance) -> Storage:
 
 
 def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
-    """FLOPs of each node, and the largest workspace. Of nodes that do the same, one is asked."""
-    flops, workspace, known = list[int](), 0, dict[Hashable, tuple[int, int]]()
-    for node in allowance.over(storage.graph.nodes):
-        if node.op.is_leaf:
-            flops.append(0)
-            continue
-        work = node.alike(storage.types)
-        if work not in known:
-            known[work] = cost(storage, node)
-        flops.append(known[work][0])
-        workspace = max(workspace, known[work][1])
-    return flops, workspace
-
-
-def cost(storage: Storage, node: Node) -> tuple[int, int]:
-    """FLOPs and workspace bytes of one node."""
-    if node.is_leaf:
-        return 0, 0
-    operands = [storage.types[i] for i in node.operands]
-    out: ResultTypes = node.types if node.op.several else node.type
-    return node.kernel.flops(out, *operands, **node.attrs), node.kernel.workspace(out, *operands, **node.attrs)
+    """FLOPs of each node, and the largest workspace."""
+    nodes, types = storage.graph.nodes, storage.types
+    costs = [(0, 0) if node.op.is_leaf else node.work(types) for node in allowance.over(nodes)]
+    return [flops for flops, _ in costs], max([workspace for _, workspace in costs], default=0)
 
 
 def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: Allowance) -> tuple[Step, ...]:
@@ -166,9 +157,8 @@ def _owned(array: HostArray) -> HostArray:
     return array if array.flags.owndata and not array.flags.writeable else read_only_copy(array)
 
 
-def _step_bytes(step: Step) -> int:
-    entries = sum(_attribute_bytes(value) for value in step.attrs.values()) if step.attrs else 0
-    return STEP_BYTES + RESULT_BYTES * len(step.types) + ENTRY_BYTES * len(step.operands) + entries
+def _attributes_bytes(attrs: Mapping[str, Any]) -> int:
+    return ATTRIBUTES_BYTES + sum(map(_attribute_bytes, attrs.values()))
 
 
 def _attribute_bytes(value: Any) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from engine.graph.ir import Graph, Node
-from engine.graph.op import ResultTypes, View
+from engine.graph.memory import Memory
+from engine.graph.op import Definition, ResultTypes, View
 from engine.graph.tensor_type import Strided, TensorType
 from engine.passes.allowance import UNBOUNDED, Allowance
 from engine.planning.arena import Block
@@ -64,7 +67,7 @@ class Storage:
         operand = self.types[node.operands[0]]
         if view.reshapes or isinstance(operand, tuple):
             return node.type
-        return _viewed(node, view, operand)
+        return _viewed(view, (node.type, operand), node.attrs)
 
     def blocks(self) -> list[Block]:
         """All blocks by number, and from which step to which they are needed; those of leaves have no bytes."""
@@ -97,9 +100,13 @@ class Storage:
         return frozenset(self.block[i] for i, node in enumerate(self.graph.nodes) if node.is_leaf)
 
 
-def _viewed(node: Node, view: View, operand: TensorType) -> TensorType:
-    """The type of a view of `operand`, as NumPy strides it; of what nobody can address, as if it were dense."""
-    if max(operand.span, node.type.span) >= _LARGEST:
-        return node.type
+def _view(op: Definition, types: tuple[TensorType, TensorType], attrs: Mapping[str, Any]) -> TensorType:
+    """The type of a view, as NumPy strides it; of what nobody can address, as if it were dense."""
+    result, operand = types
+    if max(operand.span, result.span) >= _LARGEST:
+        return result
     nothing = as_strided(np.empty(1, operand.dtype), operand.shape, operand.strides)
-    return Strided(node.type, view.view(np, nothing, **node.attrs).strides)
+    return Strided(result, cast("View", op).view(np, nothing, **attrs).strides)
+
+
+_viewed = Memory(_view)

@@ -14,7 +14,6 @@ from engine.graph.op import NoGradient
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
 from engine.planning.compiler import plan_call
-from engine.planning.plan import cost
 from engine.planning.storage import Storage
 
 
@@ -45,21 +44,26 @@ class Analysis:
 
 
 def analyse(
-    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE
+    program: Program,
+    types: FeedTypes,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    fuses: bool = True,
 ) -> Analysis:
     """Plan `call` as it would run within `limits`; where it is over their bytes or FLOPs, as it would run without.
 
-    The tensors that the call takes beside feeds are taken to fit. Raises EngineError, OverBudget only for a rank.
+    `fuses` as the executor. The tensors that the call takes beside feeds are taken to fit. Raises EngineError, OverBudget only for a rank.
     """
     endless = replace(limits, bytes=NO_END, flops=NO_END)
     _, values = program.build(call.example(program, types), call.roots, deadline, limits=endless)
     call = call.fitted(values)
     within = True
     try:
-        asked, plan = plan_call(program, types, call, limits, deadline)
+        asked, plan = plan_call(program, types, call, limits, deadline, fuses=fuses)
     except OverBudget:
         within = False
-        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,), foldable=limits.flops)
+        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, fuses)
     storage = Storage(asked.graph)
     spent = _spent(storage)
     return Analysis(
@@ -102,7 +106,7 @@ def _spent(storage: Storage) -> dict[tuple[int, bool], int]:
     spent: dict[tuple[int, bool], int] = {}
     for node in storage.graph.nodes:
         key = (-1, False) if node.origin is None else (node.origin.node, node.origin.backward)
-        spent[key] = spent.get(key, 0) + cost(storage, node)[0]
+        spent[key] = spent.get(key, 0) + (0 if node.is_leaf else node.work(storage.types).flops)
     return spent
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from engine.graph.errors import counted
 from engine.graph.ir import Builder, Node, Origin, Value, ancestors
-from engine.graph.op import NoGradient
 from engine.graph.tensor_type import TensorType
 from engine.graph.verify import MalformedGraph
 
@@ -64,10 +63,9 @@ def _ancestors(nodes: Sequence[Node], roots: Iterable[int], follow: Callable[[in
 
 
 def _differentiable_operands(node: Node) -> Sequence[int]:
-    if not node.operands:
+    if not node.operands or not node.op.is_differentiable:
         return ()
-    stops = isinstance(node.rules.vjp, NoGradient) or not any(t.is_float for t in node.types)
-    return () if stops else node.operands
+    return node.operands if any(t.is_float for t in node.types) else ()
 
 
 def _pull_back(builder: Builder, index: int, cotangents: Cotangents) -> None:
@@ -88,7 +86,7 @@ def _pull_back(builder: Builder, index: int, cotangents: Cotangents) -> None:
 
 def _check_rule(gradients: Any, index: int, node: Node) -> None:
     """Raise MalformedGraph unless the rule of a node gives a value, several of them or None for each operand."""
-    if not isinstance(gradients, Sequence):
+    if not isinstance(gradients, (tuple, list, Sequence)):  # the first two, since these are quick to tell
         raise MalformedGraph(f"its rule gives a {type(gradients).__name__}, not a sequence of values", index, node)
     if len(gradients) != len(node.operands):
         given, wanted = counted(len(gradients), "cotangent"), counted(len(node.operands), "operand")

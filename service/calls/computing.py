@@ -90,7 +90,7 @@ class Computing(CallDefinition[Execution, Result]):
 
     def run(self, task: Execution, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
-        compiled = engine.compiler.compile(task.program, task.types, task.call, deadline)
+        compiled = engine.compiler.compile(task.program, task.types, task.call, deadline, node_by_node=task.diagnose)
         _admit_answer(compiled, task.encoding, engine.max_response_bytes)
         watch = NonfiniteWatch(task.program, task.tensors, compiled.plan) if task.diagnose else None
         started = time.perf_counter()

@@ -10,9 +10,11 @@ import logging
 
 from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
 from schemas.graph import NAME_CHARACTERS
+from service import machine
 from service.calls import calls
 from service.calls.definition import Engine
 from service.compute.job import Job, Reply
+from service.compute.kernels import kernel_store
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
 from service.wire.answers import Body
@@ -36,13 +38,18 @@ class Worker:
             bytes=settings.max_bytes,
             flops=settings.max_flops,
         )
-        executor = open_executor(settings.device)
+        executor = open_executor(
+            settings.device,
+            threads=machine.cpus_each(settings.workers),
+            determinism=settings.determinism if settings.compile == "on" else None,
+            store=kernel_store(settings),
+        )
         self.device = executor.device
         self._settings = settings
         self._limits = limits
         self._reader = RequestReader(registry(), limits, settings.max_nodes)
         self._engine = Engine(
-            Compiler(limits, settings.plan_cache, settings.plan_cache_bytes),
+            Compiler(limits, settings.plan_cache, settings.plan_cache_bytes, fuses=executor.fuses),
             executor,
             settings.max_response_bytes,
             limits_of(settings),

@@ -244,7 +244,7 @@ def test_close_in_the_middle_of_a_job(make: Make) -> None:
     assert not compiler.submit("b", lambda: ran.append("b"))
     job.told.set()
     assert compiler.close(PATIENCE)
-    assert compiler.settle()
+    assert compiler.settle(PATIENCE)
     assert ran == []
 
 

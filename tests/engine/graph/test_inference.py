@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from engine import Builder, EngineError, Limits, OverBudget, TensorType, Value, registry
-from engine.graph import inference
-from engine.graph.inference import inferred
+from engine.graph import memory
+from engine.graph.inference import inferred, work
+from engine.graph.tensor_type import Strided
 
 F = TensorType((2, 3), np.dtype("float64"))
 OPS = registry().ops
@@ -18,9 +19,9 @@ OPS = registry().ops
 @pytest.fixture(autouse=True)
 def remembered(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     """An empty memory."""
-    memory: dict[Any, Any] = {}
-    monkeypatch.setattr(inference, "_remembered", memory)
-    return memory
+    known: dict[Any, Any] = {}
+    monkeypatch.setattr(inferred, "_known", known)
+    return known
 
 
 def leaf(type: TensorType = F) -> Value:
@@ -80,12 +81,12 @@ def test_limits_hold_for_what_is_remembered() -> None:
         Builder(registry(), Limits(bytes=large)).leaf(TensorType((1,), F.dtype), 0).broadcast_to(shape=(large,))
 
 
-def test_it_is_bounded(monkeypatch: pytest.MonkeyPatch, remembered: dict[Any, Any]) -> None:
-    monkeypatch.setattr(inference, "MOST_REMEMBERED", 10)
+def test_it_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "MOST_REMEMBERED", 10)
     x = leaf()
     for i in range(100):
         assert x.mul_scalar(scalar=float(i)).node.attrs["scalar"] == i
-        assert 0 < len(remembered) <= 10
+        assert 0 < len(inferred) <= 10
 
 
 @pytest.mark.parametrize(
@@ -103,3 +104,12 @@ def test_what_is_large_is_not_remembered(write: Any, remembered: dict[Any, Any])
     x = Builder(registry(), Limits(rank=1000)).leaf(F, 0)
     write(x)
     assert not {number[0].name for number in remembered} & {"constant", "reshape", "cat", "split", "einsum"}
+
+
+def test_work_is_that_of_operands_as_they_lie() -> None:
+    """The same types, one of them strided: NumPy copies it before it multiplies."""
+    out, dense = TensorType((64, 64), F.dtype), TensorType((64, 64), F.dtype)
+    spread = Strided(dense, (0, 8))
+    known = [work(OPS["matmul"], (out, a, dense), {}).workspace for a in (dense, spread, dense, spread)]
+    assert known == [OPS["matmul"].workspace(out, a, dense) for a in (dense, spread)] * 2
+    assert known[0] != known[1]

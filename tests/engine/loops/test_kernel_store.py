@@ -82,7 +82,7 @@ def test_memory_alone() -> None:
 
 def test_memory_is_bounded_and_keeps_what_was_used_last() -> None:
     store = KernelStore(most_bytes=2 * len(CODE))
-    for key in (KEY, OTHER, KEY):
+    for key in (KEY, OTHER, OTHER):
         store.put(key, CODE)
     assert store.get(KEY) == CODE
     store.put("00" * 32, CODE)

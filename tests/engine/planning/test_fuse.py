@@ -151,7 +151,7 @@ def test_the_way_back_computes_again_what_is_cheap() -> None:
     x, w, v = leaf(builder, 64, 32), leaf(builder, 32, 16), leaf(builder, 16, 8)
     hidden = (x @ w).tanh().square().sin()
     plain = gradients((hidden @ v).tanh(), x, w, v)
-    fused = fuse(plain, 0)
+    fused = fuse(plain, 0, compiled=True)
     forward = next(node for node in fused.nodes if node.op.name == "fused")
     assert len(forward.types) == 1
     assert make_plan(fused, Limits()).peak_bytes < make_plan(plain, Limits()).peak_bytes

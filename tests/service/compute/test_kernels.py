@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine import open_executor
+from engine.executors.interpreter import Executor
 from service import machine
+from service.compute import worker
 from service.compute.kernels import kernel_store
 from service.settings import Settings, default, shown
 
@@ -112,3 +116,32 @@ class TestStore:
 def test_each_worker_has_its_share(monkeypatch: pytest.MonkeyPatch, cores: int, workers: int, share: int) -> None:
     monkeypatch.setattr(machine, "cpus", lambda: cores)
     assert machine.cpus_each(workers) == share
+
+
+class TestWorker:
+    """What a worker asks of its executor."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        """What the executor of the next worker is opened with."""
+        given: dict[str, Any] = {}
+
+        def opening(device: str, **options: Any) -> Executor:
+            given.update(options)
+            return open_executor(device)
+
+        monkeypatch.setattr(worker, "open_executor", opening)
+        return given
+
+    def test_it_hands_on_the_settings(
+        self, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr(machine, "cpus", lambda: 8)
+        worker.Worker(Settings(device="cpu", workers=2, determinism="bitwise", cache_dir=tmp_path))
+        assert (asked["threads"], asked["determinism"]) == (4, "bitwise")
+        asked["store"].put(KEY, b"code")
+        assert (tmp_path / "kernels" / f"{KEY}.kernel").exists()
+
+    def test_it_has_nothing_compiled_that_is_not_to_be(self, asked: dict[str, Any]) -> None:
+        worker.Worker(Settings(device="cpu", compile="off"))
+        assert (asked["determinism"], asked["store"]) == (None, None)

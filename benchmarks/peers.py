@@ -1,0 +1,181 @@
+"""PyTorch (eager and compiled), JAX and HIPS autograd, each in the configuration that serves it best.
+
+Compilation is cold, since their disk caches are off (`report` sees to it); what was fed is resident, and a call ends
+when its results are complete.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.sides import Prepare, Prepared, gradserve, is_installed, timed
+from benchmarks.vocabularies import autograd_ops, jax_ops, torch_ops
+from benchmarks.workload import Array, Question, Unsupported, Workload
+
+
+def torch_eager(work: Workload, device: str) -> Prepared:
+    """PyTorch as it comes."""
+    return _torch(work, device, "torch", lambda function: function)
+
+
+def torch_compiled(work: Workload, device: str) -> Prepared:
+    """torch.compile, for these shapes."""
+    import torch  # noqa: PLC0415 - a peer, where installed
+    from torch._functorch import config  # noqa: PLC0415 - two gradients of one compiled graph need it
+
+    config.donated_buffer = work.question is not Question.ROWS
+    torch._dynamo.reset()  # noqa: SLF001 - its public name, too, begins with an underscore
+    return _torch(work, device, "torch.compile", partial(torch.compile, dynamic=False, fullgraph=True))
+
+
+def _torch(work: Workload, device: str, side: str, made: Callable[[Any], Any]) -> Prepared:
+    import torch  # noqa: PLC0415 - a peer, where installed
+
+    place = "cuda" if device == "cuda" else "cpu"
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    parameters = [torch.tensor(a, device=place, requires_grad=True) for a in work.parameters]
+    data = [torch.tensor(a, device=place) for a in work.data]
+    run = _torch_question(work.question, made, partial(work.function_for(side), torch_ops()), parameters, data)
+
+    def call() -> object:
+        results = run()
+        if place == "cuda":
+            torch.cuda.synchronize()
+        return results
+
+    seconds: dict[str, float] = {}
+    timed("first run", seconds, call)
+    return Prepared(seconds, call, lambda results: [x.detach().cpu().numpy() for x in _flat(results)])
+
+
+def _torch_question(
+    question: Question, made: Callable[[Any], Any], function: Any, parameters: list[Any], data: list[Any]
+) -> Callable[[], object]:
+    import torch  # noqa: PLC0415 - a peer, where installed
+
+    if question is Question.JACOBIAN:
+        whole = made(torch.func.jacfwd(lambda x: (function(x),) * 2, has_aux=True))
+        return lambda: whole(*parameters)[::-1]
+    if question is Question.EXAMPLES:
+        return _torch_examples(made, function, parameters, data)
+    compiled = made(function)
+    if question is Question.VALUES:
+        return torch.no_grad()(lambda: compiled(*parameters, *data))  # type: ignore[no-any-return]
+
+    def gradients() -> object:
+        results = compiled(*parameters, *data)
+        several = results if isinstance(results, list | tuple) else [results]
+        ones = [torch.ones_like(y) for y in several]
+        pulled = [
+            torch.autograd.grad(y, parameters, one, retain_graph=i + 1 < len(several))
+            for i, (y, one) in enumerate(zip(several, ones, strict=True))
+        ]
+        return several, pulled
+
+    return gradients
+
+
+def _torch_examples(
+    made: Callable[[Any], Any], function: Any, parameters: list[Any], data: list[Any]
+) -> Callable[[], object]:
+    import torch  # noqa: PLC0415 - a peer, where installed
+
+    free = [x.detach() for x in parameters]
+    single = torch.func.grad_and_value(function, argnums=tuple(range(len(free))))
+    mapped = made(torch.vmap(single, in_dims=(*[None] * len(free), *[0] * len(data))))
+    return lambda: mapped(*free, *data)[::-1]
+
+
+def jax(work: Workload, device: str) -> Prepared:
+    """JAX, jitted as a whole. Whole numbers are int32, its own kind; floats are of the workload's dtype."""
+    import jax as library  # noqa: PLC0415 - a peer, where installed
+
+    library.config.update("jax_enable_x64", True)
+    place = library.devices("gpu" if device == "cuda" else "cpu")[0]
+    leaves = [library.device_put(_narrow(a), place) for a in work.arrays]
+    compiled = library.jit(_jax_question(work, partial(work.function_for("jax"), jax_ops())))
+
+    def call() -> object:
+        return library.block_until_ready(compiled(*leaves))
+
+    seconds: dict[str, float] = {}
+    timed("first run", seconds, call)
+    return Prepared(seconds, call, lambda results: [np.asarray(x) for x in _flat(results)])
+
+
+def _narrow(array: Array) -> Array:
+    return array.astype("int32") if array.dtype.kind == "i" else array
+
+
+def _jax_question(work: Workload, function: Any) -> Callable[..., Any]:
+    import jax as library  # noqa: PLC0415 - a peer, where installed
+
+    count = len(work.parameters)
+    by = tuple(range(count))
+    if work.question is Question.VALUES:
+        return function  # type: ignore[no-any-return]
+    if work.question is Question.JACOBIAN:
+        return lambda *leaves: (function(*leaves), library.jacfwd(function)(*leaves))
+    if work.question is Question.EXAMPLES:
+        axes = (*[None] * count, *[0] * len(work.data))
+        return library.vmap(library.value_and_grad(function, by), axes)  # type: ignore[no-any-return]
+    if work.question is Question.GRADIENTS:
+        return library.value_and_grad(function, by)  # type: ignore[no-any-return]
+
+    def rows(*leaves: Any) -> Any:
+        several = function(*leaves)
+        sums = [lambda *xs, k=k: function(*xs)[k].sum() for k in range(len(several))]
+        return several, [library.grad(each, by)(*leaves) for each in sums]
+
+    return rows
+
+
+def autograd(work: Workload, device: str) -> Prepared:
+    """HIPS autograd: NumPy, and a tape written in Python."""
+    if device == "cuda" or work.question is not Question.GRADIENTS:
+        raise Unsupported("runs on the CPU, and is asked for gradients only")
+    from autograd.core import make_vjp  # noqa: PLC0415 - a peer, where installed
+    from autograd.extend import vspace  # noqa: PLC0415
+
+    function = partial(work.function_for("autograd"), autograd_ops())
+
+    def call() -> object:
+        pull, value = make_vjp(lambda leaves: function(*leaves, *work.data), tuple(work.parameters))
+        return value, pull(vspace(value).ones())
+
+    seconds: dict[str, float] = {}
+    timed("first run", seconds, call)
+    return Prepared(seconds, call, lambda results: [np.asarray(x) for x in _flat(results)])
+
+
+def _flat(results: Any) -> list[Any]:
+    if isinstance(results, list | tuple):
+        return [x for part in results for x in _flat(part)]
+    return [results]
+
+
+#: every side, the engine first, and the module that it needs
+SIDES: dict[str, tuple[Prepare, str]] = {
+    "gradserve": (gradserve, "engine"),
+    "torch": (torch_eager, "torch"),
+    "torch.compile": (torch_compiled, "torch"),
+    "jax": (jax, "jax"),
+    "autograd": (autograd, "autograd"),
+}
+
+
+def installed_sides() -> list[str]:
+    """The sides that can be asked here."""
+    return [name for name, (_, module) in SIDES.items() if is_installed(module)]
+
+
+def prepare(side: str, work: Workload, device: str = "cpu") -> Prepared:
+    """This side, ready to run. Raises Unsupported where it cannot, or is not to."""
+    if side in work.without:
+        raise Unsupported(work.without[side])
+    return SIDES[side][0](work, device)

@@ -1,0 +1,34 @@
+"""All workloads by name, in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from benchmarks.problems.composites import COMPOSITES
+from benchmarks.problems.networks import NETWORKS
+from benchmarks.workload import Workload
+
+Maker = Callable[[], Workload]
+
+GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
+    "workloads": NETWORKS,
+    "composites": COMPOSITES,
+}
+
+
+def find(name: str) -> Maker:
+    """What makes the workload of this name. Raises KeyError."""
+    return {known: maker for group in GROUPS.values() for known, maker in group.items()}[name]
+
+
+def chosen(only: Sequence[str]) -> dict[str, str]:
+    """The names of the workloads that these names of workloads and groups mean, each with its group; all, by default.
+
+    Raises ValueError for a name that is neither.
+    """
+    asked = only or list(GROUPS)
+    known = {name for group in GROUPS.values() for name in group}
+    if wrong := [name for name in asked if name not in known and name not in GROUPS]:
+        raise ValueError(f"there is no {', '.join(wrong)}: there are {', '.join([*GROUPS, *sorted(known)])}")
+    return {name: group for group, makers in GROUPS.items() for name in makers if group in asked or name in asked}

@@ -1,0 +1,139 @@
+"""The engine's functions in the peers' words: their own composite wherever they have one.
+
+A function that a library lacks is absent, and a workload that needs it is not asked of that library.
+"""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+from benchmarks.workload import Unsupported
+
+#: functions of which all three have one of this name
+ELEMENTWISE = ("exp", "log", "tanh", "sin", "cos", "sqrt", "square", "maximum", "matmul")
+
+
+class Vocabulary(SimpleNamespace):
+    """Functions by name. Raises Unsupported for one that there is not."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise Unsupported(f"has no {name}")
+
+
+def torch_ops() -> Vocabulary:
+    """PyTorch's."""
+    import torch  # noqa: PLC0415 - a peer, where installed
+    from torch.nn import functional  # noqa: PLC0415
+
+    def total(x: Any, axes: Any = None, keepdims: bool = False) -> Any:
+        return x.sum() if axes is None else x.sum(axes, keepdim=keepdims)
+
+    def mean(x: Any, axes: Any = None, keepdims: bool = False) -> Any:
+        return x.mean() if axes is None else x.mean(axes, keepdim=keepdims)
+
+    named = {name: getattr(torch, name) for name in ELEMENTWISE}
+    return Vocabulary(
+        **named,
+        sum=total,
+        mean=mean,
+        relu=torch.relu,
+        sigmoid=torch.sigmoid,
+        erf=torch.erf,
+        max=lambda x, axes, keepdims=False: x.amax(axes, keepdim=keepdims),
+        logsumexp=lambda x, axes: torch.logsumexp(x, axes),  # noqa: PLW0108 - names its operand
+        softmax=lambda x: torch.softmax(x, -1),
+        reshape=lambda x, shape: x.reshape(shape),
+        transpose=lambda x, axes: x.permute(axes),
+        slice=_sliced,
+        cat=lambda *parts, axis: torch.cat(parts, axis),
+        stack=lambda *parts, axis: torch.stack(parts, axis),
+        gather=lambda x, index: x[index],
+        layer_norm=lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias),
+        gelu=lambda x, approximate="none": functional.gelu(x, approximate=approximate),
+        attention=functional.scaled_dot_product_attention,
+        conv2d=lambda x, kernel, bias, padding: functional.conv2d(x, kernel, bias, padding=padding),
+        max_pool2d=functional.max_pool2d,
+        cross_entropy=functional.cross_entropy,
+    )
+
+
+def _sliced(x: Any, starts: Any, stops: Any) -> Any:
+    return x[tuple(slice(start, stop) for start, stop in zip(starts, stops, strict=True))]
+
+
+def jax_ops() -> Vocabulary:
+    """JAX's, and where it has none, what its users write."""
+    import jax  # noqa: PLC0415 - a peer, where installed
+    import jax.numpy as jnp  # noqa: PLC0415
+
+    def cross_entropy(logits: Any, targets: Any) -> Any:
+        return -jnp.take_along_axis(jax.nn.log_softmax(logits), targets[:, None], 1).mean()
+
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        scores = q @ k.swapaxes(-1, -2) * (1 / math.sqrt(q.shape[-1]))
+        return jax.nn.softmax(scores) @ v
+
+    def conv2d(x: Any, kernel: Any, bias: Any, padding: Any) -> Any:
+        around = [(p, p) for p in padding]
+        return jax.lax.conv_general_dilated(x, kernel, (1, 1), around) + bias[:, None, None]
+
+    return Vocabulary(
+        **_numpy_like(jnp),
+        relu=jax.nn.relu,
+        sigmoid=jax.nn.sigmoid,
+        erf=jax.scipy.special.erf,
+        logsumexp=lambda x, axes: jax.scipy.special.logsumexp(x, tuple(axes)),
+        softmax=jax.nn.softmax,
+        gelu=lambda x, approximate="none": jax.nn.gelu(x, approximate=approximate != "none"),
+        layer_norm=lambda x, weight, bias: jax.nn.standardize(x, epsilon=1e-5) * weight + bias,
+        attention=attention,
+        conv2d=conv2d,
+        max_pool2d=lambda x, kernel_size: _jax_pool(jax, x, kernel_size),
+        cross_entropy=cross_entropy,
+    )
+
+
+def _jax_pool(jax: Any, x: Any, kernel_size: Any) -> Any:
+    window = (1, 1, *kernel_size)
+    return jax.lax.reduce_window(x, -math.inf, jax.lax.max, window, window, "VALID")
+
+
+def autograd_ops() -> Vocabulary:
+    """HIPS autograd's: NumPy's, and sigmoid and cross-entropy written in them."""
+    import autograd.numpy as anp  # noqa: PLC0415 - a peer, where installed
+    from autograd.scipy.special import erf, logsumexp  # noqa: PLC0415
+
+    def softmax(x: Any) -> Any:
+        powers = anp.exp(x - anp.max(x, -1, keepdims=True))
+        return powers / anp.sum(powers, -1, keepdims=True)
+
+    def cross_entropy(logits: Any, targets: Any) -> Any:
+        picked = logits[anp.arange(len(targets)), targets]
+        return anp.mean(logsumexp(logits, axis=1) - picked)
+
+    return Vocabulary(
+        **_numpy_like(anp),
+        relu=lambda x: anp.maximum(x, 0.0),
+        sigmoid=lambda x: 0.5 * anp.tanh(0.5 * x) + 0.5,
+        erf=erf,
+        logsumexp=lambda x, axes: logsumexp(x, axis=tuple(axes)),
+        softmax=softmax,
+        cross_entropy=cross_entropy,
+    )
+
+
+def _numpy_like(np: Any) -> dict[str, Any]:
+    """What a module that looks like NumPy has."""
+    return {name: getattr(np, name) for name in ELEMENTWISE} | {
+        "sum": lambda x, axes=None, keepdims=False: np.sum(x, axis=axes and tuple(axes), keepdims=keepdims),
+        "mean": lambda x, axes=None, keepdims=False: np.mean(x, axis=axes and tuple(axes), keepdims=keepdims),
+        "max": lambda x, axes, keepdims=False: np.max(x, axis=tuple(axes), keepdims=keepdims),
+        "reshape": lambda x, shape: np.reshape(x, shape),  # noqa: PLW0108 - some take no keyword
+        "transpose": lambda x, axes: np.transpose(x, axes),  # noqa: PLW0108 - as before
+        "slice": _sliced,
+        "cat": lambda *parts, axis: np.concatenate(parts, axis),
+        "stack": lambda *parts, axis: np.stack(parts, axis),
+        "gather": lambda x, index: x[index],
+    }

@@ -1,0 +1,67 @@
+"""What is timed: a function of a few leaves, written against any library that has `ops`' functions, and a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+#: `function(ops, *parameters, *data)`: `ops` has functions named as the engine's ops, and their attributes
+Function = Callable[..., Any]
+
+
+class Unsupported(Exception):
+    """A side is not asked this, for the reason given."""
+
+
+class Question(Enum):
+    """What is asked of a function."""
+
+    VALUES = "its values"
+    GRADIENTS = "its value, and the gradient by each parameter"
+    ROWS = "its values, and for each of them the gradient of its sum by each parameter"
+    JACOBIAN = "its value, and the Jacobian by the only parameter, in forward mode"
+    EXAMPLES = "its value and gradients for each example by itself: all data have a leading axis"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`function(ops, *parameters, *data)`, and what is asked of it.
+
+    `written` has the function as one side would rather have it; it must give the same results. `without` are sides
+    that are not asked, each with the reason. `extent` is the number of elements, nodes or examples,
+    on a curve.
+    """
+
+    name: str
+    title: str
+    function: Function
+    parameters: list[Array]
+    data: list[Array] = field(default_factory=list)
+    question: Question = Question.GRADIENTS
+    written: Mapping[str, Function] = field(default_factory=dict)
+    without: Mapping[str, str] = field(default_factory=dict)
+    extent: int = 0
+
+    @property
+    def arrays(self) -> list[Array]:
+        """All leaves, parameters first."""
+        return [*self.parameters, *self.data]
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the first leaf."""
+        return str(self.arrays[0].dtype.name)
+
+    def function_for(self, side: str) -> Function:
+        """The function as this side has it."""
+        return self.written.get(side, self.function)
+
+
+def normal(seed: int, *shape: int, scale: float = 1.0, dtype: str = "float32") -> Array:
+    """Normally distributed numbers, the same in every run."""
+    return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(dtype)

@@ -1,0 +1,68 @@
+"""What rules make of types and attributes, remembered for the whole process: bounded, and exact about numbers.
+
+Graphs say the same few things over and over, each in itself and one after the other. What is remembered is shared by
+the nodes that say the same, and never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+
+from engine.graph.attributes import key
+from engine.graph.op import Definition
+
+_Made = TypeVar("_Made")
+
+#: how much one memory holds: four thousand entries take about 4 MB
+MOST_REMEMBERED: Final = 4096
+#: types, entries of a list and characters beyond which nothing is remembered, so that each entry is small
+LONGEST_REMEMBERED: Final = 64
+
+
+class Memory(Generic[_Made]):
+    """`make(op, types, attrs)`, made once for ops, types and attributes that are the same.
+
+    Threads may share it: two that ask for the same at once make it twice, to the same result. Errors are not kept.
+    """
+
+    def __init__(self, make: Callable[[Definition, tuple[Any, ...], Mapping[str, Any]], _Made]) -> None:
+        self._make = make
+        self._known: dict[Hashable, _Made] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __call__(self, op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> _Made:
+        """What was made, now or before. Raises what `make` raises."""
+        said = _key(attrs) if attrs else ()
+        if said is None or op.several or len(types) > LONGEST_REMEMBERED or tuple in map(type, types):
+            return self._make(op, types, attrs)
+        number = op, types, said
+        known = self._known.get(number)
+        if known is None:
+            known = self._make(op, types, attrs)
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()  # what is in use is soon there again, at what it costs without
+            self._known[number] = known
+        return known
+
+
+def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
+    """What tells these attributes from others; None where they are large, or not of the kinds that are remembered."""
+    if not all(map(_is_small, attrs.values())):
+        return None
+    return tuple([(name, key(value)) for name, value in attrs.items()])
+
+
+_NUMBERS = frozenset({bool, int, float, type(None)})  # as such: a float of NumPy's computes otherwise than Python's
+
+
+def _is_small(value: Any) -> bool:
+    if type(value) in _NUMBERS:
+        return True
+    if type(value) in (tuple, str):
+        return len(value) <= LONGEST_REMEMBERED
+    return isinstance(value, np.dtype)

@@ -1,0 +1,88 @@
+"""Single instructions of a loop as expressions of C, and what they are written in.
+
+F is the loop's float, I an int as wide, a bool is an int of 0 or 1. The names in capitals are macros, so that another
+dialect of C needs other definitions and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from engine.loops.extremes import extreme
+from engine.loops.program import Loop, Scalars
+
+#: types of scalars, and of what lies in memory
+NAMES: Final[dict[Scalars, str]] = {"float": "F", "int": "I", "bool": "int"}
+STORED: Final[dict[Scalars, str]] = {"float": "F", "int": "I", "bool": "unsigned char"}
+
+_INFIX: Final = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "iand": "&", "ior": "|", "ixor": "^",
+    "ashr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "ieq": "==", "ilt": "<",
+}  # fmt: skip
+#: signed overflow is not defined in C, so these are computed without a sign
+_UNSIGNED: Final = {"iadd": "+", "isub": "-", "shl": "<<"}
+_FUNCTIONS: Final = ("abs", "sqrt", "floor", "ceil", "rint", "copysign", "fma", "bits", "from_bits")
+
+_HOST: Final = """\
+typedef {float} F; typedef {int} I; typedef unsigned {int} U;
+#define ABS __builtin_fabs{suffix}
+#define SQRT __builtin_sqrt{suffix}
+#define FLOOR __builtin_floor{suffix}
+#define CEIL __builtin_ceil{suffix}
+#define RINT __builtin_rint{suffix}
+#define COPYSIGN __builtin_copysign{suffix}
+#define FMA __builtin_fma{suffix}
+#define INFINITE __builtin_inf{suffix}()
+#define NOT_A_NUMBER __builtin_nan{suffix}("")
+static inline I BITS(F x) {{ union {{ F f; I i; }} u; u.f = x; return u.i; }}
+static inline F FROM_BITS(I x) {{ union {{ F f; I i; }} u; u.i = x; return u.f; }}
+"""
+_EXTREMES: Final = """\
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
+#define MAXIMUM(a, b) ((a) != (a) ? (a) : LARGER(a, b))
+#define MINIMUM(a, b) ((a) != (a) ? (a) : SMALLER(a, b))
+"""
+
+
+def host_definitions(dtype: str) -> str:
+    """What expressions are written in, for gcc and clang."""
+    words = ("float", "int", "f") if dtype == "float32" else ("double", "long long", "")
+    return _HOST.format(float=words[0], int=words[1], suffix=words[2]) + _EXTREMES
+
+
+def c_literal(number: float, type: Scalars, dtype: str) -> str:
+    """A number as C has it, to the last bit."""
+    if type == "int":
+        return f"((I)0x{int(number) & (1 << 64) - 1:x}ULL)"
+    if math.isnan(number):
+        return "NOT_A_NUMBER"
+    if math.isinf(number):
+        return "INFINITE" if number > 0 else "(-INFINITE)"
+    return f"({number.hex()}{'f' if dtype == 'float32' else ''})"
+
+
+def c_expression(loop: Loop, number: int, args: Sequence[str]) -> str:
+    """The primitive that scalar `number` is, of these operands."""
+    op = loop.instructions[number].op
+    if op in _INFIX:
+        return f"{args[0]} {_INFIX[op]} {args[1]}"
+    if op in _UNSIGNED:
+        return f"(I)((U){args[0]} {_UNSIGNED[op]} (U){args[1]})"
+    if op in _FUNCTIONS:
+        return f"{op.upper()}({', '.join(args)})"
+    if op in ("select", "choose"):
+        return f"{args[0]} ? {args[1]} : {args[2]}"
+    if op in ("neg", "not"):
+        return f"{'-' if op == 'neg' else '!'}{args[0]}"
+    found = extreme(loop, number)
+    names = dict(zip(loop.instructions[number].args, args, strict=True))
+    return c_extreme(op, names[found.first], names[found.second], sees_nan=found.sees_nan)
+
+
+def c_extreme(op: str, first: str, second: str, *, sees_nan: bool = True) -> str:
+    """The maximum or minimum of two floats, as `Extreme` says."""
+    plain = {"maximum": "LARGER", "minimum": "SMALLER"}
+    return f"{op.upper() if sees_nan else plain[op]}({first}, {second})"

@@ -1,0 +1,55 @@
+"""Compiled kernels whose sin and cos met an argument that is out of range: computed again by other means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine.graph.tensor_type import HostArray
+from engine.loops.native import KernelTable, NativeKernel, bind_native
+from engine.loops.program import Loop, Space
+from engine.loops.turns import LoopCall
+
+#: binds operands and results to calls that compute the same
+Otherwise = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequence[LoopCall]]
+
+
+def bind_within_range(
+    kernel: NativeKernel,
+    loop: Loop,
+    space: Space,
+    operands: Sequence[HostArray],
+    results: Sequence[HostArray],
+    threads: int,
+    otherwise: Otherwise,
+) -> list[LoopCall]:
+    """`bind_native` for what `expand_functions` made of a loop, with no wrong result where that `reports_range`.
+
+    `space` and `results` are those of the loop before. After a run that had an argument out of range, `otherwise` binds
+    the arrays of that run, and its calls are made.
+    """
+    if len(loop.results) == len(results):
+        return bind_native(kernel, loop, space, operands, results, threads)
+    count = np.zeros((), loop.dtype)
+    wider = space._replace(strides=(*space.strides, ()))
+    calls = bind_native(kernel, loop, wider, operands, [*results, count], threads)
+    table = calls[0][1][-1]
+    # with no rows there is no kernel to call
+    again = [(_compute_again, (count, loop, table, results, otherwise))] if isinstance(table, KernelTable) else []
+    return [*calls, *again]
+
+
+def _compute_again(
+    count: HostArray, loop: Loop, table: KernelTable, results: Sequence[HostArray], otherwise: Otherwise
+) -> None:
+    if not count:
+        return
+    operands = [table.kept[position] for position in table.layout.operands]
+    # a total and columns may be sums of what the table points at, and never move
+    now = [
+        table.kept[position] if result.kind in ("element", "row") else array
+        for position, result, array in zip(table.layout.results, loop.results, results, strict=False)
+    ]
+    for function, arguments in otherwise(operands, now):
+        function(*arguments)

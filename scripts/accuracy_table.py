@@ -1,0 +1,41 @@
+"""Write the table of docs/accuracy.md: the largest error found of each function of compiled kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from scripts.build_docs import table
+from scripts.passes_table import END, START
+from tests.engine.loops.accuracy import DTYPES, NAMES, farthest
+
+PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
+HEAD = ("function", "float32", "float64")
+#: points of each of four kinds
+POINTS: Final = {"float32": 3_000_000, "float64": 60_000}
+
+
+def figure(ulps: float) -> str:
+    """Rounded up to a hundredth."""
+    return f"{math.ceil(ulps * 100) / 100:.2f}"
+
+
+def written(text: str, rows: Sequence[Sequence[str]]) -> str:
+    """The page with this table in place of its own."""
+    before, _, rest = text.partition(START)
+    return f"{before}{START}\n{table(HEAD, rows)}\n{END}{rest.partition(END)[2]}"
+
+
+def main() -> None:
+    """Look for the largest errors, and write the table."""
+    rows = []
+    for name in NAMES:
+        rows.append([f"`{name}`", *(figure(farthest(name, dtype, POINTS[dtype]).ulps) for dtype in DTYPES)])
+        print(*rows[-1], sep="  ", flush=True)
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

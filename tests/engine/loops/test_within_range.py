@@ -1,0 +1,109 @@
+"""Kernels with sin and cos give what NumPy gives for arguments of any size."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.loops.blocks import bind_blocks
+from engine.loops.functions import expand_functions
+from engine.loops.native import Call, KernelTable, NativeKernel, compile_loop, native_kernel
+from engine.loops.program import Level, Loop, LoopBuilder, Space
+from engine.loops.turns import make_calls
+from engine.loops.within_range import bind_within_range
+
+pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
+
+Array = np.ndarray[Any, Any]
+ROWS, COLUMNS = 5, 37
+
+
+def waves(dtype: str) -> Loop:
+    """Every kind of result."""
+    builder = LoopBuilder(dtype)
+    x = builder.load(Level.ELEMENT)
+    y = x.sin()
+    builder.store("element", y)
+    builder.store("columns", y)
+    builder.store("total", x.cos().row_sum())
+    builder.store("row", y.row_max())
+    return builder.loop()
+
+
+@cache
+def kernel_of(dtype: str) -> NativeKernel:
+    """Calls are valid for as long as their kernel is there."""
+    loop = expand_functions(waves(dtype))
+    return native_kernel(loop, 16, compile_loop(loop, 16))
+
+
+def bound(loop: Loop, rows: int, x: Array, block: int) -> tuple[list[Array], list[Call]]:
+    results = [np.full(shape, -7, loop.dtype) for shape in ((rows, COLUMNS), (COLUMNS,), (), (rows,))]
+    space = Space((rows,), COLUMNS, rows * COLUMNS, block, ((COLUMNS,), (COLUMNS,), (), (), (1,)))
+    written = expand_functions(loop)
+    kernel = kernel_of(loop.dtype)
+    by_numpy = partial(bind_blocks, loop, space, threads=1)
+    return results, bind_within_range(kernel, written, space, [x], results, 1, by_numpy)
+
+
+def expected(x: Array) -> list[Array]:
+    wide = x.astype(np.float64)
+    return [np.sin(wide), np.sin(wide).sum(0), np.cos(wide).sum(), np.sin(wide).max(1)]
+
+
+def assert_close(found: list[Array], x: Array) -> None:
+    eps = 40 * np.finfo(x.dtype).eps
+    for one, other in zip(found, expected(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=eps, atol=eps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("block", [1, 2, 8])
+@pytest.mark.parametrize("far", [1.0, 1e9, 3e20, -3e38])
+def test_arguments_of_any_size(dtype: str, block: int, far: float) -> None:
+    x = np.linspace(-3, 3, ROWS * COLUMNS).reshape(ROWS, COLUMNS).astype(dtype)
+    x[3, 36] = far
+    results, calls = bound(waves(dtype), ROWS, x, block)
+    make_calls(calls)
+    assert_close(results, x)
+    # and again, within range
+    x[3, 36] = 0.5
+    make_calls(calls)
+    assert_close(results, x)
+
+
+def test_arrays_that_were_moved() -> None:
+    x = np.full((ROWS, COLUMNS), 1e12, np.float32)
+    results, calls = bound(waves("float32"), ROWS, np.zeros_like(x), block=2)
+    table = calls[0][1][-1]
+    assert isinstance(table, KernelTable)
+    moved = np.empty_like(x)
+    table.point_operand(0, x)
+    table.point_result(0, moved)
+    make_calls(calls)
+    assert_close([moved, *results[1:]], x)
+    assert (results[0] == -7).all()
+
+
+def test_no_rows() -> None:
+    results, calls = bound(waves("float64"), 0, np.empty((0, COLUMNS)), block=2)
+    make_calls(calls)
+    assert (results[1] == 0).all()
+    assert results[2] == 0
+
+
+def test_loops_without_sin_and_cos_have_no_more_calls() -> None:
+    builder = LoopBuilder("float64")
+    builder.store("element", builder.load(Level.ELEMENT).exp())
+    loop = expand_functions(builder.loop())
+    x, y = np.zeros(COLUMNS), np.empty(COLUMNS)
+    kernel = native_kernel(loop, 8, compile_loop(loop, 8))
+    space = Space((1,), COLUMNS, COLUMNS, 1, ((COLUMNS,), (COLUMNS,)))
+    calls = bind_within_range(kernel, loop, space, [x], [y], 1, lambda operands, results: [])
+    make_calls(calls)
+    assert len(calls) == 1
+    assert (y == 1).all()
