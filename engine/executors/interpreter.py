@@ -1,4 +1,4 @@
-"""The loop that runs a plan, for any array module that looks like NumPy."""
+"""The loop that runs a plan step by step, for any array module that looks like NumPy."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Executor(ABC):
 
         A result that is a feed, or a reshape of one, is not copied, so that a large tensor can be sent on from where
         it came in: it is read-only, and on the CPU a view of the caller's array, with which it changes. Two results of
-        which one is a reshape of the other share their memory too. All other memory of results is the caller's alone.
+        which one is a reshape of the other may share memory, too. All other memory of results is the caller's alone.
 
         Raises MissingFeed, ShapeMismatch and DtypeMismatch for feeds that were not planned, DeadlineExceeded between
         steps, and what kernels find in their data (IndexOutOfRange).

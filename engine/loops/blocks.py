@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.program import Level, Loop, LoopResult, Space
 from engine.loops.registers import Register, Registers, assign_registers, is_folded
 from engine.loops.special import block_workspace
 from engine.loops.tile_calls import SPECIAL, Fixed, Frame, TileCalls, calls_of, spread_arguments
 from engine.loops.tiles import LEAST_SHARED, RowTile, extents, is_flat, tiles_of
-from engine.loops.turns import LoopCall, make_calls, make_shared
+from engine.loops.turns import make_calls, make_shared
 from engine.loops.ufuncs import FOLDS, UFUNCS
 
 
 def bind_blocks(
     loop: Loop, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray], threads: int
-) -> list[LoopCall]:
+) -> list[KernelCall]:
     """The calls after which `results` are complete: ufuncs themselves, where one tile holds all.
 
     Else a call for each tile, or one for all of them where there is enough work for several threads. Bits do not depend
@@ -60,7 +61,7 @@ def workspace_bytes(loop: Loop, space: Space, threads: int) -> int:
     return parts + frame_bytes(loop, np.dtype(loop.dtype), _plan(loop, space), divided, threads)
 
 
-def bind_frame(frame: Frame, threads: int) -> list[LoopCall]:
+def bind_frame(frame: Frame, threads: int) -> list[KernelCall]:
     """The calls for all tiles of a frame."""
     fixed = _fixed(frame)
     shares = _shares(frame.tiles, threads)

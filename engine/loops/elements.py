@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.graph.op import Array, Namespace
+from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import DType, HostArray
 from engine.loops.blocks import bind_frame, frame_bytes, is_direct
 from engine.loops.program import Loop
 from engine.loops.registers import Registers, assign_registers
 from engine.loops.tile_calls import Frame
 from engine.loops.tiles import SHARED_TILE, tile_elements, tiles
-from engine.loops.turns import LoopCall, make_calls
+from engine.loops.turns import make_calls
 from engine.loops.ufuncs import UFUNCS
 from engine.loops.whole import WholeLoop
 
@@ -42,7 +42,7 @@ class ElementKernel:
         else:
             make_calls(self.calls(operands, out))
 
-    def calls(self, operands: Sequence[HostArray], out: HostArray, threads: int = 1) -> list[LoopCall]:
+    def calls(self, operands: Sequence[HostArray], out: HostArray, threads: int = 1) -> list[KernelCall]:
         """The calls after which `out`, dense, is complete; they can be made again for other numbers in these arrays."""
         alike = all(x.shape == out.shape and x.flags.c_contiguous for x in operands) or not out.ndim
         shape = (out.size,) if alike else out.shape

@@ -27,7 +27,10 @@ def host_processor() -> tuple[str, str]:
     Raises KernelUnavailable.
     """
     binding = _binding()
-    return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    try:
+        return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    except RuntimeError as error:
+        raise KernelUnavailable(f"LLVM does not know this processor: {error}") from error
 
 
 @cache

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.helping_threads import run_in_pieces
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code
 from engine.loops.object_file import load_function
 from engine.loops.program import Loop, Space
-from engine.loops.schedule import schedule
+from engine.loops.schedule import lanes_of, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
-from engine.loops.turns import LoopCall
 
 _SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 #: instructions on elements, below which a second thread costs more than it helps: some 0.2 ms
@@ -88,7 +88,7 @@ def bind_native(
     operands: Sequence[HostArray],
     results: Sequence[HostArray],
     threads: int = 1,
-) -> list[LoopCall]:
+) -> list[KernelCall]:
     """The calls that compute `results` from `operands`, arrays whose memory starts at row 0, column 0 of the space.
 
     `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. The last argument of the first
@@ -99,7 +99,7 @@ def bind_native(
     blocks = -(-rows // space.block)
     taking_part = threads if kernel.work * space.length >= WORTH_THREADS else 1
     places, sums = _parts(loop, space, blocks, results)
-    pointer = _table(kernel, space, rows, [*operands, *places], max(1, min(taking_part, blocks)))
+    pointer = _table(kernel, loop, space, rows, [*operands, *places], max(1, min(taking_part, blocks)))
     if not blocks:
         return sums
     if taking_part == 1 or blocks == 1:
@@ -108,12 +108,20 @@ def bind_native(
 
 
 def native_workspace(loop: Loop, space: Space, threads: int) -> int:
-    """Bytes that `bind_native` allocates: parts of sums, and the scratch of each thread."""
+    """Bytes that `bind_native` allocates at most: parts of sums, and the scratch of each thread."""
     blocks = -(-math.prod(space.rows) // space.block)
-    width = 4 if loop.dtype == "float32" else 8
+    width = _width(loop)
     parts = sum({"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results)
-    scratch = 8 * threads * len(schedule(loop).scratch) * space.columns
-    return scratch + (width * blocks * parts if blocks > 1 else 0)
+    scratch = threads * len(schedule(loop).scratch) * _padded(space.columns, lanes_of(loop, space.columns))
+    return width * (scratch + (blocks * parts if blocks > 1 else 0))
+
+
+def _width(loop: Loop) -> int:
+    return 4 if loop.dtype == "float32" else 8
+
+
+def _padded(columns: int, lanes: int) -> int:
+    return -(-columns // lanes) * lanes
 
 
 def _run_in_threads(function: Callable[[int, int, int], object], blocks: int, threads: int, of: KernelTable) -> None:
@@ -123,9 +131,9 @@ def _run_in_threads(function: Callable[[int, int, int], object], blocks: int, th
 
 def _parts(
     loop: Loop, space: Space, blocks: int, results: Sequence[HostArray]
-) -> tuple[list[HostArray], list[LoopCall]]:
+) -> tuple[list[HostArray], list[KernelCall]]:
     """Where a kernel writes each result, and the calls that add up the parts of those that have several."""
-    places, sums = [], list[LoopCall]()
+    places, sums = [], list[KernelCall]()
     for result, array in zip(loop.results, results, strict=True):
         if result.kind in ("element", "row") or blocks == 1:
             places.append(array)
@@ -137,10 +145,11 @@ def _parts(
     return places, sums
 
 
-def _table(kernel: NativeKernel, space: Space, rows: int, arrays: Sequence[HostArray], threads: int) -> KernelTable:
+def _table(
+    kernel: NativeKernel, loop: Loop, space: Space, rows: int, arrays: Sequence[HostArray], threads: int
+) -> KernelTable:
     layout = kernel.layout
-    padded = -(-space.columns // kernel.lanes) * kernel.lanes
-    scratch: HostArray = np.empty((threads, kernel.scratch_rows * padded), np.float64)
+    scratch: HostArray = np.empty((threads, kernel.scratch_rows * _padded(space.columns, kernel.lanes)), loop.dtype)
     entries: HostArray = np.zeros((threads if scratch.size else 1, layout.size), np.int64)
     sizes = space.columns, space.length, rows, space.block, *space.rows
     entries[:, TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops import special
 from engine.loops.program import Instruction, Level, Loop
 from engine.loops.registers import Home, Registers
 from engine.loops.tiles import RowTile
-from engine.loops.turns import LoopCall
 from engine.loops.ufuncs import BY_NAME, FOLDS, ufunc_of
 
 #: functions that fill `out` block by block, from an array of any layout
@@ -50,11 +50,11 @@ class TileCalls:
     def __init__(self, frame: Frame, memory: Sequence[HostArray], fixed: Fixed) -> None:
         self.frame, self.memory, self.fixed = frame, memory, fixed
         self._registers: dict[tuple[int, tuple[int, ...]], HostArray] = {}
-        self._known: dict[tuple[int, tuple[int, ...]], list[LoopCall]] = {}
+        self._known: dict[tuple[int, tuple[int, ...]], list[KernelCall]] = {}
 
-    def of(self, part: int, tile: RowTile) -> list[LoopCall]:
+    def of(self, part: int, tile: RowTile) -> list[KernelCall]:
         """The calls for a tile, whose sums are the part of this number."""
-        calls: list[LoopCall] = []
+        calls: list[KernelCall] = []
         arrays: dict[int, HostArray] = {}
         for number, home in self.frame.plan.homes.items():
             arrays[number] = self._array(number, home, tile)
@@ -79,7 +79,7 @@ class TileCalls:
             self._registers[number, shape] = self.memory[number][: math.prod(shape)].reshape(shape)
         return self._registers[number, shape]
 
-    def _computing(self, number: int, tile: RowTile, arrays: Mapping[int, HostArray]) -> list[LoopCall]:
+    def _computing(self, number: int, tile: RowTile, arrays: Mapping[int, HostArray]) -> list[KernelCall]:
         instruction = self.frame.loop.instructions[number]
         if instruction.op == "load":
             return [(np.copyto, (arrays[number], piece(self.frame.operands[instruction.data], tile), "unsafe"))]
@@ -100,7 +100,7 @@ class TileCalls:
             self.fixed.spread[n][: tile.size].reshape(tile.shape) if n in wide else arrays[n] for n in instruction.args
         ]
 
-    def _storing(self, number: int, home: Home, array: HostArray, part: int, tile: RowTile) -> Iterator[LoopCall]:
+    def _storing(self, number: int, home: Home, array: HostArray, part: int, tile: RowTile) -> Iterator[KernelCall]:
         """What the results take of a scalar that is not computed in their place."""
         for j, result in enumerate(self.frame.loop.results):
             if result.value != number or home == ("result", j):
@@ -130,7 +130,7 @@ def spread_arguments(instruction: Instruction) -> tuple[int, ...]:
     return instruction.args if instruction.op in BY_NAME else ()
 
 
-def calls_of(instruction: Instruction, out: HostArray, read: Sequence[HostArray]) -> list[LoopCall]:
+def calls_of(instruction: Instruction, out: HostArray, read: Sequence[HostArray]) -> list[KernelCall]:
     """The calls that compute an instruction. Raises NotImplementedError for what only compiled kernels have."""
     op = instruction.op
     if op in SPECIAL:
@@ -143,8 +143,8 @@ def calls_of(instruction: Instruction, out: HostArray, read: Sequence[HostArray]
     return [(partial(ufunc, out=out), tuple(read)) if op in BY_NAME else (ufunc, (*read, out))]
 
 
-def _laid_over(out: HostArray, cond: HostArray, on_true: HostArray, on_false: HostArray) -> list[LoopCall]:
+def _laid_over(out: HostArray, cond: HostArray, on_true: HostArray, on_false: HostArray) -> list[KernelCall]:
     """One of two, then the other over it: by putmask, which does not branch, where all lie alike."""
-    calls: list[LoopCall] = [] if out is on_false else [(np.copyto, (out, on_false))]
+    calls: list[KernelCall] = [] if out is on_false else [(np.copyto, (out, on_false))]
     alike = all(a.shape == out.shape and a.flags.c_contiguous for a in (out, cond, on_true))
     return [*calls, (np.putmask, (out, cond, on_true)) if alike else (np.copyto, (out, on_true, "same_kind", cond))]

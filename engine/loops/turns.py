@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import wait
-from typing import Any
 
 import numpy as np
 
+from engine.graph.op import KernelCall
 from engine.loops.helping_threads import helping_threads
 
-LoopCall = tuple[Callable[..., object], tuple[Any, ...]]
 
-
-def make_calls(calls: Sequence[LoopCall]) -> None:
+def make_calls(calls: Sequence[KernelCall]) -> None:
     """Make them, in order."""
     for function, args in calls:
         function(*args)
 
 
-def joined(calls: Sequence[LoopCall]) -> LoopCall:
+def joined(calls: Sequence[KernelCall]) -> KernelCall:
     """One call that makes all of them."""
     return calls[0] if len(calls) == 1 else (make_calls, (tuple(calls),))
 
 
-def make_shared(parts: Sequence[Sequence[LoopCall]]) -> None:
+def make_shared(parts: Sequence[Sequence[KernelCall]]) -> None:
     """Make each part's calls in a thread of its own, the first, and those that no thread begins, in this one.
 
     Return when all are made. What a call raises is raised here, once no thread is at work any more.
@@ -42,7 +40,7 @@ def make_shared(parts: Sequence[Sequence[LoopCall]]) -> None:
             other.result()
 
 
-def _make_quietly(calls: Sequence[LoopCall]) -> None:
+def _make_quietly(calls: Sequence[KernelCall]) -> None:
     """As `make_calls`, without warnings: whether there are any is a matter of each thread."""
     with np.errstate(all="ignore"):
         make_calls(calls)

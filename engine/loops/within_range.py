@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.native import KernelTable, NativeKernel, bind_native
 from engine.loops.program import Loop, Space
-from engine.loops.turns import LoopCall
 
 #: binds operands and results to calls that compute the same
-Otherwise = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequence[LoopCall]]
+Otherwise = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequence[KernelCall]]
 
 
 def bind_within_range(
@@ -23,7 +23,7 @@ def bind_within_range(
     results: Sequence[HostArray],
     threads: int,
     otherwise: Otherwise,
-) -> list[LoopCall]:
+) -> list[KernelCall]:
     """`bind_native` for what `expand_functions` made of a loop, with no wrong result where that `reports_range`.
 
     `space` and `results` are those of the loop before. After a run that had an argument out of range, `otherwise` binds

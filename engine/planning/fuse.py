@@ -17,7 +17,7 @@ from engine.oplib.rowwise import Rowwise
 from engine.passes.dce import dce
 from engine.planning.fused import Fused
 from engine.planning.groups import Group, Grouping, Member
-from engine.planning.layout import Layout, Strides, lay_out
+from engine.planning.layout import RowLayout, Strides, lay_out
 from engine.planning.recompute import with_recomputed
 from engine.planning.storage import Storage
 
@@ -163,7 +163,7 @@ class _Writer:
         return Strided(type.with_shape((*type.shape, *units)), (*type.strides, *(0 for _ in units)))
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> RowLayout:
         """How operands lie. Raises _Unwritten."""
         found = lay_out(self.group.domain.shape, list(self._outside.values()), self.group.row_axes)
         if found is None:

@@ -20,7 +20,7 @@ MOST_SUMS: Final = 64
 Strides = tuple[int, ...]
 
 
-class Layout(NamedTuple):
+class RowLayout(NamedTuple):
     """A loop's rows: their extents and columns, and for each operand its level and its steps along the row axes."""
 
     rows: Shape
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
         return Space(self.rows, self.columns, self.length, block, (*(s for _, s in self.operands), *results))
 
 
-def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) -> Layout | None:
+def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) -> RowLayout | None:
     """A layout over `shape` for operands that broadcast to it; None where one of them has no rows that can be read.
 
     `row_axes` are the trailing axes that make a row; where that is None, as many as all operands allow.
@@ -69,13 +69,13 @@ def _dense(shape: Shape) -> Strides:
     return tuple(math.prod(shape[i + 1 :]) if e != 1 else 0 for i, e in enumerate(shape))
 
 
-def _flat(size: int, levels: Sequence[Level]) -> Layout:
+def _flat(size: int, levels: Sequence[Level]) -> RowLayout:
     columns = min(size, FLAT_ROW)
     operands = tuple((level, (columns if level == Level.ELEMENT else 0,)) for level in levels)
-    return Layout((-(-size // columns),), columns, size, operands, (columns,), (1,))
+    return RowLayout((-(-size // columns),), columns, size, operands, (columns,), (1,))
 
 
-def _in_rows(shape: Shape, strides: Sequence[Strides], row_axes: int) -> Layout | None:
+def _in_rows(shape: Shape, strides: Sequence[Strides], row_axes: int) -> RowLayout | None:
     """With the trailing `row_axes` as columns, and the axes before them as rows, as few as can be."""
     cut = len(shape) - row_axes
     dense = _dense(shape)
@@ -89,7 +89,7 @@ def _in_rows(shape: Shape, strides: Sequence[Strides], row_axes: int) -> Layout 
     extents = _extents(shape[:cut], kept)
     *operands, element, each = chosen
     found = tuple((level, s) for level, s in zip(levels, operands, strict=True) if level is not None)
-    return Layout(extents, columns, math.prod(shape), found, element, each)
+    return RowLayout(extents, columns, math.prod(shape), found, element, each)
 
 
 def _level(steps: Strides, dense: Strides) -> Level | None:

@@ -53,7 +53,8 @@ def analyse(
 ) -> Analysis:
     """Plan `call` as it would run within `limits`; where it is over their bytes or FLOPs, as it would run without.
 
-    `fuses` as the executor. The tensors that the call takes beside feeds are taken to fit. Raises EngineError, OverBudget only for a rank.
+    `fuses` as the executor. The tensors that the call takes beside feeds are taken to fit. Raises EngineError,
+    OverBudget only for a rank.
     """
     endless = replace(limits, bytes=NO_END, flops=NO_END)
     _, values = program.build(call.example(program, types), call.roots, deadline, limits=endless)

@@ -28,10 +28,8 @@ THRESHOLDS = [0, residence.SMALL_BYTES]
 
 
 @pytest.fixture(params=THRESHOLDS, ids=["nothing is small", "small is copied"])
-def threshold(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+def threshold(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residence, "SMALL_BYTES", request.param)
-    found: int = request.param
-    return found
 
 
 def leaf(*shape: int, at: int = 0, builder: Builder | None = None, dtype: str = "float64") -> Value:
@@ -107,7 +105,8 @@ def test_feeds_and_results_of_all_sizes_agree(elements: int) -> None:
     assert_agrees(plan, first, second, first)
 
 
-def test_float16_and_products_in_all_layouts_agree(threshold: int) -> None:
+@pytest.mark.usefixtures("threshold")
+def test_float16_and_products_in_all_layouts_agree() -> None:
     x = leaf(3, 3, dtype="float16")
     wide = x.cast(dtype=np.dtype("float32"))
     plan = planned(x @ x, wide @ wide.transpose(), wide @ wide.flip(axes=(0,)), x.sum(axes=(0,)), x.mean())
@@ -141,13 +140,14 @@ def test_results_and_feeds_may_be_written_to_afterwards(shape: tuple[int, ...]) 
     assert_same(bound.run({0: np.ones(shape)}), CPU.interpret(plan, {0: np.ones(shape)}))
 
 
-def test_a_result_that_is_a_constant_is_a_copy(threshold: int) -> None:
+@pytest.mark.usefixtures("threshold")
+def test_a_result_that_is_a_constant_is_a_copy() -> None:
     builder = Builder(registry())
     value = np.arange(3.0)
     constant, full = builder.constant(value), leaf(3, builder=builder).full_like(2.0)
     plan = planned(constant, full, constant + full, constant.reshape(shape=(3, 1)))
     bound = Bound(plan, CPU)
-    feeds = {key: value for key in plan.feeds}
+    feeds = dict.fromkeys(plan.feeds, value)
     for _ in range(3):
         found = bound.run(feeds)
         assert_same(found, [np.arange(3.0), np.full(3, 2.0), np.arange(2.0, 5), np.arange(3.0)[:, None]])
@@ -155,7 +155,8 @@ def test_a_result_that_is_a_constant_is_a_copy(threshold: int) -> None:
             result[...] = np.nan
 
 
-def test_a_result_that_is_a_feed_is_the_feed_itself(threshold: int) -> None:
+@pytest.mark.usefixtures("threshold")
+def test_a_result_that_is_a_feed_is_the_feed_itself() -> None:
     x = leaf(2, 3)
     plan = planned(x, x.sin(), x.reshape(shape=(3, 2)))
     bound = Bound(plan, CPU)
@@ -169,14 +170,16 @@ def test_a_result_that_is_a_feed_is_the_feed_itself(threshold: int) -> None:
         np.testing.assert_array_equal(y, np.sin(feed))
 
 
-def test_views_of_feeds_follow_the_feed(threshold: int) -> None:
+@pytest.mark.usefixtures("threshold")
+def test_views_of_feeds_follow_the_feed() -> None:
     x = leaf(4, 6)
     seen = x.transpose().slice(starts=[1, 0], stops=[5, 4])
     plan = planned(seen.exp(), seen.reshape(shape=(16,)).sum(), x.reshape(shape=(24,)).cos())
     assert_agrees(plan, *({0: np.random.default_rng(k).normal(size=(4, 6))} for k in range(3)))
 
 
-def test_parts_of_a_split_are_results_and_operands(threshold: int) -> None:
+@pytest.mark.usefixtures("threshold")
+def test_parts_of_a_split_are_results_and_operands() -> None:
     x = leaf(40_000)
     parts = x.split(sizes=[10_000, 30_000])
     kept, read = parts.output(0), parts.output(1)

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from engine.loops import native
+from engine.loops.functions import expand_functions
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import host_processor, machine_code
-from engine.loops.native import NativeKernel, bind_native, native_kernel
-from engine.loops.program import Level, LoopBuilder, Space
-from engine.loops.schedule import lanes_of
+from engine.loops.native import NativeKernel, bind_native, native_kernel, native_workspace
+from engine.loops.program import FUNCTIONS, Level, LoopBuilder, Space
+from engine.loops.schedule import lanes_of, schedule
 from tests.engine.loops.c_compiler import COMPILER, c_kernel
-from tests.engine.loops.cases import Array, Case, assert_same_bits, expected, random_case
+from tests.engine.loops.cases import SPECIAL, Array, Case, assert_same_bits, expected, random_case
 
 pytest.importorskip("llvmlite")
 
@@ -96,6 +97,24 @@ def test_threads_have_scratch_of_their_own(monkeypatch: pytest.MonkeyPatch) -> N
         assert_same_bits(case, run(kernel, case, 2), expected(case))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [5, 200])
+def test_scalars_of_all_types_are_kept(columns: int, dtype: str) -> None:
+    builder = LoopBuilder(dtype)
+    x = builder.load(Level.ELEMENT)
+    root, share = x.abs().sqrt(), 1.0 / (x + 3.0)
+    small, bits = (share / 3.0).lt(0.1), (root / 7.0).bits()
+    kept = small.where(root, share) + bits.from_bits()
+    mean = kept.row_sum() / 3.0
+    for value in (root, share, bits.ixor(builder.integer(1)).from_bits()):
+        builder.store("element", small.where(value, mean))
+    space = Space((3,), columns, 3 * columns, 3, ((columns,),) * 4)
+    x_values = np.random.default_rng(0).normal(size=(3, columns)).astype(dtype)
+    case = Case(builder.loop(), space, [x_values])
+    assert {case.loop.instructions[i].type for i in schedule(case.loop).scratch} == {"float", "bool", "int"}
+    assert_same_bits(case, run(llvm_kernel(case), case), expected(case))
+
+
 def test_little_work_stays_on_the_calling_thread() -> None:
     case = softmax(6, 70)
     kernel = llvm_kernel(case)
@@ -172,6 +191,49 @@ def test_a_bound_kernel_keeps_what_it_points_at() -> None:
     for function, arguments in calls:
         function(*arguments)
     assert_same_bits(case, results, wanted)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+def test_functions_have_the_same_bits_everywhere(function: str, dtype: str, tmp_path: Path) -> None:
+    builder = LoopBuilder(dtype)
+    builder.store("element", builder.apply(function, builder.load(Level.ELEMENT)))
+    loop = expand_functions(builder.loop())
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=500) * 10.0 ** rng.integers(-45, 39, 500), SPECIAL]).astype(dtype)
+    space = Space((1,), len(x), len(x), 1, ((len(x),), (len(x),), *[()] * (len(loop.results) - 1)))
+    case = Case(loop, space, [x[np.newaxis]])
+    found = run(llvm_kernel(case), case)
+    assert_same_bits(case, run(c_kernel(loop, case.lanes, tmp_path, "-march=native"), case), found)
+    if runs_avx2():
+        assert_same_bits(case, run(llvm_kernel(case, AVX2), case), found)
+
+
+def test_what_a_kernel_allocates_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "WORTH_THREADS", 0)
+    case = softmax(9, 130)
+    calls = bind_native(llvm_kernel(case), case.loop, case.space, case.operands, case.results(), 2)
+    scratch = calls[0][1][-1].kept[llvm_kernel(case).layout.scratch]
+    parts = [arguments[0] for _, arguments in calls[1:]]
+    assert [part.shape for part in parts] == [(3, 130), (3,)]
+    assert native_workspace(case.loop, case.space, 2) == scratch.nbytes + sum(part.nbytes for part in parts)
+
+
+def test_the_table_of_a_kernel() -> None:
+    builder = LoopBuilder("float32", 2)
+    x, row = builder.load(Level.ELEMENT), builder.load(Level.ROW)
+    builder.store("columns", x)
+    builder.store("row", row + x.row_sum())
+    space = Space((2, 3), 4, 24, 5, ((12, 4), (1, 0), (), (3, 1)))
+    case = Case(builder.loop(), space, [np.zeros((2, 3, 4), "float32"), np.zeros(2, "float32")])
+    results = [np.zeros(4, "float32"), np.zeros((2, 3), "float32")]
+    (call, (_, arguments)) = bind_native(llvm_kernel(case), case.loop, space, case.operands, results)
+    first, past, table = call[1]
+    address = [array.ctypes.data for array in (*case.operands, arguments[0], results[1])]
+    entries = [4, 24, 6, 5, 2, 3, address[0], 12, 4, address[1], 1, 0, address[2], address[3], 3, 1, 0]
+    assert (first, past, table.entries.tolist()) == (0, 2, [entries])
+    assert table.value == table.entries.ctypes.data
 
 
 def test_long_programs_have_fewer_lanes() -> None:

@@ -143,3 +143,19 @@ def test_a_processor_without_fused_multiply_add(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(machine_code, "host_processor", lambda: ("x86-64", "+sse2,-fma"))
     with pytest.raises(KernelUnavailable, match="no fused multiply-add"):
         compile_loop(doubling(), LANES)
+
+
+class Unknowing:
+    """An LLVM on a processor that it has not heard of."""
+
+    def get_host_cpu_name(self) -> str:
+        return "generic"
+
+    def get_host_cpu_features(self) -> None:
+        raise RuntimeError("failed to get host cpu features.")
+
+
+def test_a_processor_that_llvm_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_code, "_binding", Unknowing)
+    with pytest.raises(KernelUnavailable, match="does not know this processor"):
+        machine_code.host_processor.__wrapped__()

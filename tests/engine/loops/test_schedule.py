@@ -40,7 +40,7 @@ def test_of_two_costly_scalars_one_a_step_above_the_other_the_lower_is_kept() ->
     root = builder.load(Level.ELEMENT).sqrt()
     more = root + 1.0
     builder.store("element", root * root.row_sum())
-    builder.store("element", more * root.row_sum())
+    builder.store("element", more * more.row_sum())
     assert schedule(builder.loop()).scratch == (root.number,)
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.graph.op import KernelCall
 from engine.loops.blocks import bind_blocks
 from engine.loops.functions import expand_functions
-from engine.loops.native import Call, KernelTable, NativeKernel, compile_loop, native_kernel
+from engine.loops.native import KernelTable, NativeKernel, compile_loop, native_kernel
 from engine.loops.program import Level, Loop, LoopBuilder, Space
 from engine.loops.turns import make_calls
 from engine.loops.within_range import bind_within_range
@@ -41,7 +42,7 @@ def kernel_of(dtype: str) -> NativeKernel:
     return native_kernel(loop, 16, compile_loop(loop, 16))
 
 
-def bound(loop: Loop, rows: int, x: Array, block: int) -> tuple[list[Array], list[Call]]:
+def bound(loop: Loop, rows: int, x: Array, block: int) -> tuple[list[Array], list[KernelCall]]:
     results = [np.full(shape, -7, loop.dtype) for shape in ((rows, COLUMNS), (COLUMNS,), (), (rows,))]
     space = Space((rows,), COLUMNS, rows * COLUMNS, block, ((COLUMNS,), (COLUMNS,), (), (), (1,)))
     written = expand_functions(loop)

@@ -1,0 +1,198 @@
+"""What is kept idle between runs: bounded, the most recently used, and no longer than its plan."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, Limits, NonfiniteWatch, Plan, Program, Statement, TensorType, open_executor, registry
+from engine.executors import numpy_backend
+from engine.executors.bound import Bound
+from engine.executors.leases import MOST_OF_A_PLAN, Leases
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.planning.plan import make_plan
+
+FEED = {0: np.ones(3)}
+
+
+def sine(size: int = 3) -> Plan:
+    x = Builder(registry()).leaf(TensorType((size,), np.dtype("float64")), 0)
+    return make_plan(x.builder.graph([x.sin().cos()]), Limits())
+
+
+def bound(plan: Plan) -> Bound:
+    return Bound(plan, NumPyExecutor())
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Bound]:
+    """What executors bind."""
+    found: list[Bound] = []
+
+    class Listed(Bound):
+        def __init__(self, *rest: Any) -> None:
+            super().__init__(*rest)
+            found.append(self)
+
+    monkeypatch.setattr(numpy_backend, "Bound", Listed)
+    return found
+
+
+# ---------------------------------------------------------------- leases
+
+
+def test_what_is_given_is_taken_once() -> None:
+    plan, other, leases = sine(), sine(), Leases()
+    one = bound(plan)
+    assert leases.take(plan) is None
+    leases.give(plan, one)
+    assert leases.held == one.nbytes > 0
+    assert leases.take(other) is None
+    assert leases.take(plan) is one
+    assert leases.take(plan) is None
+    assert leases.held == 0
+
+
+def test_the_least_recently_used_makes_room() -> None:
+    plans = [sine() for _ in range(4)]
+    bounds = [bound(plan) for plan in plans]
+    leases = Leases(3 * bounds[0].nbytes)
+    for plan, one in zip(plans[:3], bounds, strict=False):
+        leases.give(plan, one)
+    leases.give(plans[0], leases.take(plans[0]) or bounds[0])
+    leases.give(plans[3], bounds[3])
+    assert leases.held == leases.bytes
+    assert leases.take(plans[1]) is None
+    assert [leases.take(plans[i]) for i in (0, 2, 3)] == [bounds[i] for i in (0, 2, 3)]
+    assert leases.held == 0
+
+
+def test_what_is_too_large_displaces_nothing() -> None:
+    small, large = sine(), sine(10_000)
+    kept, dropped = bound(small), bound(large)
+    leases = Leases(dropped.nbytes - 1)
+    leases.give(small, kept)
+    leases.give(large, dropped)
+    assert leases.take(large) is None
+    assert leases.take(small) is kept
+
+
+def test_of_one_plan_only_so_many_are_kept() -> None:
+    plan, leases = sine(), Leases()
+    for _ in range(MOST_OF_A_PLAN + 2):
+        leases.give(plan, bound(plan))
+    assert leases.held == MOST_OF_A_PLAN * bound(plan).nbytes
+
+
+def test_a_plan_that_is_gone_takes_its_own_along() -> None:
+    plan, other, leases = sine(), sine(), Leases()
+    leases.give(plan, bound(plan))
+    leases.give(other, bound(other))
+    held = leases.held
+    del plan
+    gc.collect()
+    assert leases.held == held / 2
+    assert leases.take(other) is not None
+    assert leases.held == 0
+
+
+def test_a_plan_that_goes_while_leases_are_in_use_is_noticed_next_time() -> None:
+    plan, other, leases = sine(), sine(), Leases()
+    leases.give(plan, bound(plan))
+    held = leases.held
+    with leases._lock:
+        del plan
+        gc.collect()
+        assert leases.held == held
+    leases.give(other, bound(other))
+    assert leases.held == held
+
+
+def test_clearing_drops_all() -> None:
+    plan, leases = sine(), Leases()
+    leases.give(plan, bound(plan))
+    leases.clear()
+    assert (leases.held, leases.take(plan)) == (0, None)
+
+
+def test_threads_never_hold_the_same_one() -> None:
+    plans, leases, out = [sine() for _ in range(3)], Leases(), set()
+    every = bound(plans[0]).nbytes
+
+    def lease(k: int) -> bool:
+        plan = plans[k % 3]
+        one = leases.take(plan) or bound(plan)
+        alone = id(one) not in out
+        out.add(id(one))
+        one.run(FEED)
+        out.discard(id(one))
+        leases.give(plan, one)
+        return alone
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lease, range(500)))
+    assert leases.held % every == 0
+    assert leases.held <= 3 * MOST_OF_A_PLAN * every
+
+
+# ---------------------------------------------------------------- executors
+
+
+def test_a_plan_is_bound_once(made: list[Bound]) -> None:
+    plan, executor = sine(), NumPyExecutor()
+    for _ in range(3):
+        executor.run(plan, FEED)
+        executor.execute(plan, FEED)
+    assert len(made) == 1
+    executor.run(sine(), FEED)
+    assert len(made) == 2
+
+
+def test_what_cannot_be_kept_is_interpreted(made: list[Bound]) -> None:
+    plan = sine(1000)
+    executor = NumPyExecutor(leases=Leases(8000))
+    (y,) = executor.run(plan, {0: np.ones(1000)})
+    assert not made
+    np.testing.assert_array_equal(y, np.cos(np.sin(1.0)))
+
+
+def test_who_looks_on_sees_every_step(made: list[Bound]) -> None:
+    ops = registry().ops
+    program = Program(registry(), [Statement(ops["input"]), Statement(ops["sin"], (0,)), Statement(ops["cos"], (1,))])
+    plan, executor = sine(), NumPyExecutor()
+    watch = NonfiniteWatch(program, {}, plan)
+    seen: list[str] = []
+
+    def look(xp: Any, step: Any, operands: Any, result: Any) -> None:
+        watch(xp, step, operands, result)
+        seen.append(step.op.name)
+
+    executor.run(plan, FEED, watch=look)
+    assert seen == ["sin", "cos"]
+    assert not made
+
+
+def test_a_binder_may_make_several_calls() -> None:
+    """The seam for what is fused: each op as its own call, and one more before it."""
+    counted: list[str] = []
+
+    def twice(xp: Any, step: Any, operands: Any, out: Any) -> list[Any]:
+        return [(counted.append, (step.op.name,)), step.op.bind(xp, operands, out, step.attrs)]
+
+    executor = NumPyExecutor(bind=twice)
+    for size in (3, 50_000):
+        plan = sine(size)
+        for _ in range(2):
+            (y,) = executor.run(plan, {0: np.ones(size)})
+            np.testing.assert_array_equal(y, np.cos(np.sin(1.0)))
+    assert counted == ["sin", "cos"] * 4
+
+
+def test_threads_are_a_setting_of_the_cpu() -> None:
+    executor = open_executor("cpu", threads=3)
+    assert isinstance(executor, NumPyExecutor)
+    assert executor.threads == 3
