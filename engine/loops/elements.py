@@ -17,6 +17,9 @@ from engine.loops.turns import make_calls
 from engine.loops.ufuncs import UFUNCS
 from engine.loops.whole import WholeLoop
 
+#: elements of a result whose calls are worth binding: beyond, arrays of its size would be kept to save little time
+MOST_BOUND = 1 << 12
+
 
 class ElementKernel:
     """A loop with one result, an element's, whose numbers are computed with in the dtype `number`.

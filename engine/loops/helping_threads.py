@@ -24,7 +24,7 @@ def run_in_pieces(function: Callable[[int, int, int], object], tables: list[int]
         for piece in claims:
             function(piece * blocks // pieces, (piece + 1) * blocks // pieces, table)
 
-    helpers = [_pool().submit(work, table) for table in tables[1:]]
+    helpers = [helping_threads().submit(work, table) for table in tables[1:]]
     work(tables[0])
     for helper in helpers:
         if not helper.cancel():
@@ -32,5 +32,6 @@ def run_in_pieces(function: Callable[[int, int, int], object], tables: list[int]
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def helping_threads() -> ThreadPoolExecutor:
+    """They are started when there is work for them, and have no floating-point warnings turned off."""
     return ThreadPoolExecutor(max(1, os.cpu_count() or 1), "loops")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import lru_cache
+from concurrent.futures import wait
 
 import numpy as np
 
 from engine.graph.op import KernelCall
+from engine.loops.helping_threads import helping_threads
 
 
 def make_calls(calls: Sequence[KernelCall]) -> None:
@@ -23,25 +23,24 @@ def joined(calls: Sequence[KernelCall]) -> KernelCall:
 
 
 def make_shared(parts: Sequence[Sequence[KernelCall]]) -> None:
-    """Make each part's calls in a thread of its own, the first in this one; return when all are made.
+    """Make each part's calls in a thread of its own, the first, and those that no thread begins, in this one.
 
-    What a call raises is raised here, once no thread is at work any more.
+    Return when all are made. What a call raises is raised here, once no thread is at work any more.
     """
-    others = [_pool(len(parts) - 1).submit(_make_quietly, part) for part in parts[1:]]
+    others = [(part, helping_threads().submit(_make_quietly, part)) for part in parts[1:]]
     try:
         make_calls(parts[0])
+        for part, other in others:
+            if other.cancel():  # the threads are busy with other work
+                make_calls(part)
     finally:
-        wait(others)
-    for other in others:
-        other.result()
+        wait([other for _, other in others if not other.cancel()])
+    for _, other in others:
+        if not other.cancelled():
+            other.result()
 
 
 def _make_quietly(calls: Sequence[KernelCall]) -> None:
     """As `make_calls`, without warnings: whether there are any is a matter of each thread."""
     with np.errstate(all="ignore"):
         make_calls(calls)
-
-
-@lru_cache(maxsize=8)
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="loop")

@@ -14,14 +14,15 @@ import numpy as np
 
 from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import Array, KernelCall, Namespace, NoGradient, Op, ResultTypes
+from engine.graph.memory import Memory
+from engine.graph.op import Array, Definition, KernelCall, Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, in_opset, to_float
-from engine.loops.elements import ElementKernel
-from engine.loops.program import PRIMITIVES, Scalar, Scalars
+from engine.loops.elements import MOST_BOUND, ElementKernel
+from engine.loops.program import PRIMITIVES, Level, LoopBuilder, Scalar, Scalars
 from engine.loops.turns import joined
 from engine.oplib import batching
-from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, element_kernel, number_dtype, read_as
+from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, number_dtype, read_as
 from engine.oplib.permutation import shaped
 from engine.oplib.widening import widened
 
@@ -80,9 +81,10 @@ class Elementwise(Op):
     def is_fusible(self, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
         """Whether `scalar_of` computes this result of such operands: all float32, or all float64, but for bools."""
         dtypes = {t.dtype for t in (out, *types)} - {BOOL}
-        if len(dtypes) != 1 or not dtypes <= {FLOAT32, FLOAT64}:
+        is_opaque = self.scalar is None and self.ufunc not in PRIMITIVE_OF
+        if is_opaque or len(dtypes) != 1 or not dtypes <= {FLOAT32, FLOAT64}:
             return False
-        kernel = element_kernel(self, dtypes.pop(), [t.dtype for t in types], attrs)
+        kernel = _kernels(self, (dtypes.pop(), *(t.dtype for t in types)), attrs)
         return kernel is not None and kernel.gives == out.dtype
 
     def infer(self, *types: Any, **attrs: Any) -> Any:
@@ -97,13 +99,15 @@ class Elementwise(Op):
         self.compute(xp, *xs, **attrs)
 
     def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
-        """The ufunc itself, or those that the formula comes down to; `forward` of an op with a kernel of its own."""
+        """The ufunc itself, or those that a small formula comes down to; of a kernel of its own, `forward`."""
         if type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward:
             return super().bind(xp, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:
             return ufunc_call(getattr(xp, self.ufunc), operands, out)
-        return joined(kernel.calls(operands, out)) if xp is np else super().bind(xp, operands, out, attrs)
+        if xp is np and out.size <= MOST_BOUND:
+            return joined(kernel.calls(operands, out))
+        return kernel.fill, (xp, operands, out)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
         """g times each partial, summed over the axes that its operand was broadcast along."""
@@ -135,7 +139,23 @@ class Elementwise(Op):
         """The kernel that follows from the formula; None where there is one without it."""
         if self.ufunc or self.scalar is None:
             return None
-        return element_kernel(self, number_dtype(dtype), dtypes, attrs)
+        return _kernels(self, (number_dtype(dtype), *dtypes), attrs)
+
+
+def _kernel_of(op: Definition, dtypes: tuple[DType, ...], attrs: Mapping[str, Any]) -> ElementKernel | None:
+    """The kernel of a formula on operands of dtypes, the first of which is that of its numbers; None where opaque."""
+    assert isinstance(op, Elementwise)
+    number, *read = dtypes
+    builder = LoopBuilder("float32" if number == FLOAT32 else "float64")
+    types: list[Scalars] = ["bool" if dtype == BOOL else "float" for dtype in read]
+    found = op.scalar_of([builder.load(Level.ELEMENT, type) for type in op.reads(*types)], attrs)
+    if found is None:
+        return None
+    builder.store("element", found)
+    return ElementKernel(builder.loop(), number)
+
+
+_kernels = Memory(_kernel_of)
 
 
 class Unary(Elementwise):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import product
@@ -241,6 +242,7 @@ def test_memory_that_is_not_declared_is_asked_for(
     name: str, member: str, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = next(case for case in all_cases() if case.op.name == name)
+    monkeypatch.setattr(sys.modules[__name__], "LARGE", LARGE + LARGE // 50)  # a size of which nothing is remembered
     for attribute, value in changed.items():
         monkeypatch.setattr(type(case.op), attribute, value)
     monkeypatch.setattr(work, "_known", {})  # what it took before

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -23,7 +24,8 @@ def doubled(op: Definition, *, value: bool, gradient: bool) -> AbstractContextMa
     """Within this, the op is wrong wherever it is used: in its value, its gradient rule, or both."""
     methods: dict[str, Method] = {"decompose": _decompose(op, value, gradient)}
     if value and isinstance(op, Kernel):
-        methods["forward"] = _forward(op)
+        methods["forward"] = forward = _forward(op)
+        methods["bind"] = lambda xp, operands, out, attrs: (partial(forward, xp, *operands, out=out, **attrs), ())
     if value and isinstance(op, View):
         methods["view"] = _view(op)
     if gradient and isinstance(op, Op) and not isinstance(op.vjp, NoGradient):

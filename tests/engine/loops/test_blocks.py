@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.loops import tiles
+from engine.loops import tiles, turns
 from engine.loops.blocks import bind_blocks, workspace_bytes
 from engine.loops.program import Level, Loop, LoopBuilder, Scalar, Space
 from engine.loops.registers import assign_registers, needed
@@ -264,14 +266,26 @@ def test_tiles_cover_everything_once(dims: tuple[int, ...], whole: int) -> None:
 
 
 def test_what_a_thread_raises_is_raised_once_all_have_stopped() -> None:
-    made: list[int] = []
+    begun, made = Event(), list[int]()
 
     def fail() -> None:
+        begun.set()
         raise ValueError("in a thread")
 
     with pytest.raises(ValueError, match="in a thread"):
-        make_shared([[(made.append, (1,))], [(fail, ())], [(made.append, (2,))]])
-    assert sorted(made) == [1, 2]
+        make_shared([[(begun.wait, (60,)), (made.append, (1,))], [(fail, ())]])
+    assert made == [1]
+
+
+def test_parts_that_no_thread_begins_are_made_by_the_one_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    with ThreadPoolExecutor(1) as busy:
+        held = Event()
+        busy.submit(held.wait)
+        monkeypatch.setattr(turns, "helping_threads", lambda: busy)
+        make_shared([[(made.append, (part,))] for part in range(3)])
+        held.set()
+    assert made == [0, 1, 2]
 
 
 def test_threads_are_as_quiet_as_the_one_that_asks() -> None:
