@@ -59,8 +59,9 @@ def _torch_question(
     import torch  # noqa: PLC0415 - a peer, where installed
 
     if question is Question.JACOBIAN:
-        whole = made(torch.func.jacfwd(lambda x: (function(x),) * 2, has_aux=True))
-        return lambda: whole(*parameters)[::-1]
+        free = [x.detach() for x in parameters]
+        whole = made(torch.func.jacfwd(lambda x, *fixed: (function(x, *fixed),) * 2, has_aux=True))
+        return lambda: whole(*free, *data)[::-1]
     if question is Question.EXAMPLES:
         return _torch_examples(made, function, parameters, data)
     compiled = made(function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from benchmarks.problems.adbench import ADBENCH
 from benchmarks.problems.composites import COMPOSITES
 from benchmarks.problems.networks import NETWORKS
 from benchmarks.workload import Workload
@@ -14,6 +15,7 @@ Maker = Callable[[], Workload]
 GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
     "workloads": NETWORKS,
     "composites": COMPOSITES,
+    "adbench": ADBENCH,
 }
 
 
