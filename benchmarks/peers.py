@@ -177,6 +177,8 @@ def installed_sides() -> list[str]:
 
 def prepare(side: str, work: Workload, device: str = "cpu") -> Prepared:
     """This side, ready to run. Raises Unsupported where it cannot, or is not to."""
+    if work.sides and side not in work.sides:
+        raise Unsupported("is not asked")
     if side in work.without:
         raise Unsupported(work.without[side])
     return SIDES[side][0](work, device)

@@ -8,6 +8,8 @@ from typing import Final
 from benchmarks.problems.adbench import ADBENCH
 from benchmarks.problems.composites import COMPOSITES
 from benchmarks.problems.networks import NETWORKS
+from benchmarks.problems.opset import OPS
+from benchmarks.problems.scaling import SCALING
 from benchmarks.workload import Workload
 
 Maker = Callable[[], Workload]
@@ -16,6 +18,8 @@ GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
     "workloads": NETWORKS,
     "composites": COMPOSITES,
     "adbench": ADBENCH,
+    "scaling": SCALING,
+    "ops": OPS,
 }
 
 
