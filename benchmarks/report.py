@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.compare import Differs, largest_difference
-from benchmarks.peers import SIDES, installed_sides
+from benchmarks.peers import NOT_ASKED, SIDES, installed_sides
 from benchmarks.record import DEFAULT, Results
 from benchmarks.suite import chosen, find
 from benchmarks.turns import bursts, median_of_ratios, ratio_of_medians, spread
@@ -84,6 +84,7 @@ def line(name: str, row: Row) -> str:
         for peer, each in sides.items()
         if peer != "gradserve"
     ]
+    cells += [f"{peer}: {why}" for peer, why in row["without"].items() if why != NOT_ASKED]
     plan = 1000 * ours["seconds"].get("plan", 0.0)
     return f"{name:22} plan {plan:7.1f} ms  run {'  '.join(cells)}"
 

@@ -19,6 +19,7 @@ EDGE: Final = 1024
 _GROWN: Final = {(2, 3): (EDGE, EDGE), (3,): (EDGE,)}
 _GRID: Final = Real(EDGE, EDGE)
 _ROWS: Final = Ints(EDGE, high=EDGE)
+_CELLS: Final = Ints(EDGE, EDGE, high=EDGE)
 _IMAGES: Final = Real(16, 32, 32, 32)
 _VOLUMES: Final = Real(4, 8, 16, 16, 16)
 _REGULAR: Final = Real(256, 256, diagonal=600)
@@ -51,7 +52,7 @@ LARGE: Final[dict[str, Sample]] = {
     "einsum": Sample(Real(16, 128, 128), Real(16, 128, 128), equation="bij,bkj->bik"),
     "embedding": Sample(_GRID, _ROWS),
     "full": Sample(shape=[EDGE, EDGE], fill=1.5),
-    "gather": Sample(_GRID, _ROWS),
+    "gather": Sample(_GRID, _CELLS),
     "inv": Sample(_REGULAR),
     "layer_norm": Sample(Real(4096, 1024), Real(1024), Real(1024)),
     "linear": Sample(Real(512, 512), Real(512, 512), Real(512)),
@@ -69,7 +70,7 @@ LARGE: Final[dict[str, Sample]] = {
     "reshape": Sample(_GRID, shape=[-1]),
     "rms_norm": Sample(Real(4096, 1024), Real(1024)),
     "roll": Sample(_GRID, shifts=[3], axes=[-1]),
-    "scatter_add": Sample(_GRID, _ROWS, _GRID),
+    "scatter_add": Sample(_GRID, _CELLS, _GRID),
     "segment_sum": Sample(_GRID, Ints(EDGE, high=64), segments=64),
     "select": Sample(_GRID, index=1, axis=1),
     "slice": Sample(_GRID, starts=[1, 1]),
@@ -81,7 +82,7 @@ LARGE: Final[dict[str, Sample]] = {
     "squeeze": Sample(Real(1, EDGE, EDGE)),
     "stack": Sample(_GRID, _GRID, axis=0),
     "struct_field": Sample(Real(4 * EDGE, EDGE), field_index=1, total_fields=4),
-    "take_along": Sample(_GRID, Ints(EDGE, EDGE, high=EDGE), axis=-1),
+    "take_along": Sample(_GRID, _CELLS, axis=-1),
     "tile": Sample(_GRID, repeats=[2, 2]),
     "topk": Sample(_GRID, k=16),
     "triangular_solve": Sample(_REGULAR, Real(256, 256)),
