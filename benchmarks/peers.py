@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -59,8 +59,9 @@ def _torch_question(
     import torch  # noqa: PLC0415 - a peer, where installed
 
     if question is Question.JACOBIAN:
-        whole = made(torch.func.jacfwd(lambda x: (function(x),) * 2, has_aux=True))
-        return lambda: whole(*parameters)[::-1]
+        free = [x.detach() for x in parameters]
+        whole = made(torch.func.jacfwd(lambda x, *fixed: (function(x, *fixed),) * 2, has_aux=True))
+        return lambda: whole(*free, *data)[::-1]
     if question is Question.EXAMPLES:
         return _torch_examples(made, function, parameters, data)
     compiled = made(function)
@@ -72,7 +73,7 @@ def _torch_question(
         several = results if isinstance(results, list | tuple) else [results]
         ones = [torch.ones_like(y) for y in several]
         pulled = [
-            torch.autograd.grad(y, parameters, one, retain_graph=i + 1 < len(several))
+            torch.autograd.grad(y, parameters, one, i + 1 < len(several), materialize_grads=True)
             for i, (y, one) in enumerate(zip(several, ones, strict=True))
         ]
         return several, pulled
@@ -159,6 +160,8 @@ def _flat(results: Any) -> list[Any]:
     return [results]
 
 
+#: of a workload that names its sides, and not this one
+NOT_ASKED: Final = "is not asked"
 #: every side, the engine first, and the module that it needs
 SIDES: dict[str, tuple[Prepare, str]] = {
     "gradserve": (gradserve, "engine"),
@@ -176,6 +179,8 @@ def installed_sides() -> list[str]:
 
 def prepare(side: str, work: Workload, device: str = "cpu") -> Prepared:
     """This side, ready to run. Raises Unsupported where it cannot, or is not to."""
+    if work.sides and side not in work.sides:
+        raise Unsupported(NOT_ASKED)
     if side in work.without:
         raise Unsupported(work.without[side])
     return SIDES[side][0](work, device)

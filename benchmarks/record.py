@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,9 +19,9 @@ PACKAGES = ("numpy", "llvmlite", "torch", "jax", "autograd")
 class Results:
     """Rows in a file, which is written after each: a run that is stopped has kept what it found."""
 
-    def __init__(self, path: Path, sides: Sequence[str], device: str) -> None:
+    def __init__(self, path: Path, device: str) -> None:
         self._path = path
-        self._where = {**machine(), "device": device, "sides": list(sides)}
+        self._where = {**machine(), "device": device}
         self.groups: dict[str, dict[str, Any]] = json.loads(path.read_text("utf-8")) if path.exists() else {}
 
     def heading(self) -> str:

@@ -8,11 +8,12 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare import largest_difference
-from benchmarks.peers import SIDES, installed_sides
+from benchmarks.compare import Differs, largest_difference
+from benchmarks.peers import NOT_ASKED, SIDES, installed_sides
 from benchmarks.record import DEFAULT, Results
 from benchmarks.suite import chosen, find
 from benchmarks.turns import bursts, median_of_ratios, ratio_of_medians, spread
@@ -30,6 +31,8 @@ class Effort:
     seconds: float
 
 
+#: an op's row is of one thread, and beside eager PyTorch alone
+OPS_SIDES = ("gradserve", "torch")
 QUICK, FULL = Effort(7, 2.0), Effort(25, 12.0)
 
 
@@ -47,12 +50,14 @@ def measure(name: str, workers: Mapping[str, Worker], effort: Effort) -> Row:
 
 
 def _prepared(name: str, workers: Mapping[str, Worker]) -> tuple[dict[str, Ready], dict[str, str]]:
-    """The sides that can be asked, ready; and of the others, why not."""
+    """The sides that can be asked, ready; and of the others, why not: what a peer cannot do is no fault of the run."""
     ready, without = {}, {}
     for side, worker in workers.items():
         try:
             ready[side] = worker.prepare(name)
-        except Unsupported as error:
+        except (Unsupported, RuntimeError) as error:
+            if side == "gradserve":
+                raise
             without[side] = str(error)
     return ready, without
 
@@ -69,6 +74,8 @@ def _found(side: Ready, times: list[float], ours: list[float]) -> Row:
 
 def line(name: str, row: Row) -> str:
     """One row: our time, and how many times ours is of each peer's."""
+    if "failed" in row:
+        return f"{name:22} {row['failed']}"
     sides = row["sides"]
     ours = sides["gradserve"]
     cells = [f"{ours['median']:10.4f} ms ({ours['lower']:.4f} to {ours['upper']:.4f})"]
@@ -77,6 +84,7 @@ def line(name: str, row: Row) -> str:
         for peer, each in sides.items()
         if peer != "gradserve"
     ]
+    cells += [f"{peer}: {why}" for peer, why in row["without"].items() if why != NOT_ASKED]
     plan = 1000 * ours["seconds"].get("plan", 0.0)
     return f"{name:22} plan {plan:7.1f} ms  run {'  '.join(cells)}"
 
@@ -94,9 +102,13 @@ def arguments() -> argparse.ArgumentParser:
 
 
 @contextmanager
-def workers(sides: Sequence[str], device: str) -> Iterator[dict[str, Worker]]:
-    """A process for each side."""
+def workers(sides: Sequence[str], device: str, threads: int) -> Iterator[dict[str, Worker]]:
+    """A process for each side, on so many cores."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(cores)[-threads:])
+    os.environ["OPENBLAS_NUM_THREADS"] = str(len(os.sched_getaffinity(0)))
     started = {side: Worker(side, device) for side in sides}
+    os.sched_setaffinity(0, cores)
     try:
         yield started
     finally:
@@ -104,31 +116,46 @@ def workers(sides: Sequence[str], device: str) -> Iterator[dict[str, Worker]]:
             worker.close()
 
 
-def set_up(threads: int) -> None:
-    """For the processes that will be started: how many cores; no caches on the disk, so that compilers compile."""
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, cores[-threads:])
-    os.environ["OPENBLAS_NUM_THREADS"] = str(len(os.sched_getaffinity(0)))
+def shared(names: Mapping[str, str], *, quick: bool) -> Iterator[tuple[str, list[str]]]:
+    """Groups, and names that are measured in the same processes: all ops, and all of a group where it must be quick."""
+    for group, members in groupby(names, names.__getitem__):
+        if quick or group == "ops":
+            yield group, list(members)
+        else:
+            yield from ((group, [name]) for name in members)
+
+
+def no_caches() -> None:
+    """Let every compiler compile: what another run left on the disk would hide how long it takes."""
     os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
     os.environ.setdefault("GRADSERVE_CACHE_DIR", tempfile.mkdtemp(prefix="gradserve-bench-"))
 
 
 def main() -> None:
-    """Measure what was chosen: in processes that are new for each workload, or with `--quick` the same for all."""
+    """Measure what was chosen."""
     options = arguments().parse_args()
-    set_up(options.threads)
+    no_caches()
     asked = [each for each in options.sides.split(",") if each]
     sides = list(dict.fromkeys(["gradserve", *asked])) if asked else installed_sides()
-    names = chosen([each for each in options.only.split(",") if each])
-    results = Results(options.output, sides, options.device)
-    print(results.heading(), flush=True)
     effort = QUICK if options.quick else FULL
-    for together in [names] if options.quick else [{name: group} for name, group in names.items()]:
-        with workers(sides, options.device) as started:
-            for name, group in together.items():
-                row = measure(name, started, effort)
+    results = Results(options.output, options.device)
+    print(results.heading(), flush=True)
+    names = chosen([each for each in options.only.split(",") if each])
+    for group, together in shared(names, quick=options.quick):
+        threads = 1 if group == "ops" else options.threads
+        with workers([s for s in sides if group != "ops" or s in OPS_SIDES], options.device, threads) as started:
+            for name in together:
+                row = attempt(name, started, effort) | {"threads": threads or len(os.sched_getaffinity(0))}
                 results.add(group, name, row)
                 print(line(name, row), flush=True)
+
+
+def attempt(name: str, started: Mapping[str, Worker], effort: Effort) -> Row:
+    """A row, or why there is none: one workload that fails does not end the run."""
+    try:
+        return measure(name, started, effort)
+    except (Differs, RuntimeError) as error:
+        return {"title": name, "failed": str(error)}
 
 
 if __name__ == "__main__":

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from benchmarks.problems.adbench import ADBENCH
 from benchmarks.problems.composites import COMPOSITES
 from benchmarks.problems.networks import NETWORKS
+from benchmarks.problems.opset import OPS
+from benchmarks.problems.scaling import SCALING
 from benchmarks.workload import Workload
 
 Maker = Callable[[], Workload]
@@ -14,6 +17,9 @@ Maker = Callable[[], Workload]
 GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
     "workloads": NETWORKS,
     "composites": COMPOSITES,
+    "adbench": ADBENCH,
+    "scaling": SCALING,
+    "ops": OPS,
 }
 
 

@@ -41,6 +41,7 @@ def torch_ops() -> Vocabulary:
         relu=torch.relu,
         sigmoid=torch.sigmoid,
         erf=torch.erf,
+        cross=torch.linalg.cross,
         max=lambda x, axes, keepdims=False: x.amax(axes, keepdim=keepdims),
         logsumexp=lambda x, axes: torch.logsumexp(x, axes),  # noqa: PLW0108 - names its operand
         softmax=lambda x: torch.softmax(x, -1),
@@ -84,6 +85,7 @@ def jax_ops() -> Vocabulary:
         relu=jax.nn.relu,
         sigmoid=jax.nn.sigmoid,
         erf=jax.scipy.special.erf,
+        cross=jnp.cross,
         logsumexp=lambda x, axes: jax.scipy.special.logsumexp(x, tuple(axes)),
         softmax=jax.nn.softmax,
         gelu=lambda x, approximate="none": jax.nn.gelu(x, approximate=approximate != "none"),

@@ -24,10 +24,13 @@ COMPARED = 1_000_000
 
 @dataclass(frozen=True)
 class Ready:
-    """A side after its first runs: what came before by its seconds, memory at the most, and results to compare."""
+    """A side after its first runs: what came before by its seconds, memory at the most, and results to compare.
+
+    Memory is known for the first workload of a process: the next ones find what that one left.
+    """
 
     seconds: dict[str, float]
-    bytes: int
+    bytes: int | None
     results: list[Array]
 
 
@@ -82,6 +85,7 @@ class _Desk:
     def __init__(self, side: str, device: str) -> None:
         self._side, self._device = side, device
         self._prepared: Prepared | None = None
+        self._fresh = True
         prepare(side, find("W1")(), device)  # a first workload would pay for what is imported on the way
 
     def prepare(self, name: str) -> Ready:
@@ -92,7 +96,8 @@ class _Desk:
         prepared = prepare(self._side, work, self._device)
         for _ in range(2):
             results = prepared.call()
-        grown = max(0, resident("VmHWM") - before)
+        grown = max(0, resident("VmHWM") - before) if self._fresh else None
+        self._fresh = False
         self._prepared = prepared
         return Ready(prepared.seconds, grown, [sample(a) for a in prepared.read(results)])
 

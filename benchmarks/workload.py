@@ -34,7 +34,7 @@ class Workload:
 
     `written` has the function as one side would rather have it; it must give the same results. `without` are sides
     that are not asked, each with the reason. `extent` is the number of elements, nodes or examples,
-    on a curve.
+    on a curve. `sides` are those that are asked at all, by default every one.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Workload:
     written: Mapping[str, Function] = field(default_factory=dict)
     without: Mapping[str, str] = field(default_factory=dict)
     extent: int = 0
+    sides: tuple[str, ...] = ()
 
     @property
     def arrays(self) -> list[Array]:
@@ -54,8 +55,8 @@ class Workload:
 
     @property
     def dtype(self) -> str:
-        """The dtype of the first leaf."""
-        return str(self.arrays[0].dtype.name)
+        """The dtype of the first leaf of floats."""
+        return next((a.dtype.name for a in self.arrays if a.dtype.kind == "f"), "float32")
 
     def function_for(self, side: str) -> Function:
         """The function as this side has it."""

@@ -1,0 +1,30 @@
+"""What was aimed at: for each workload, by which peer's time ours is divided, and how large the ratio may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+GOALS: Final[dict[str, dict[str, float]]] = {
+    "W1": {"jax": 0.5},
+    "W2": {"torch": 0.75, "jax": 0.7},
+    "W3": {"torch.compile": 0.2},
+    "W4": {"torch.compile": 0.85},
+    "W4n": {"torch.compile": 0.9},
+    "W5": {"torch": 0.3},
+    "W6": {"jax": 0.5},
+    **{name: dict.fromkeys(("torch", "torch.compile", "jax"), 1.0) for name in ("gmm", "ba", "lstm", "hand")},
+}
+
+
+def verdict(name: str, row: Mapping[str, Any]) -> str:
+    """“met”, or for each goal that is not by how much: what it was, and what was reached. Empty where there is none.
+
+    A peer that could not be asked sets no goal; where none of them could, the goal was not measured.
+    """
+    goals = GOALS.get(name, {})
+    reached = {peer: side["ratio"] for peer, side in row.get("sides", {}).items() if peer in goals}
+    if goals and not reached:
+        return "not measured"
+    missed = [f"{peer} {ratio:.2f} > {goals[peer]:g}" for peer, ratio in reached.items() if ratio > goals[peer]]
+    return "missed: " + ", ".join(missed) if missed else "met" * bool(goals)

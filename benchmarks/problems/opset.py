@@ -1,0 +1,137 @@
+"""Every op of the catalogue at a large size, float32: its values, beside PyTorch's where it has the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.problems.equivalents import EQUIVALENTS
+from benchmarks.workload import Array, Question, Workload
+from engine import registry
+from engine.graph.sample import Bools, Ints, Real, Sample
+
+EDGE: Final = 1024
+#: samples that say "elementwise": these extents become large ones
+_GROWN: Final = {(2, 3): (EDGE, EDGE), (3,): (EDGE,)}
+_GRID: Final = Real(EDGE, EDGE)
+_ROWS: Final = Ints(EDGE, high=EDGE)
+_CELLS: Final = Ints(EDGE, EDGE, high=EDGE)
+_IMAGES: Final = Real(16, 32, 32, 32)
+_VOLUMES: Final = Real(4, 8, 16, 16, 16)
+_REGULAR: Final = Real(256, 256, diagonal=600)
+
+#: what has shapes among its attributes, costs more than its elements, or is of matrices
+LARGE: Final[dict[str, Sample]] = {
+    "all": Sample(Bools(EDGE, EDGE)),
+    "any": Sample(Bools(EDGE, EDGE)),
+    "arange": Sample(stop=float(EDGE * EDGE)),
+    "argmax": Sample(_GRID, axis=-1),
+    "argmin": Sample(_GRID, axis=-1),
+    "argsort": Sample(_GRID, axis=-1),
+    "attention": Sample(Real(8, 256, 64), Real(8, 256, 64), Real(8, 256, 64)),
+    "avg_pool2d": Sample(_IMAGES, kernel_size=[2, 2]),
+    "batch_norm": Sample(Real(4096, 256)),
+    "bce_with_logits": Sample(_GRID, Real(EDGE, EDGE, low=0.0, high=1.0)),
+    "broadcast_to": Sample(Real(EDGE), shape=[EDGE, EDGE]),
+    "cat": Sample(_GRID, _GRID, axis=0),
+    "cholesky": Sample(_REGULAR),
+    "chunk": Sample(_GRID, chunks=2),
+    "constant": Sample(value=np.ones((EDGE, EDGE), "float32")),
+    "conv1d": Sample(Real(16, 32, 1024), Real(32, 32, 3), padding=[1]),
+    "conv2d": Sample(_IMAGES, Real(32, 32, 3, 3), padding=[1, 1]),
+    "conv3d": Sample(_VOLUMES, Real(8, 8, 3, 3, 3), padding=[1, 1, 1]),
+    "conv_transpose2d": Sample(_IMAGES, Real(32, 32, 3, 3), stride=[2, 2]),
+    "conv_transpose3d": Sample(_VOLUMES, Real(8, 8, 3, 3, 3)),
+    "cross_entropy": Sample(Real(4096, 256), Ints(4096, high=256)),
+    "cumsum": Sample(_GRID, axis=-1),
+    "diag": Sample(_GRID),
+    "einsum": Sample(Real(16, 128, 128), Real(16, 128, 128), equation="bij,bkj->bik"),
+    "embedding": Sample(_GRID, _ROWS),
+    "full": Sample(shape=[EDGE, EDGE], fill=1.5),
+    "gather": Sample(_GRID, _CELLS),
+    "inv": Sample(_REGULAR),
+    "layer_norm": Sample(Real(4096, 1024), Real(1024), Real(1024)),
+    "linear": Sample(Real(512, 512), Real(512, 512), Real(512)),
+    "log_softmax": Sample(Real(4096, 1024)),
+    "map_lookup": Sample(Real(4 * EDGE, EDGE), key_index=1, total_keys=4),
+    "matmul": Sample(Real(512, 512), Real(512, 512)),
+    "max_pool2d": Sample(_IMAGES, kernel_size=[2, 2]),
+    "max_pool2d_indices": Sample(_IMAGES, kernel_size=[2, 2]),
+    "mlp_layer": Sample(Real(512, 512), Real(512, 512), Real(512)),
+    "one_hot": Sample(Ints(4096, high=256), classes=256),
+    "pad": Sample(_GRID, pad_width=[1, 1, 1, 1]),
+    "polygamma": Sample(Real(256, 256, low=0.5, high=4.0), order=1),
+    "pow_scalar": Sample(Real(EDGE, EDGE, low=0.5), exponent=2.5),
+    "prod": Sample(Real(EDGE, EDGE, low=0.9, high=1.1), axes=[-1]),
+    "reshape": Sample(_GRID, shape=[-1]),
+    "rms_norm": Sample(Real(4096, 1024), Real(1024)),
+    "roll": Sample(_GRID, shifts=[3], axes=[-1]),
+    "scatter_add": Sample(_GRID, _CELLS, _GRID),
+    "segment_sum": Sample(_GRID, Ints(EDGE, high=64), segments=64),
+    "select": Sample(_GRID, index=1, axis=1),
+    "slice": Sample(_GRID, starts=[1, 1]),
+    "slogdet": Sample(_REGULAR),
+    "softmax": Sample(Real(4096, 1024)),
+    "solve": Sample(_REGULAR, Real(256, 256)),
+    "sort": Sample(_GRID, axis=-1),
+    "split": Sample(_GRID, sizes=[EDGE // 2, EDGE // 2]),
+    "squeeze": Sample(Real(1, EDGE, EDGE)),
+    "stack": Sample(_GRID, _GRID, axis=0),
+    "struct_field": Sample(Real(4 * EDGE, EDGE), field_index=1, total_fields=4),
+    "take_along": Sample(_GRID, _CELLS, axis=-1),
+    "tile": Sample(_GRID, repeats=[2, 2]),
+    "topk": Sample(_GRID, k=16),
+    "triangular_solve": Sample(_REGULAR, Real(256, 256)),
+    "tril": Sample(_GRID),
+    "triu": Sample(_GRID),
+    "update_slice": Sample(_GRID, Real(512, 512), starts=[256, 256]),
+}
+#: how many results those have that have several
+RESULTS: Final = {"chunk": 2, "slogdet": 2, "split": 2, "topk": 2}
+#: leaves, what reads one of several results, and what is a transform
+ABSENT: Final = ("input", "parameter", "get_output", "grad")
+
+
+def large(op: str) -> Sample:
+    """One use of an op at a large size. Raises KeyError for one that has none: state it in `LARGE`."""
+    if op in LARGE:
+        return LARGE[op]
+    sample = registry().ops[op].samples[0]
+    return Sample(*(replace(operand, shape=_GROWN[operand.shape]) for operand in sample.operands), **sample.attrs)
+
+
+def of_op(op: str) -> Workload:
+    """Its values."""
+    sample, rng = large(op), np.random.default_rng(0)
+    arrays: list[Array] = [operand.draw(rng, "float32") for operand in sample.operands]
+    sizes = ", ".join("×".join(map(str, a.shape)) for a in arrays)
+    theirs = EQUIVALENTS.get(op)
+    alone = "" if theirs else "has no function of its own for this"
+    return Workload(
+        f"op-{op}",
+        f"{op}({sizes})",
+        partial(_ours, op, sample),
+        [],
+        arrays,
+        Question.VALUES,
+        written={"torch": theirs} if theirs else {},
+        without={"torch": alone} if alone else {},
+        sides=("gradserve", "torch"),
+    )
+
+
+def _ours(op: str, sample: Sample, ops: Any, *operands: Any) -> Any:
+    result = ops.append(op, *operands[: len(sample.operands)], **sample.attrs)
+    return [ops.get_output(result, index=i) for i in range(RESULTS[op])] if op in RESULTS else result
+
+
+def names() -> list[str]:
+    """The ops that have a row."""
+    return [name for name in registry().ops if name not in ABSENT]
+
+
+OPS: Final[dict[str, Callable[[], Workload]]] = {f"op-{name}": partial(of_op, name) for name in names()}
