@@ -19,7 +19,7 @@ from engine.loops.program import Level, Loop, LoopResult, Space
 from engine.loops.registers import Register, Registers, assign_registers, is_folded
 from engine.loops.special import block_workspace
 from engine.loops.tile_calls import SPECIAL, Fixed, Frame, TileCalls, calls_of, spread_arguments
-from engine.loops.tiles import LEAST_SHARED, RowTile, extents, is_flat, tiles_of
+from engine.loops.tiles import LEAST_SHARED, RowTile, extents, first_tile, is_flat, tiles_of
 from engine.loops.turns import make_calls, make_shared
 from engine.loops.ufuncs import FOLDS, UFUNCS
 
@@ -55,10 +55,11 @@ def bind_blocks(
 
 def workspace_bytes(loop: Loop, space: Space, threads: int) -> int:
     """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a tile's size, and parts."""
-    divided = tiles_of(loop, space)
+    first, count = first_tile(loop, space)
     widths = [{"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results]
-    parts = len(divided) * sum(widths) * np.dtype(loop.dtype).itemsize if len(divided) > 1 else 0
-    return parts + frame_bytes(loop, np.dtype(loop.dtype), _plan(loop, space), divided, threads)
+    parts = count * sum(widths) * np.dtype(loop.dtype).itemsize if count > 1 else 0
+    shares = max(1, min(threads, count)) if space.length >= LEAST_SHARED else 1
+    return parts + frame_bytes(loop, np.dtype(loop.dtype), _plan(loop, space), first, shares)
 
 
 def bind_frame(frame: Frame, threads: int) -> list[KernelCall]:
@@ -74,9 +75,8 @@ def bind_frame(frame: Frame, threads: int) -> list[KernelCall]:
     return [(make_calls, (calls,)) for calls in made[0]] if len(frame.tiles) > 1 else made[0][0] if made[0] else []
 
 
-def frame_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Sequence[RowTile], threads: int) -> int:
-    """What `bind_frame` allocates, and what its calls do."""
-    shares = len(_shares(divided, threads))
+def frame_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Sequence[RowTile], shares: int) -> int:
+    """What `bind_frame` allocates, and what its calls do, for the largest of its tiles, in so many shares."""
     size = _largest(divided, Level.ELEMENT)
     memory = sum(_largest(divided, r.level) * _dtype(r, number).itemsize for r in plan.registers)
     blocks = max((block_workspace(size) for n in plan.homes if loop.instructions[n].op in SPECIAL), default=0)

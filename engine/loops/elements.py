@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class ElementKernel:
         """Bytes that `fill` allocates on NumPy for a result of `size` elements and this dtype."""
         if self._is_single and dtype == self.gives and list(dtypes) == self.reads:
             return 0
-        divided = list(tiles((size,), tile_elements(size)))
+        divided = list(islice(tiles((size,), tile_elements(size)), 1))
         return frame_bytes(self.loop, self.number, self._plan(dtypes, dtype), divided, 1)
 
     def _dtype(self, type: str) -> DType:

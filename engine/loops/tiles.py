@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from engine.loops.program import Level, Loop, Space
@@ -39,15 +40,27 @@ class RowTile(NamedTuple):
 
 def tiles_of(loop: Loop, space: Space) -> list[RowTile]:
     """The tiles of a space: of whole rows, where the loop has sums over them or over columns."""
+    full, size, whole, last = _divided(loop, space)
+    return [*tiles(full, size, whole), *last]
+
+
+def first_tile(loop: Loop, space: Space) -> tuple[list[RowTile], int]:
+    """The first tile, which is as large as any, if there is one; and how many there are: at once, whatever the size."""
+    full, size, whole, last = _divided(loop, space)
+    return [*islice(tiles(full, size, whole), 1), *last][:1], tile_count(full, size, whole) + len(last)
+
+
+def _divided(loop: Loop, space: Space) -> tuple[tuple[int, ...], int, int, list[RowTile]]:
+    """What `tiles` makes the tiles of, and the one behind them, of a last row that is short."""
     *rows, columns = extents(loop, space)
     whole = int(not is_elementwise(loop))
     size = tile_elements(math.prod(rows) * columns)
     short = space.length - (math.prod(rows) - 1) * columns
     if short == columns or not math.prod(rows):
-        return list(tiles((*rows, columns), size, whole))
+        return (*rows, columns), size, whole, []
     (count,) = rows
     last = RowTile((slice(count - 1, count), slice(0, short)), (1, short))
-    return [*tiles((count - 1, columns), size, whole), last]
+    return (count - 1, columns), size, whole, [last]
 
 
 def extents(loop: Loop, space: Space) -> tuple[int, ...]:
@@ -77,19 +90,34 @@ def tiles(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowTile]:
     """Tiles of about `size` elements at most, the last `whole` axes undivided, all about as large, in order."""
     if not math.prod(dims):
         return
-    axis = len(dims) - whole
-    while axis and math.prod(dims[axis - 1 :]) <= size:
-        axis -= 1
+    axis, step = _cut(dims, size, whole)
     if not axis:
         yield RowTile((slice(None),) * len(dims), tuple(dims))
         return
-    inner = tuple(dims[axis:])
-    extent, most = dims[axis - 1], max(1, size // math.prod(inner))
-    step = math.ceil(extent / math.ceil(extent / most))
+    inner, extent = tuple(dims[axis:]), dims[axis - 1]
     for outer in _indices(dims[: axis - 1]):
         for start in range(0, extent, step):
             stop = min(start + step, extent)
             yield RowTile((*outer, slice(start, stop), *(slice(None) for _ in inner)), (stop - start, *inner))
+
+
+def tile_count(dims: Sequence[int], size: int, whole: int = 0) -> int:
+    """How many `tiles` there are."""
+    if not math.prod(dims):
+        return 0
+    axis, step = _cut(dims, size, whole)
+    return math.prod(dims[: axis - 1]) * -(-dims[axis - 1] // step) if axis else 1
+
+
+def _cut(dims: Sequence[int], size: int, whole: int) -> tuple[int, int]:
+    """The axes before the one behind which tiles are undivided, and how much of the last of them one takes; 0: all."""
+    axis = len(dims) - whole
+    while axis and math.prod(dims[axis - 1 :]) <= size:
+        axis -= 1
+    if not axis:
+        return 0, 0
+    extent, most = dims[axis - 1], max(1, size // math.prod(dims[axis:]))
+    return axis, -(-extent // -(-extent // most))
 
 
 def _indices(dims: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -22,6 +22,9 @@ LONGEST_ROW: Final = 1 << 16
 #: up to here a whole tensor is one row, so that what is computed from its sum can stay in the loop
 LONGEST_WHOLE: Final = 1 << 14
 
+#: beyond, nothing is run; a plan may be asked for all the same
+MOST_ELEMENTS: Final = 1 << 32
+
 Ending = Literal["columns", "total"]
 _ROW_REDUCTIONS: Final = frozenset({"sum", "mean", "max", "min", "logsumexp"})
 _SUMS: Final = frozenset({"sum", "mean"})
@@ -178,7 +181,7 @@ class Grouping:
 
     def _element(self, domain: Domain) -> Member | None:
         size = math.prod(domain.shape)
-        return Member(domain, Level.ELEMENT) if size and size >= self.least else None
+        return Member(domain, Level.ELEMENT) if size and self.least <= size <= MOST_ELEMENTS else None
 
     def _row_shapes(self, domain: Domain) -> tuple[Shape, Shape]:
         rows = self.row_axes[domain]
