@@ -22,7 +22,6 @@ Determinism = Literal["fast", "bitwise"]
 #: FLOPs from which the first run is reason enough
 LARGE: Final = 10_000_000
 
-_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 _logger = logging.getLogger("gradserve.kernels")
 
 
@@ -83,8 +82,7 @@ class Tiers:
 
     def _promote(self, plan: Plan, twin: _Twin) -> None:
         """Fuse all that can be, and compile it. Raises KernelUnavailable."""
-        fused = make_plan(fuse(graph_of(plan, registry()), 0, compiled=True), _UNBOUNDED)
-        chosen = fused if fused.peak_bytes <= plan.peak_bytes else replace(plan)
+        chosen = fused_within(graph_of(plan, registry()), plan.peak_bytes) or replace(plan)
         if any(isinstance(step.op, Fused) for step in chosen.steps):
             self._kernels.compile(chosen)
             twin.instead = chosen
