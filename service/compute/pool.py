@@ -30,7 +30,7 @@ class Pool(Protocol):
         """Accept nothing more; what was accepted goes on."""
 
 
-def _at_once(timeout: float) -> bool:
+def _at_once(_: float) -> bool:
     return True
 
 
