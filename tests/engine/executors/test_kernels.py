@@ -26,7 +26,7 @@ from engine.loops.kernel_store import KernelStore
 from engine.loops.processor import described_processor
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
-from engine.planning.plan import Step, make_plan
+from engine.planning.plan import make_plan
 from tests.engine.executors.kernel_plans import FEED, assert_right, bits, counted, layers, warnings
 
 pytest.importorskip("llvmlite")
@@ -92,22 +92,18 @@ def test_bound_calls_keep_their_kernels() -> None:
         assert isinstance(bind, partial)
         (compiled,) = bind.args[0].values()
         memory = weakref.ref(compiled.kernel.memory)
-        calls = [call for step in plan.steps for call in bind(np, step, *arrays_of(step))]
+        step = next(step for step in plan.steps if isinstance(step.op, Fused))
+        out = tuple(np.zeros(type.shape, type.dtype) for type in step.types)
+        calls = bind(np, step, [FEED[0]], out)
         del bind, compiled
         gc.collect()
         assert memory() is not None
         for function, arguments in calls:
             function(*arguments)
+        np.testing.assert_allclose(out[0], NumPyExecutor().interpret(plan, FEED)[0], rtol=1e-5, atol=1e-6)
         del calls, function, arguments
         gc.collect()
         assert memory() is None
-
-
-def arrays_of(step: Step) -> tuple[list[Any], Any]:
-    """Operands and results of a loop; of a view of its result, nothing that matters."""
-    if not isinstance(step.op, Fused):
-        return [(FEED[0],)], FEED[0]
-    return [FEED[0]], tuple(np.zeros(type.shape, type.dtype) for type in step.types)
 
 
 # ---------------------------------------------------------------- what is kept
