@@ -24,6 +24,7 @@ from engine.graph.tensor_type import Shape, TensorType
 from engine.loops.turns import joined
 from engine.oplib.source import Source
 from engine.planning.arena import aligned
+from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
 #: bytes of a step's arrays and calls, beside what the plan holds of it, as counted in CPython
@@ -197,8 +198,9 @@ def _cut(executor: Executor, sizes: Sequence[int]) -> list[Buffer]:
 
 
 def footprint(plan: Plan) -> int:
-    """Bytes that a Bound of the plan takes at most, but for copies and constants."""
-    return sum(plan.buffers) + CALL_BYTES * len(plan.steps)
+    """Bytes that a Bound of the plan takes at most, but for copies and constants; of loops, what one thread needs."""
+    loops = sum(step.op.workspace(step.types) for step in plan.steps if isinstance(step.op, Fused))
+    return sum(plan.buffers) + CALL_BYTES * len(plan.steps) + loops
 
 
 def _loans(plan: Plan, residence: Residence) -> list[_Loan]:

@@ -128,8 +128,9 @@ class Executor(ABC):
     def settle(self) -> None:  # noqa: B027 - nothing to do is an answer
         """Wait until what runs next is what runs from then on: until nothing is being compiled."""
 
-    def close(self) -> None:  # noqa: B027 - nothing to do is an answer
-        """End what goes on in the background."""
+    def close(self, timeout: float | None = None) -> bool:
+        """End what goes on in the background; False where that took longer than `timeout` seconds."""
+        return True
 
     def result(self, step: Step, buffers: Sequence[Buffer]) -> Array:
         """Where a step writes: an array in the plan's memory, or a tuple of them."""

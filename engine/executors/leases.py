@@ -19,11 +19,12 @@ MOST_OF_A_PLAN: Final = 8
 class _Entry:
     """The idle ones of one plan, and who tells when the plan is gone."""
 
-    __slots__ = ("idle", "plan")
+    __slots__ = ("idle", "plan", "retired")
 
     def __init__(self, plan: weakref.ref[Plan]) -> None:
         self.plan = plan
         self.idle: list[Bound] = []
+        self.retired = False
 
 
 class Leases:
@@ -55,11 +56,19 @@ class Leases:
         with self._lock:
             self._sweep()
             entry = self._entry(plan)
-            if bound.nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN:
+            if bound.nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN and not entry.retired:
                 entry.idle.append(bound)
                 self.held += bound.nbytes
             while self.held > self.bytes:
                 self._drop_oldest()
+
+    def retire(self, plan: Plan) -> None:
+        """Drop what is idle of a plan that has been replaced, and what is still running once it is given back."""
+        with self._lock:
+            entry = self._entry(plan)
+            entry.retired = True
+            self.held -= sum(bound.nbytes for bound in entry.idle)
+            entry.idle.clear()
 
     def clear(self) -> None:
         """Drop all that is idle."""

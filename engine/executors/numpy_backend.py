@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.executors.bound import Bound, footprint
+from engine.executors.bound import Bound
 from engine.executors.interpreter import Buffer, Executor, Observer
 from engine.executors.kernels import Kernels
 from engine.executors.leases import Leases
@@ -23,8 +23,9 @@ from engine.planning.plan import Plan
 class NumPyExecutor(Executor):
     """Runs plans with NumPy, in the calling thread.
 
-    A plan is bound to memory of its own, which `leases` keep for its next run. `threads` are what one kernel may use.
-    With `determinism` given, loops are compiled (engine.executors.tiers), and what is compiled is kept in `store`.
+    A plan is bound to memory of its own, which `leases` keep for its next run where they have room for it. `threads`
+    are what one kernel may use. With `determinism` given, loops are compiled (engine.executors.tiers), and what is
+    compiled is kept in `store`.
     """
 
     device: ClassVar[str] = "cpu"
@@ -37,9 +38,10 @@ class NumPyExecutor(Executor):
         determinism: Determinism | None = None,
         store: KernelStore | None = None,
     ) -> None:
+        self.threads = threads
         self.leases = Leases() if leases is None else leases
         self._kernels = Kernels(store, threads)
-        self._tiers = Tiers(self._kernels, determinism) if determinism else None
+        self._tiers = Tiers(self._kernels, determinism, self.leases.retire) if determinism else None
 
     @property
     def xp(self) -> Namespace:
@@ -71,12 +73,13 @@ class NumPyExecutor(Executor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[Array]:
-        """By prebound calls; step by step where somebody looks on, or where what was bound could not be kept."""
-        if watch is not None or footprint(plan) > self.leases.bytes:
+        """By prebound calls, which are kept where `leases` have room for them; step by step where somebody looks on."""
+        if watch is not None:
             return self.interpret(plan, feeds, deadline, watch)
+        bind = self._kernels.without
         if self._tiers is not None:
-            plan = self._tiers.current(plan)
-        bound = self.leases.take(plan) or Bound(plan, self, self._kernels.bind)
+            plan, bind = self._tiers.current(plan)
+        bound = self.leases.take(plan) or Bound(plan, self, bind)
         try:
             return bound.run(feeds, deadline)
         finally:
@@ -87,7 +90,6 @@ class NumPyExecutor(Executor):
         if self._tiers is not None:
             self._tiers.settle()
 
-    def close(self) -> None:
-        """Compile nothing more, and wait for what is being compiled."""
-        if self._tiers is not None:
-            self._tiers.close()
+    def close(self, timeout: float | None = None) -> bool:
+        """Compile nothing more, and wait for the kernel that is being compiled."""
+        return self._tiers is None or self._tiers.close(timeout)

@@ -4,36 +4,48 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
+from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
 from engine.executors.kernels import Kernels
-from engine.graph.limits import NO_END, Limits
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.ops import registry
-from engine.planning.fuse import fuse
+from engine.planning.fit import fused_within
 from engine.planning.fused import Fused
-from engine.planning.plan import Plan, graph_of, make_plan
+from engine.planning.plan import Plan, graph_of
 
 Determinism = Literal["fast", "bitwise"]
 
 #: FLOPs from which the first run is reason enough
 LARGE: Final = 10_000_000
+#: reasons that are remembered as said
+MOST_SAID: Final = 256
 
 _logger = logging.getLogger("gradserve.kernels")
 
 
+class Tier(NamedTuple):
+    """A plan as it runs: itself or one in its place, and what binds its steps."""
+
+    plan: Plan
+    bind: Binder
+
+
 class _Twin:
-    """How a plan fares: its runs, and the plan that takes its place, as soon as there is one."""
+    """How a plan fares: its runs, and what takes its place, as soon as there is something. Known by its identity."""
 
-    __slots__ = ("instead", "plan", "runs")
+    __slots__ = ("asked", "bind", "instead", "lock", "runs")
 
-    def __init__(self, plan: weakref.ref[Plan]) -> None:
-        self.plan = plan
+    def __init__(self) -> None:
         self.runs = 0
-        self.instead: Plan | None = None
+        self.asked = False
+        self.bind: Binder | None = None  # of the plan itself
+        self.instead: Tier | None = None
+        self.lock = Lock()
 
 
 class Tiers:
@@ -43,52 +55,80 @@ class Tiers:
     `bitwise`: it is decided before the first run. What fusion pays for at once is compiled then, and nothing else ever.
     """
 
-    def __init__(self, kernels: Kernels, determinism: Determinism = "fast") -> None:
+    def __init__(
+        self,
+        kernels: Kernels,
+        determinism: Determinism = "fast",
+        replaced: Callable[[Plan], object] = lambda plan: None,
+    ) -> None:
+        """`replaced` is called with each plan that is not run any more."""
         self._kernels = kernels
         self._compiler = BackgroundCompiler()
         self._is_fast = determinism == "fast"
-        self._twins: dict[int, _Twin] = {}
+        self._replaced = replaced
+        self._twins: weakref.WeakKeyDictionary[Plan, _Twin] = weakref.WeakKeyDictionary()
+        self._said: set[str] = set()
         self._lock = Lock()
 
-    def current(self, plan: Plan) -> Plan:
-        """The plan to run in the place of this one, which runs once more."""
-        twin = self._twins.get(id(plan))
-        if twin is None or twin.plan() is not plan:
-            twin = self._begin(plan)
-        if twin.instead is None and self._is_fast:
+    def current(self, plan: Plan) -> Tier:
+        """How to run this plan, which runs once more."""
+        twin = self._twins.get(plan) or self._begin(plan)
+        if not self._is_fast:
+            return Tier(plan, self._decided(plan, twin))
+        if twin.instead is None and not twin.asked:
             twin.runs += 1
-            if twin.runs == 2 or (twin.runs == 1 and plan.flops >= LARGE):
-                self._compiler.submit(id(plan), lambda: self._promote(plan, twin))
-        return twin.instead or plan
+            if twin.runs >= 2 or plan.flops >= LARGE:
+                self._ask(plan, twin)
+        return twin.instead or Tier(plan, self._kernels.without)
 
     def settle(self) -> None:
         """Wait until nothing is being compiled."""
         self._compiler.settle()
 
-    def close(self) -> None:
-        """Compile nothing more, and wait for what is being compiled."""
-        self._compiler.close()
+    def close(self, timeout: float | None = None) -> bool:
+        """Compile nothing more, and wait for the kernel that is being compiled; False where that took too long."""
+        return self._compiler.close(timeout)
 
     def _begin(self, plan: Plan) -> _Twin:
-        key = id(plan)
-        twin = _Twin(weakref.ref(plan, lambda _: self._twins.pop(key, None)))
-        if not self._is_fast:
-            self._decide(plan, twin)
         with self._lock:
-            known = self._twins.get(key)
-            if known is None or known.plan() is not plan:
-                known = self._twins[key] = twin
-            return known
+            return self._twins.setdefault(plan, _Twin())
 
-    def _promote(self, plan: Plan, twin: _Twin) -> None:
+    def _ask(self, plan: Plan, twin: _Twin) -> None:
+        """Have a plan compiled, unless nobody wants it any more by then. Where the queue is full, its next run asks."""
+        wanted = weakref.ref(plan)
+        if self._compiler.submit(twin, lambda: self._promote(wanted(), twin)):
+            twin.asked = True
+
+    def _promote(self, plan: Plan | None, twin: _Twin) -> None:
         """Fuse all that can be, and compile it. Raises KernelUnavailable."""
+        if plan is None:
+            return
         chosen = fused_within(graph_of(plan, registry()), plan.peak_bytes) or replace(plan)
         if any(isinstance(step.op, Fused) for step in chosen.steps):
-            self._kernels.compile(chosen)
-            twin.instead = chosen
+            bind = self._kernels.compile(chosen, lambda: self._compiler.closing)
+            if bind is not None:
+                twin.instead = Tier(chosen, bind)
+                self._replaced(plan)
 
-    def _decide(self, plan: Plan, twin: _Twin) -> None:
+    def _decided(self, plan: Plan, twin: _Twin) -> Binder:
+        """What binds a plan, whoever asks first: others wait, so that all compute the same."""
+        with twin.lock:
+            if twin.bind is None:
+                twin.bind = self._decide(plan)
+            return twin.bind
+
+    def _decide(self, plan: Plan) -> Binder:
         try:
-            self._kernels.compile(plan)
+            return self._kernels.compile(plan) or self._kernels.without
         except KernelUnavailable as error:
-            _logger.warning("kernels are not compiled, and NumPy computes them: %s", error)
+            self._say(str(error))
+        except Exception as error:  # a fault of ours, or of the compiler: no request is to fail for it
+            _logger.debug("the kernels of a plan failed", exc_info=True)
+            self._say(f"{type(error).__name__}: {error}")
+        return self._kernels.without
+
+    def _say(self, reason: str) -> None:
+        """One line for each reason."""
+        if reason not in self._said and len(self._said) < MOST_SAID:
+            self._said.add(reason)
+            _logger.warning("kernels are not compiled, and NumPy computes them: %s", reason)

@@ -17,13 +17,12 @@ MOST_BYTES_IN_MEMORY: Final = 32 << 20
 _logger = logging.getLogger("gradserve.kernels")
 
 
-def kernel_key(program: str, printer: str, lanes: int, *, triple: str, cpu: str, features: str, compiler: str) -> str:
+def kernel_key(text: str, *, system: str, processor: str, compiler: str) -> str:
     """The key of a kernel, 64 hexadecimal digits: the SHA-256 of all that its code depends on.
 
-    `program` is the text of the loop as it is printed, after expansion; `printer` names the printer and its version;
-    `triple`, `cpu` and `features` are the target's, as LLVM spells them; `compiler` names the compiler and its version.
+    `text` is what the compiler reads; `system`, `processor` and `compiler` are those of `machine_code.target`.
     """
-    return hashlib.sha256(repr((program, printer, lanes, triple, cpu, features, compiler)).encode()).hexdigest()
+    return hashlib.sha256(repr((text, system, processor, compiler)).encode()).hexdigest()
 
 
 class KernelStore:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from functools import cache
-from typing import Any
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
 
 from engine.loops.kernel_errors import KernelUnavailable
+from engine.loops.processor import described_processor
+
+_OPTIONS: Final = {"opt": 2, "reloc": "pic", "codemodel": "small"}
 
 
 @cache
@@ -35,13 +41,19 @@ def host_processor() -> tuple[str, str]:
 
 @cache
 def target() -> dict[str, str]:
-    """What machine code depends on beside its text: this machine, its processor, and the compiler.
+    """What machine code depends on beside its text: this machine, its processor, and the compiler with its options.
 
-    Raises KernelUnavailable.
+    LLVM is not loaded for it, unless the system does not describe the processor. Raises KernelUnavailable.
     """
-    cpu, features = host_processor()
-    version = ".".join(map(str, _binding().llvm_version_info))
-    return {"triple": _binding().get_default_triple(), "cpu": cpu, "features": features, "compiler": f"llvm {version}"}
+    try:
+        compiler = f"llvmlite {version('llvmlite')} {_OPTIONS}"
+    except PackageNotFoundError as error:
+        raise KernelUnavailable("kernels cannot be compiled: llvmlite is not installed") from error
+    return {
+        "system": f"{sys.platform} {platform.machine()}",
+        "processor": described_processor() or " ".join(host_processor()),
+        "compiler": compiler,
+    }
 
 
 def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
@@ -67,12 +79,12 @@ def target_machine(name: str, features: str) -> Any:
     """What LLVM writes code with, for a processor of this machine's family. Raises KernelUnavailable."""
     binding = _binding()
     target = binding.Target.from_default_triple()
-    return target.create_target_machine(cpu=name, features=features, opt=2, reloc="pic", codemodel="small")
+    return target.create_target_machine(cpu=name, features=features, **_OPTIONS)
 
 
 def _demand_fma(features: str) -> None:
-    """x86 processors without it would call a function of C for each fused multiply-add."""
-    if "-fma" in features.split(","):
+    """x86 processors without it, or of which LLVM knows nothing, would call a function of C for each multiply-add."""
+    if platform.machine() in ("x86_64", "AMD64") and "+fma" not in features.split(","):
         raise KernelUnavailable("this processor has no fused multiply-add, which kernels are written in")
 
 

@@ -7,6 +7,7 @@ one another, which are all relative, are filled in.
 from __future__ import annotations
 
 import mmap
+import platform
 import struct
 import sys
 from typing import Any, Final, NamedTuple
@@ -92,6 +93,8 @@ def _sections(data: bytes) -> list[_Section]:
     if data[:4] != b"\x7fELF" and sys.platform == "linux":
         raise ValueError("it is not an ELF file")
     if data[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<HH", data, 16) != (_RELOCATABLE, _X86_64):
+        if sys.platform == "linux" and platform.machine() == "x86_64":  # LLVM may crash on what is no object file
+            raise ValueError("it is not for this machine")
         raise _Unknown
     (start,) = struct.unpack_from("<Q", data, 40)
     (count,) = struct.unpack_from("<H", data, 60)

@@ -29,9 +29,7 @@ LEAST_ELEMENTS: Final = 1 << 15
 _COSTLY: Final = 10
 
 
-def fuse(
-    graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False, apart: Container[int] = ()
-) -> Graph:
+def fuse(graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False, apart: Container[int] = ()) -> Graph:
     """`graph` with groups of nodes over at least `least` elements as one `fused` node each. It computes the same.
 
     The loops are to be `compiled`, or run by NumPy; nodes that stay `apart` are in none. Nearly always it needs less

@@ -30,11 +30,26 @@ class Pool(Protocol):
         """Accept nothing more; what was accepted goes on."""
 
 
-class ThreadPool:
-    """A bounded number of jobs: `workers` run, `queue` wait, one more is refused."""
+def _at_once(_: float) -> bool:
+    return True
 
-    def __init__(self, work: Callable[[Job], Reply], device: str, workers: int, queue: int) -> None:
+
+class ThreadPool:
+    """A bounded number of jobs: `workers` run, `queue` wait, one more is refused.
+
+    `end` ends what goes on beside the jobs, and says whether it has ended within so many seconds.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Job], Reply],
+        device: str,
+        workers: int,
+        queue: int,
+        end: Callable[[float], bool] = _at_once,
+    ) -> None:
         self.device = device
+        self._end = end
         self._work = work
         divide(workers)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
@@ -72,6 +87,10 @@ class ThreadPool:
     def drain(self) -> None:
         """Accept nothing more; what was accepted goes on."""
         self._draining = True
+
+    def close(self, timeout: float) -> bool:
+        """End what goes on beside the jobs; False where it, or a job, still goes on after `timeout` seconds."""
+        return self._end(timeout) and not self.busy
 
     def _admit(self) -> None:
         if self._draining:

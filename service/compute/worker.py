@@ -7,6 +7,7 @@ from settings alone, it can as well live in a process of its own.
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
 from schemas.graph import NAME_CHARACTERS
@@ -23,6 +24,9 @@ from service.wire.json_codec import parse_json
 from service.wire.media import PROBLEM, SAFETENSORS
 from service.wire.message import Message
 from service.wire.request import RequestReader
+
+#: plans that are ready to run again may take one part in so many of what is there for plans
+IDLE_SHARE: Final = 4
 
 _logger = logging.getLogger("gradserve.worker")
 
@@ -43,13 +47,15 @@ class Worker:
             threads=machine.cpus_each(settings.workers),
             determinism=settings.determinism if settings.compile == "on" else None,
             store=kernel_store(settings),
+            lease_bytes=settings.plan_cache_bytes // IDLE_SHARE,
         )
+        self._executor = executor
         self.device = executor.device
         self._settings = settings
         self._limits = limits
         self._reader = RequestReader(registry(), limits, settings.max_nodes)
         self._engine = Engine(
-            Compiler(limits, settings.plan_cache, settings.plan_cache_bytes, fuses=executor.fuses),
+            Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), fuses=executor.fuses),
             executor,
             settings.max_response_bytes,
             limits_of(settings),
@@ -68,6 +74,10 @@ class Worker:
         except Exception:
             _logger.exception("request %s failed", job.request_id)
             return _refused(fault(), job)
+
+    def close(self, timeout: float) -> bool:
+        """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
+        return self._executor.close(timeout)
 
     def _answer(self, job: Job) -> Body:
         deadline = Deadline(job.timeout, start=job.expires - job.timeout)
@@ -97,6 +107,11 @@ def limits_of(settings: Settings) -> dict[str, int]:
         "name_characters": NAME_CHARACTERS,
         "timeout_ms": settings.timeout_ms,
     }
+
+
+def _bytes_of_plans(settings: Settings) -> int:
+    """What is left for plans themselves."""
+    return settings.plan_cache_bytes - settings.plan_cache_bytes // IDLE_SHARE
 
 
 def _refused(refusal: Refusal, job: Job) -> Reply:

@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, NonfiniteWatch, Plan, Program, Statement, TensorType, open_executor, registry
-from engine.executors import numpy_backend
+from engine.executors import kernels, numpy_backend
 from engine.executors.bound import Bound
 from engine.executors.leases import MOST_OF_A_PLAN, Leases
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.loops.blocks import workspace_bytes
+from engine.planning.fuse import fuse
+from engine.planning.fused import Fused
 from engine.planning.plan import make_plan
 
 FEED = {0: np.ones(3)}
@@ -152,12 +155,33 @@ def test_a_plan_is_bound_once(made: list[Bound]) -> None:
     assert len(made) == 2
 
 
-def test_what_cannot_be_kept_is_interpreted(made: list[Bound]) -> None:
+def test_what_cannot_be_kept_is_bound_for_each_run(made: list[Bound]) -> None:
     plan = sine(1000)
     executor = NumPyExecutor(leases=Leases(8000))
-    (y,) = executor.run(plan, {0: np.ones(1000)})
-    assert not made
-    np.testing.assert_array_equal(y, np.cos(np.sin(1.0)))
+    for count in (1, 2):
+        (y,) = executor.run(plan, {0: np.ones(1000)})
+        assert (len(made), executor.leases.held) == (count, 0)
+        np.testing.assert_array_equal(y, np.cos(np.sin(1.0)))
+
+
+def test_a_plan_that_was_replaced_is_not_kept() -> None:
+    plan, leases = sine(), Leases()
+    running, idle = bound(plan), bound(plan)
+    leases.give(plan, idle)
+    leases.retire(plan)
+    assert leases.held == 0
+    leases.give(plan, running)
+    assert leases.held == 0
+    assert leases.take(plan) is None
+
+
+def test_loops_are_charged_for_what_lies_between_their_steps() -> None:
+    x = Builder(registry()).leaf(TensorType((50_000,), np.dtype("float64")), 0)
+    graph = x.builder.graph([(x.sin() * x.cos()).sum()])
+    loops = [step.op for step in make_plan(fuse(graph), Limits()).steps if isinstance(step.op, Fused)]
+    plan = make_plan(fuse(graph), Limits())
+    assert loops
+    assert bound(plan).nbytes > sum(plan.buffers) + sum(workspace_bytes(op.loop, op.space, 1) for op in loops) > 10_000
 
 
 def test_who_looks_on_sees_every_step(made: list[Bound]) -> None:
@@ -176,14 +200,15 @@ def test_who_looks_on_sees_every_step(made: list[Bound]) -> None:
     assert not made
 
 
-def test_a_binder_may_make_several_calls() -> None:
+def test_a_binder_may_make_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """The seam for what is fused: each op as its own call, and one more before it."""
     counted: list[str] = []
 
     def twice(xp: Any, step: Any, operands: Any, out: Any) -> list[Any]:
         return [(counted.append, (step.op.name,)), step.op.bind(xp, operands, out, step.attrs)]
 
-    executor = NumPyExecutor(bind=twice)
+    monkeypatch.setattr(kernels, "bind_step", twice)
+    executor = NumPyExecutor()
     for size in (3, 50_000):
         plan = sine(size)
         for _ in range(2):

@@ -18,8 +18,8 @@ from engine.loops.kernel_folder import KernelFolder, packed, unpacked
 from engine.loops.kernel_store import KernelStore, kernel_key
 
 ROOT = Path(__file__).parents[3]
-TARGET = {"triple": "x86_64-linux", "cpu": "znver4", "features": "+avx2,+fma", "compiler": "llvmlite 0.50, LLVM 22"}
-KEY, OTHER = (kernel_key(text, "llvm 1", 64, **TARGET) for text in ("Loop(a)", "Loop(b)"))
+TARGET = {"system": "linux x86_64", "processor": "flags avx2 fma", "compiler": "llvmlite 0.50"}
+KEY, OTHER = (kernel_key(text, **TARGET) for text in ("kernel a", "kernel b"))
 CODE = bytes(range(256)) * 5
 HEADER = len(packed(KEY, b""))
 
@@ -51,8 +51,8 @@ def names(folder: Path) -> set[str]:
 
 
 def test_a_key_depends_on_all_that_the_code_depends_on() -> None:
-    usual: dict[str, Any] = {"program": "Loop(a)", "printer": "llvm 1", "lanes": 64, **TARGET}
-    others = [{**usual, name: 32 if name == "lanes" else "other"} for name in usual]
+    usual: dict[str, Any] = {"text": "kernel a", **TARGET}
+    others = [{**usual, name: "other"} for name in usual]
     keys = [kernel_key(**facts) for facts in [usual, *others]]
     assert kernel_key(**usual) == KEY
     assert len(set(keys)) == len(usual) + 1
@@ -60,12 +60,12 @@ def test_a_key_depends_on_all_that_the_code_depends_on() -> None:
 
 
 def test_what_ends_one_part_of_a_key_does_not_begin_the_next() -> None:
-    assert kernel_key("ab", "c", 1, **TARGET) != kernel_key("a", "bc", 1, **TARGET)
+    assert kernel_key("ab", **{**TARGET, "system": "c"}) != kernel_key("a", **{**TARGET, "system": "bc"})
 
 
 def test_a_key_is_the_same_in_another_process() -> None:
     """Or nothing would ever be found: Python's own hashes differ from process to process."""
-    program = f"from engine.loops.kernel_store import kernel_key as k; print(k('Loop(a)', 'llvm 1', 64, **{TARGET!r}))"
+    program = f"from engine.loops.kernel_store import kernel_key as k; print(k('kernel a', **{TARGET!r}))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == KEY
 

@@ -1,0 +1,190 @@
+"""A server that compiles: across restarts, without a compiler, and when it is told to end in the middle."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from service import app
+from service.compute import worker
+from service.settings import Settings
+from tests.service.support import feed, node, request
+
+pytest.importorskip("llvmlite")
+ROOT = Path(__file__).parents[3]
+PATIENCE = 30
+START: Final = "from service.cli import main; main(['serve', '--port', '0', '--device', 'cpu', *sys.argv[1:]])"
+
+#: stands in for LLVM: says that it has begun, and takes longer than a test waits
+ENDLESS: Final = """
+def machine_code(text):
+    print("compiling", file=sys.stderr, flush=True)
+    threading.Event().wait(600)
+kernels.machine_code = machine_code
+"""
+#: takes a while for each kernel, and is never through with all
+UNHURRIED: Final = """
+def machine_code(text, compiled=kernels.machine_code):
+    print("compiling", file=sys.stderr, flush=True)
+    threading.Event().wait(0.3)
+    return compiled(text)
+kernels.machine_code = machine_code
+"""
+#: says what is compiled, and what is loaded
+TELLING: Final = """
+def machine_code(text, compiled=kernels.machine_code):
+    print("compiling", file=sys.stderr, flush=True)
+    return compiled(text)
+def native_kernel(*rest, loaded=kernels.native_kernel):
+    print("loading", file=sys.stderr, flush=True)
+    return loaded(*rest)
+kernels.machine_code, kernels.native_kernel = machine_code, native_kernel
+"""
+BROKEN: Final = """
+def machine_code(text):
+    raise KernelUnavailable("LLVM is out of order")
+kernels.machine_code = machine_code
+"""
+MISSING: Final = "sys.modules['llvmlite'] = None"
+REFUSED: Final = """
+class Library:
+    mmap, munmap = executable._library().mmap, executable._library().munmap
+    mprotect = staticmethod(lambda *_: -1)
+executable._library = Library
+"""
+IMPORTS: Final = """
+import sys, threading
+from engine.executors import kernels
+from engine.loops import executable
+from engine.loops.kernel_errors import KernelUnavailable
+"""
+
+
+@contextmanager
+def served(change: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """A server with something changed in it, and a client."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{IMPORTS}{change}\n{START}", "--log-level", "warning", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().rsplit(" ", 1)[-1].strip()
+        with httpx.Client(base_url=url, timeout=60) as client:
+            yield process, client
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(process: subprocess.Popen[str], number: int) -> list[str]:
+    """What a server says on its way out, after a signal; its status is 0."""
+    process.send_signal(number)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert "Traceback" not in said
+    return said.splitlines()
+
+
+def wait_for(process: subprocess.Popen[str], words: str) -> list[str]:
+    """Until it says so on stderr: what it said before."""
+    assert process.stderr is not None
+    before = []
+    for line in process.stderr:
+        if words in line:
+            return before
+        before.append(line)
+    pytest.fail("it has ended")
+
+
+def layers(count: int) -> dict[str, Any]:
+    """Loops unlike one another, with products of matrices between them: a kernel each."""
+    nodes = [node("parameter")]
+    for i in range(count):
+        last = len(nodes) - 1
+        shift = node("constant", value={"dtype": "float64", "shape": [], "data": [i / 10]})
+        nodes += [node("tanh", last), shift, node("add", last + 1, last + 2), node("exp", last + 3)]
+        nodes += [node("matmul", last + 4, last + 4)]
+    nodes.append(node("sum", len(nodes) - 1))
+    return request(*nodes, feeds=[feed(0, [2, 2], [0.1, 0.2, 0.3, 0.4])])
+
+
+def answer(client: httpx.Client, body: Any) -> Any:
+    found = client.post("/v1/gradients", json=body)
+    assert found.status_code == 200, found.text
+    return found.json()["gradients"]
+
+
+@pytest.fixture(scope="module")
+def wanted() -> Any:
+    """The right answer, by a server that compiles nothing."""
+    with served("", "--compile", "off") as (_, client):
+        return answer(client, layers(2))
+
+
+def numbers(found: Any) -> list[float]:
+    return [float(text) for text in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", repr(found))]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [(BROKEN, "LLVM is out of order"), (MISSING, "llvmlite cannot be loaded"), (REFUSED, "refuses executable memory")],
+    ids=["broken", "missing", "refused"],
+)
+def test_a_server_without_a_compiler(fault: str, said: str, wanted: Any) -> None:
+    """It says so once."""
+    with served(fault, "--cache-dir", "none") as (process, client):
+        assert [answer(client, layers(2)) for _ in range(3)] == [wanted] * 3
+        wait_for(process, said)
+        assert [answer(client, layers(3)) for _ in range(3)]
+        assert answer(client, layers(2)) == wanted
+        assert ended(process, signal.SIGTERM) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("change", [ENDLESS, UNHURRIED], ids=["inside", "between"])
+def test_a_signal_in_the_middle_of_compiling(change: str, number: int) -> None:
+    with served(change, "--cache-dir", "none") as (process, client):
+        first = answer(client, layers(120))
+        assert answer(client, layers(120)) == first
+        wait_for(process, "compiling")
+        assert answer(client, layers(120)) == first
+        assert set(ended(process, number)) <= {"compiling"}
+
+
+def test_a_restarted_server_finds_its_kernels(tmp_path: Path, wanted: Any) -> None:
+    for words in ("compiling", "loading"):
+        with served(TELLING, "--cache-dir", str(tmp_path)) as (process, client):
+            found = [answer(client, layers(2)) for _ in range(3)]
+            assert all(numbers(each) == pytest.approx(numbers(wanted), rel=1e-12) for each in found)
+            before = wait_for(process, words)
+            while len(list((tmp_path / "kernels").glob("*.kernel"))) < 2:
+                assert client.get("/health/live").status_code == 200
+            said = ended(process, signal.SIGTERM)
+    assert {*before, *said} <= {"loading"}
+
+
+def test_a_server_is_warm_before_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr(app, "warm", seen.append)
+    app.assemble(Settings(device="cpu", compile="off"))
+    assert seen == [app.registry()]
+
+
+def test_what_is_there_for_plans_is_divided() -> None:
+    """A quarter is for the memory of those that are ready to run."""
+    made = worker.Worker(Settings(device="cpu", compile="off", plan_cache_bytes=1000))
+    assert made._executor.leases.bytes == 250  # type: ignore[attr-defined]
+    assert worker._bytes_of_plans(Settings(plan_cache_bytes=1000)) == 750
