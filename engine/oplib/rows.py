@@ -30,6 +30,14 @@ def _row_length(shape: Shape, axes: Sequence[int]) -> int:
     return math.prod(shape[a] for a in axes) if axes and last else 0
 
 
+def short_columns(xp: Namespace, x: Array, axes: Sequence[int]) -> tuple[int, int, int] | None:
+    """The extents before, over and behind `axes`, where these are neighbours, and little lies behind each of them."""
+    before, behind = math.prod(x.shape[: axes[0]]) if axes else 0, math.prod(x.shape[axes[-1] + 1 :]) if axes else 0
+    neighbours = tuple(axes) == tuple(range(axes[0], axes[-1] + 1)) if axes else False
+    fits = neighbours and x.flags.c_contiguous and x.size and 1 < behind <= LONGEST_TRANSPOSED
+    return (before, x.size // (before * behind), behind) if xp is np and fits else None
+
+
 def add_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
     """Σ x over axes in the dtype of `out`."""
     function, arguments = adding_up(xp, x, out=out, axes=axes, keepdims=keepdims)
@@ -37,10 +45,14 @@ def add_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdi
 
 
 def adding_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> KernelCall:
-    """The call that adds up: short rows of floats as a product with ones."""
-    rows = short_rows(xp, x, axes, LONGEST_MULTIPLIED) if x.dtype == out.dtype and x.dtype.kind == "f" else None
-    if rows is not None:
-        return xp.matmul, (rows, xp.ones(rows.shape[1], x.dtype), out.reshape(-1))
+    """The call that adds up: short rows of floats, and short columns side by side, as a product with ones."""
+    if x.dtype == out.dtype and x.dtype.kind == "f":
+        rows, columns = short_rows(xp, x, axes, LONGEST_MULTIPLIED), short_columns(xp, x, axes)
+        if rows is not None:
+            return xp.matmul, (rows, xp.ones(rows.shape[1], x.dtype), out.reshape(-1))
+        if columns is not None:
+            before, over, behind = columns
+            return xp.matmul, (xp.ones((1, over), x.dtype), x.reshape(columns), out.reshape(before, 1, behind))
     if xp is np:
         return np.add.reduce, (x, axes, out.dtype, out, keepdims)
     return partial(xp.sum, x, axis=axes, dtype=out.dtype, keepdims=keepdims, out=out), ()
