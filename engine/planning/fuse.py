@@ -27,6 +27,9 @@ MOST_NODES: Final = 400
 LEAST_ELEMENTS: Final = 1 << 15
 #: FLOPs for one element from which a loop of one node pays
 _COSTLY: Final = 10
+#: short rows, which NumPy begins anew one by one where operands broadcast; and elements from which that shows
+_SHORT_ROW: Final = 64
+_MANY_ROWS: Final = 1 << 13
 
 
 def fuse(graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False, apart: Container[int] = ()) -> Graph:
@@ -63,7 +66,7 @@ class _Loop(NamedTuple):
 
 def _loops(grouping: Grouping, compiled: bool) -> list[_Loop]:
     graph, storage = grouping.graph, Storage(grouping.graph)
-    parts = [part for group in grouping.groups() for part in _parts(group) if _gains(graph, part)]
+    parts = [part for group in grouping.groups() for part in _parts(group) if _gains(graph, part, compiled)]
     while True:
         groups = with_recomputed(grouping, parts)
         read, found = _read(graph, groups), list[_Loop]()
@@ -82,12 +85,18 @@ def _parts(group: Group) -> Iterator[Group]:
         yield group._replace(nodes=group.nodes[start : start + MOST_NODES])
 
 
-def _gains(graph: Graph, group: Group) -> bool:
-    return len(group.nodes) > 1 or _gains_alone(graph.nodes[group.nodes[0]])
+def _gains(graph: Graph, group: Group, compiled: bool) -> bool:
+    if len(group.nodes) > 1:
+        return True
+    node = graph.nodes[group.nodes[0]]
+    is_costly = not isinstance(node.op, Elementwise) or node.op.cost >= _COSTLY
+    return is_costly or (compiled and _is_broadcast_in_short_rows(graph, node))
 
 
-def _gains_alone(node: Node) -> bool:
-    return not isinstance(node.op, Elementwise) or node.op.cost >= _COSTLY
+def _is_broadcast_in_short_rows(graph: Graph, node: Node) -> bool:
+    shapes = {graph.nodes[i].type.shape for i in node.operands if graph.nodes[i].type.ndim}
+    shape = node.type.shape
+    return len(shapes) > 1 and shape[-1] <= _SHORT_ROW and node.type.size >= _MANY_ROWS
 
 
 def _read(graph: Graph, groups: Sequence[Group]) -> set[int]:
