@@ -22,7 +22,7 @@ from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
 #: names what prints loops, and changes with each of its texts: part of what a kept kernel is known by
-PRINTER: Final = "llvm 1"
+PRINTER: Final = "llvm 2"
 
 
 class CompiledLoop(NamedTuple):
