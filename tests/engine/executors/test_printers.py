@@ -85,48 +85,63 @@ each_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 @each_kind
 @each_dtype
-@pytest.mark.parametrize("printer", [p for p in PRINTERS if p != "c"])
+@pytest.mark.parametrize("printer", ["numpy", "llvm"])
 def test_every_op_computes_the_same(printer: str, dtype: str, kind: str) -> None:
-    wrong = []
     for name, plan, arrays in corpus(dtype, kind):
-        for k,(there, here) in enumerate(zip(interpreted(plan, arrays), computed(plan, arrays, printer), strict=True)):
-            try: assert_close(here, there, arrays)
-            except AssertionError as e: wrong.append((f"{name} {k}",str(e)))
-    for c,e in wrong: print("@@",c,e)
-    assert not wrong, len(wrong)
+        for there, here in zip(interpreted(plan, arrays), computed(plan, arrays, printer), strict=True):
+            assert_close(here, there, name)
 
 
-def assert_close(here: Array, there: Array, arrays) -> None:
-    assert (here.dtype, here.shape) == (there.dtype, there.shape)
-    if here.dtype.kind != "f" or not here.size:
-        np.testing.assert_array_equal(here, there)
+def assert_close(here: Array, there: Array, name: str) -> None:
+    """Each number nearly the same, or both subnormal; a zero has its sign, and what is no number its kind."""
+    assert (here.dtype, here.shape) == (there.dtype, there.shape), name
+    if here.dtype.kind != "f":
+        np.testing.assert_array_equal(here, there, name)
         return
-    tolerance = TOLERANCE[here.dtype.name]
-    tiny = np.finfo(here.dtype).tiny
-    scale = min(1.0, np.abs(there, where=np.isfinite(there), out=np.zeros_like(there)).max())
-    try: 
-        np.testing.assert_allclose(here, there, rtol=tolerance, atol=max(tolerance * scale / 100, 2*tiny))
-        np.testing.assert_array_equal(np.signbit(here[there == 0]), np.signbit(there[there == 0]))
-    except AssertionError:
-        bad=~(np.isclose(here,there,tolerance,max(tolerance * scale / 100, 2*tiny),equal_nan=True)&((there!=0)|(here!=0)|(np.signbit(here)==np.signbit(there))))
-        w=np.flatnonzero(bad)[:6]
-        raise AssertionError(f"{bad.sum()}/{bad.size} "+ "; ".join(f"{[float(a.flat[i]) if a.size==here.size else 0 for a in arrays]} here={here.flat[i]} there={there.flat[i]}" for i in w))
+    tolerance, tiny = TOLERANCE[here.dtype.name], np.finfo(here.dtype).tiny
+    largest = max(np.abs(there[np.isfinite(there)]), default=0)
+    allowed = max(min(1.0, largest) * tolerance / 100, 2 * tiny)
+    np.testing.assert_allclose(here, there, tolerance, allowed, err_msg=name)
+    assert_same_zeros(here, there, name)
+
+
+def assert_same_zeros(here: Array, there: Array, name: str) -> None:
+    zeros = (here == 0) & (there == 0)
+    np.testing.assert_array_equal(np.signbit(here[zeros]), np.signbit(there[zeros]), name)
 
 
 @each_kind
 @each_dtype
 @pytest.mark.skipif("c" not in PRINTERS, reason="there is no C compiler")
 def test_c_and_llvm_give_the_same_bits(dtype: str, kind: str) -> None:
-    plans = [fused(plan, "c") for _, plan, _ in corpus(dtype, kind)]
+    build_in_c([fused(plan, "c") for _, plan, _ in corpus(dtype, kind)])
+    for name, plan, arrays in corpus(dtype, kind):
+        for there, here in zip(computed(plan, arrays, "llvm"), computed(plan, arrays, "c"), strict=True):
+            np.testing.assert_array_equal(here, there, name)
+            if here.dtype.kind == "f":
+                assert_same_zeros(here, there, name)
+
+
+def build_in_c(plans: Sequence[Plan]) -> None:
+    """Compile all kernels of the plans at once: a compiler takes longer to begin than for a kernel."""
     ops = [step.op for plan in plans for step in plan.steps if isinstance(step.op, Fused)]
     loops = [expand_functions(op.loop) for op in ops]
     in_c([(loop, lanes_of(loop, op.space.columns)) for op, loop in zip(ops, loops, strict=True)])
-    wrong=[]
-    for name, plan, arrays in corpus(dtype, kind):
-        for there, here in zip(computed(plan, arrays, "llvm"), computed(plan, arrays, "c"), strict=True):
-          try:
-            np.testing.assert_array_equal(here, there, name)
-            np.testing.assert_array_equal(np.signbit(here[there == 0]), np.signbit(there[there == 0]), name)
-          except AssertionError as e: wrong.append((name,str(e)))
-    for c,e in wrong: print("@@",c,e)
-    assert not wrong, len(wrong)
+
+
+def test_the_corpus_is_most_of_what_elementwise_ops_there_are() -> None:
+    """A loop may go wrong silently: what is not fused is computed by the same steps."""
+    found = {name.partition("(")[0] for name, _, _ in corpus("float64", "samples")}
+    assert {"tanh", "softmax", "layer_norm", "sum", "where", "pow_scalar"} <= found
+    assert len(found) > 80
+
+
+@pytest.mark.parametrize("printer", PRINTERS)
+def test_a_printer_runs_what_it_has_made(printer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each by itself: broken, it breaks the results."""
+    _, plan, arrays = next(found for found in corpus("float64", "samples") if found[0].startswith("tanh"))
+    broken = {"numpy": "engine.executors.kernels.bind_blocks", "llvm": "engine.executors.kernels.bind_within_range"}
+    asked: list[str] = []
+    monkeypatch.setattr(broken.get(printer, broken["llvm"]), lambda *_, **__: asked.append(printer) or ())
+    computed(plan, arrays, printer)
+    assert asked == [printer]

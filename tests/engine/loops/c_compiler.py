@@ -38,7 +38,9 @@ def c_kernels(wanted: Sequence[tuple[Loop, int]], folder: Path, *flags: str) -> 
     for dtype in {loop.dtype for loop, _ in wanted}:
         chosen = [(k, loop, lanes) for k, (loop, lanes) in enumerate(wanted) if loop.dtype == dtype]
         head = host_definitions(dtype)
-        texts = [c_text(loop, lanes).removeprefix(head).replace(" kernel(", f" kernel{k}(") for k, loop, lanes in chosen]
+        texts = [
+            c_text(loop, lanes).removeprefix(head).replace(" kernel(", f" kernel{k}(") for k, loop, lanes in chosen
+        ]
         (folder / dtype).mkdir()
         library = compile_c(head + "".join(texts), folder / dtype, *flags)
         for k, loop, lanes in chosen:

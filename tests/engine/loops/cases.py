@@ -167,7 +167,7 @@ def _expected(case: Case) -> list[Array]:
         elif instruction.op.startswith("row_"):
             value = np.broadcast_to(reduced(instruction.op, found[instruction.args[0]], there, case.lanes), there.shape)
         else:
-            value = primitive(case.loop, instruction.op, instruction.args, [found[i] for i in instruction.args])
+            value = primitive(case.loop, instruction.op, [found[i] for i in instruction.args])
         found.append(value)
     return [result_of(result.kind, found[result.value], there, case) for result in case.loop.results]
 
