@@ -194,7 +194,7 @@ class _Writer:
             assert found is not None, f"{node.op.name} is no member of a loop"
             return found
         (x,) = operands
-        if node.op.name == "reshape" or member.ending == "columns":
+        if node.op.name == "reshape" or member.ending == "columns" or not self.group.domain.shape:
             return x
         if member.ending == "total" and x.level == Level.ROW:
             return x

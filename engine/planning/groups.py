@@ -157,6 +157,8 @@ class Grouping:
         x, axes = self._types(node)[0], node.attrs["axes"]
         if x.dtype != node.type.dtype or x.dtype.name not in ("float32", "float64"):
             return None
+        if not x.ndim:
+            return self._element(Domain((), x.dtype)) if node.op.name != "logsumexp" else None
         whole = self._total_of_rows(node, axes)
         if whole is not None:
             return whole

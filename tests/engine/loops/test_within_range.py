@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.graph.op import KernelCall
 from engine.loops.blocks import bind_blocks
 from engine.loops.functions import expand_functions
 from engine.loops.native import KernelTable, NativeKernel, compile_loop, native_kernel
 from engine.loops.program import Level, Loop, LoopBuilder, Space
-from engine.loops.turns import LoopCall, make_calls
+from engine.loops.turns import make_calls
 from engine.loops.within_range import Otherwise, bind_within_range
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
@@ -43,7 +44,7 @@ def kernel_of(dtype: str) -> NativeKernel:
 
 def bound(
     loop: Loop, rows: int, x: Array, block: int, otherwise: Otherwise | None = None
-) -> tuple[list[Array], list[LoopCall]]:
+) -> tuple[list[Array], list[KernelCall]]:
     results = [np.full(shape, -7, loop.dtype) for shape in ((rows, COLUMNS), (COLUMNS,), (), (rows,))]
     space = Space((rows,), COLUMNS, rows * COLUMNS, block, ((COLUMNS,), (COLUMNS,), (), (), (1,)))
     written = expand_functions(loop)
