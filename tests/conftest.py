@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.engine.graph.verified import verified
-from tests.printers import PRINTER, printing
+from tests.engine.printers import PRINTER, printing
 
 if TYPE_CHECKING:
     import httpx

@@ -21,7 +21,7 @@ from engine.graph.sample import Sample
 from engine.passes.pipeline import optimise
 from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
-from tests.printers import run_instead
+from tests.engine.printers import run_instead
 
 Array = np.ndarray[Any, Any]
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))

@@ -102,7 +102,7 @@ def test_a_fused_graph_computes_the_same(data: st.DataObject) -> None:
 
 
 def assert_same(before: Graph, after: Graph, feeds: dict[Any, Any]) -> None:
-    expected = EXECUTOR.run(make_plan(before, Limits()), feeds)
+    expected = EXECUTOR.interpret(make_plan(before, Limits()), feeds)
     found = EXECUTOR.run(make_plan(after, Limits()), feeds)
     for there, here in zip(expected, found, strict=True):
         assert here.dtype == there.dtype

@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet
@@ -58,7 +58,10 @@ class NumPyKernels(Kernels):
 
 _KERNELS: Final[dict[str, type[Kernels]]] = {"numpy": NumPyKernels, "llvm": Kernels, "c": CKernels}
 #: those that run here
-PRINTERS: Final = [name for name in _KERNELS if name != "c" or COMPILER]
+_THERE: Final = {"numpy": True, "llvm": find_spec("llvmlite"), "c": COMPILER}
+PRINTERS: Final = [name for name in _KERNELS if _THERE[name]]
+#: compiled quickly: bits do not depend on how well
+_C_FLAGS: Final = ("-O1",)
 _store: Final = KernelStore()
 _built: Final[dict[tuple[str, int], NativeKernel]] = {}
 _instead: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _KERNELS}
@@ -71,14 +74,8 @@ def in_c(wanted: list[tuple[Loop, int]]) -> list[NativeKernel]:
     missing = {key: value for key, value in missing.items() if key not in _built}
     if missing:
         with tempfile.TemporaryDirectory() as folder:
-            _built.update(zip(missing, c_kernels(list(missing.values()), Path(folder), *_c_flags()), strict=True))
+            _built.update(zip(missing, c_kernels(list(missing.values()), Path(folder), *_C_FLAGS), strict=True))
     return [_built[repr(loop), lanes] for loop, lanes in wanted]
-
-
-@cache
-def _c_flags() -> tuple[str, ...]:
-    """Compiled quickly: bits do not depend on how well."""
-    return ("-O1",)
 
 
 def fused(plan: Plan, printer: str) -> Plan:
