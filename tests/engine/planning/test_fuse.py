@@ -185,6 +185,14 @@ def test_integers_and_half_precision_are_left_alone() -> None:
         assert "fused" not in ops(fuse(builder.graph([(x * x + x) * x]), 0))
 
 
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp", "sum", "max"])
+def test_rows_of_half_precision_are_left_alone(op: str) -> None:
+    builder = Builder(registry())
+    x = leaf(builder, 4, 8, dtype="float16")
+    y = getattr(x, op)(axis=1) if "softmax" in op else getattr(x, op)(axes=(1,), keepdims=True)
+    assert "fused" not in ops(fuse(builder.graph([(y + x).tanh() * y]), 0))
+
+
 def test_a_long_chain_is_cut_and_stays_in_order() -> None:
     builder = Builder(registry())
     x = y = leaf(builder, 16, dtype="float64")
