@@ -24,7 +24,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-ver
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -46,6 +46,11 @@ test: $(VENV)/.dev ## run all tests (no GPU needed)
 
 test-fast: $(VENV)/.dev ## run what is quick and a sample of the rest, in under a minute on two cores
 	$(BIN)/python -m pytest -q -n $(WORKERS) --fast $(ARGS)
+
+test-printers: $(VENV)/.dev ## run the engine's tests with every plan fused: by NumPy, by LLVM, and by C where there is a compiler
+	for printer in numpy llvm $$(command -v gcc >/dev/null || command -v clang >/dev/null && echo c); do \
+	  echo "$$printer:"; \
+	  GRADSERVE_TEST_PRINTER=$$printer $(BIN)/python -m pytest -q -n $(WORKERS) tests/contract tests/engine $(ARGS) || exit 1; done
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.engine.graph.verified import verified
+from tests.engine.printers import PRINTER, printing
 
 if TYPE_CHECKING:
     import httpx
@@ -67,6 +68,13 @@ def is_quick(item: pytest.Item) -> bool:
 def _verified() -> Iterator[None]:
     """Every graph is verified as it is made."""
     with verified():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _printed() -> Iterator[None]:
+    """Plans run by the printer that the environment names."""
+    with printing(PRINTER):
         yield
 
 

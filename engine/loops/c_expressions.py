@@ -79,10 +79,13 @@ def c_expression(loop: Loop, number: int, args: Sequence[str]) -> str:
         return f"{'-' if op == 'neg' else '!'}{args[0]}"
     found = extreme(loop, number)
     names = dict(zip(loop.instructions[number].args, args, strict=True))
-    return c_extreme(op, names[found.first], names[found.second], sees_nan=found.sees_nan)
+    first, second = names[found.first], names[found.second]
+    if found.takes_ties:
+        return f"{first} {'>=' if op == 'maximum' else '<='} {second} ? {first} : {second}"
+    return c_extreme(op, first, second, sees_nan=found.sees_nan)
 
 
 def c_extreme(op: str, first: str, second: str, *, sees_nan: bool = True) -> str:
-    """The maximum or minimum of two floats, as `Extreme` says."""
+    """The maximum or minimum of two floats, as `Extreme` says; of equal ones the second."""
     plain = {"maximum": "LARGER", "minimum": "SMALLER"}
     return f"{op.upper() if sees_nan else plain[op]}({first}, {second})"

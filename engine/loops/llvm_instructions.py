@@ -102,18 +102,27 @@ def instruction(to: Assembly, loop: Loop, number: int, args: Sequence[str], lane
         return to.value(f"xor {bools} {args[0]}, " + ("splat (i1 true)" if lanes else "true"))
     found = extreme(loop, number)
     by_number = dict(zip(operands, args, strict=True))
-    return larger(to, op, by_number[found.first], by_number[found.second], lanes, sees_nan=found.sees_nan)
+    first, second = by_number[found.first], by_number[found.second]
+    if found.takes_ties:
+        return _either(to, "oge" if op == "maximum" else "ole", first, second, lanes)
+    return larger(to, op, first, second, lanes, sees_nan=found.sees_nan)
 
 
 def larger(to: Assembly, op: str, first: str, second: str, lanes: int, *, sees_nan: bool = True) -> str:
-    """The larger of two floats, or for "minimum" the smaller, as `Extreme` says."""
+    """The larger of two floats, or for "minimum" the smaller, as `Extreme` says; of equal ones the second."""
     floats, bools = to.name("float", lanes), to.name("bool", lanes)
-    exceeds = to.value(f"fcmp {'ogt' if op == 'maximum' else 'olt'} {floats} {first}, {second}")
-    found = to.value(f"select {bools} {exceeds}, {floats} {first}, {floats} {second}")
+    found = _either(to, "ogt" if op == "maximum" else "olt", first, second, lanes)
     if not sees_nan:
         return found
     nan = to.value(f"fcmp uno {floats} {first}, {first}")
     return to.value(f"select {bools} {nan}, {floats} {first}, {floats} {found}")
+
+
+def _either(to: Assembly, comparison: str, first: str, second: str, lanes: int) -> str:
+    """`first` where it compares so with `second`, else `second`."""
+    floats, bools = to.name("float", lanes), to.name("bool", lanes)
+    holds = to.value(f"fcmp {comparison} {floats} {first}, {second}")
+    return to.value(f"select {bools} {holds}, {floats} {first}, {floats} {second}")
 
 
 def _intrinsic(to: Assembly, function: str, args: Sequence[str], lanes: int) -> str:

@@ -205,7 +205,7 @@ class _Writer:
         (x,) = operands
         if node.op.name == "reshape" or member.ending == "columns" or not self.group.domain.shape:
             return x
-        if member.ending == "total" and x.level == Level.ROW:
+        if member.ending == "total" and x.level == Level.ROW and self._stands_at_rows(node.operands[0]):
             return x
         if x.level != Level.ELEMENT:
             raise _Unwritten
@@ -213,6 +213,11 @@ class _Writer:
             return x.row_sum()
         assert isinstance(node.op, Rowwise)
         return node.op.row_scalar(x, self.layout.columns, node.attrs)
+
+    def _stands_at_rows(self, i: int) -> bool:
+        """Whether a node has one value a row; not where it has one an element that is the same along the row."""
+        member = self._members[i]
+        return member is not None and member.level == Level.ROW
 
     def _store(self, i: int) -> Strides:
         """Make the scalar of a node a result: the steps of it along the row axes."""

@@ -28,6 +28,8 @@ MOST_ELEMENTS: Final = 1 << 32
 Ending = Literal["columns", "total"]
 _ROW_REDUCTIONS: Final = frozenset({"sum", "mean", "max", "min", "logsumexp"})
 _SUMS: Final = frozenset({"sum", "mean"})
+#: dtypes of loops
+_COMPUTED: Final = ("float32", "float64")
 _ROW_OPS: Final = frozenset({"softmax", "log_softmax"})
 
 
@@ -153,12 +155,12 @@ class Grouping:
     def _row_op(self, node: Node) -> Member | None:
         x = self._types(node)[0]
         domain = Domain(x.shape, node.type.dtype)
-        fits = x.dtype == node.type.dtype and self.row_axes.get(domain) == 1 and node.attrs["axis"] == x.ndim - 1
-        return self._element(domain) if fits else None
+        is_last = self.row_axes.get(domain) == 1 and node.attrs["axis"] == x.ndim - 1
+        return self._element(domain) if is_last and x.dtype == node.type.dtype and _is_computed(x) else None
 
     def _reduction(self, node: Node) -> Member | None:
         x, axes = self._types(node)[0], node.attrs["axes"]
-        if x.dtype != node.type.dtype or x.dtype.name not in ("float32", "float64"):
+        if x.dtype != node.type.dtype or not _is_computed(x):
             return None
         if not x.ndim:
             return self._element(Domain((), x.dtype)) if node.op.name != "logsumexp" else None
@@ -195,6 +197,10 @@ class Grouping:
 
     def _types(self, node: Node) -> list[TensorType]:
         return [self.graph.nodes[i].type for i in node.operands]
+
+
+def _is_computed(type: TensorType) -> bool:
+    return type.dtype.name in _COMPUTED
 
 
 def _row_axes(graph: Graph) -> dict[Domain, int]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
+from engine.loops.c_expressions import host_definitions
 from engine.loops.c_text import c_text
 from engine.loops.native import NativeKernel, kernel_at
 from engine.loops.program import Loop
@@ -27,7 +29,22 @@ def compile_c(text: str, folder: Path, *flags: str) -> ctypes.CDLL:
 
 def c_kernel(loop: Loop, lanes: int, folder: Path, *flags: str) -> NativeKernel:
     """The kernel of a loop, compiled as C."""
-    library = compile_c(c_text(loop, lanes), folder, *flags)
-    address = ctypes.cast(library.kernel, ctypes.c_void_p).value
-    assert address
-    return kernel_at(loop, lanes, address, library)
+    return c_kernels([(loop, lanes)], folder, *flags)[0]
+
+
+def c_kernels(wanted: Sequence[tuple[Loop, int]], folder: Path, *flags: str) -> list[NativeKernel]:
+    """The kernels of loops and their lanes: those of a dtype are compiled in one piece, which takes less time."""
+    found: dict[int, NativeKernel] = {}
+    for dtype in {loop.dtype for loop, _ in wanted}:
+        chosen = [(k, loop, lanes) for k, (loop, lanes) in enumerate(wanted) if loop.dtype == dtype]
+        head = host_definitions(dtype)
+        texts = [
+            c_text(loop, lanes).removeprefix(head).replace(" kernel(", f" kernel{k}(") for k, loop, lanes in chosen
+        ]
+        (folder / dtype).mkdir()
+        library = compile_c(head + "".join(texts), folder / dtype, *flags)
+        for k, loop, lanes in chosen:
+            address = ctypes.cast(getattr(library, f"kernel{k}"), ctypes.c_void_p).value
+            assert address
+            found[k] = kernel_at(loop, lanes, address, library)
+    return [found[k] for k in range(len(wanted))]

@@ -167,7 +167,7 @@ def _expected(case: Case) -> list[Array]:
         elif instruction.op.startswith("row_"):
             value = np.broadcast_to(reduced(instruction.op, found[instruction.args[0]], there, case.lanes), there.shape)
         else:
-            value = primitive(case.loop, instruction.op, instruction.args, [found[i] for i in instruction.args])
+            value = primitive(case.loop, instruction.op, [found[i] for i in instruction.args])
         found.append(value)
     return [result_of(result.kind, found[result.value], there, case) for result in case.loop.results]
 
@@ -216,7 +216,7 @@ def extreme_of(op: str, first: Array, second: Array) -> Array:
     return np.where(np.isnan(first) | exceeds, first, second)
 
 
-def primitive(loop: Loop, op: str, numbers: tuple[int, ...], args: list[Array]) -> Array:
+def primitive(loop: Loop, op: str, args: list[Array]) -> Array:
     names = {
         "neg": "negative", "abs": "absolute", "sub": "subtract", "mul": "multiply", "div": "divide", "lt": "less",
         "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
@@ -228,14 +228,9 @@ def primitive(loop: Loop, op: str, numbers: tuple[int, ...], args: list[Array]) 
         kind = "int" if op == "bits" else "float"
         return np.ascontiguousarray(args[0]).view(loop.dtype.replace("float", kind))
     if op in ("minimum", "maximum"):
-        return extreme_of(op, *(args[::-1] if is_number(loop, numbers[1]) else args))
+        return extreme_of(op, *args)
     result: Array = getattr(np, names.get(op, op))(*args)
     return result
-
-
-def is_number(loop: Loop, scalar: int) -> bool:
-    instruction = loop.instructions[scalar]
-    return instruction.op == "constant" and not np.isnan(instruction.data)
 
 
 def assert_same_bits(case: Case, found: list[Array], wanted: list[Array]) -> None:

@@ -1,0 +1,147 @@
+"""Every op by every printer: values and gradients as the interpreter has them, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+from engine import Plan
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.loops.functions import expand_functions
+from engine.loops.schedule import lanes_of
+from engine.oplib.elementwise import Elementwise
+from engine.passes.pipeline import optimise
+from engine.planning.fused import Fused
+from engine.planning.plan import make_plan
+from engine.transforms.vjp import vjp_or_zeros
+from tests.contract.cases import LIMITS, Array, Case, all_cases, feeds_of, has_rule
+from tests.contract.test_derivatives import weighted, weights_for
+from tests.engine.printers import PRINTERS, fused, in_c, printing
+
+#: relative to the largest number of a result, and to each
+TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
+SPECIAL = (
+    float("nan"), 0.0, -0.0, float("inf"), float("-inf"), 1.0, -1.0, 0.5, -2.5, 3.0, -7.0, 80.0, -80.0, 200.0, -200.0,
+    1e-40, -1e-40, 5e-320, -5e-320, 1e-300, -1e-300, 1e30, -1e30, 1e300, -1e300, 1e5, -1e5,
+)  # fmt: skip
+
+
+def plan_of(case: Case, arrays: Sequence[Array]) -> Plan:
+    """The results of a case, and the gradients of a weighted sum of them."""
+    written = case.write(arrays)
+    asked = list(written.outputs)
+    if has_rule(case):
+        loss = weighted(written, weights_for(written))
+        asked += vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
+    return make_plan(optimise(written.builder.graph(asked)), LIMITS)
+
+
+def computed(plan: Plan, arrays: Sequence[Array], printer: str) -> list[Array]:
+    with printing(printer):
+        return NumPyExecutor().run(plan, feeds_of(arrays))
+
+
+def interpreted(plan: Plan, arrays: Sequence[Array]) -> list[Array]:
+    return NumPyExecutor().interpret(plan, feeds_of(arrays))
+
+
+def is_fused(plan: Plan) -> bool:
+    return any(isinstance(step.op, Fused) for step in plan.steps)
+
+
+def special(case: Case, dtype: str) -> list[Array] | None:
+    """Every pair of special values as the operands of an elementwise op; None for another op."""
+    if not isinstance(case.op, Elementwise) or case.number:
+        return None
+    pairs = np.array(list(product(SPECIAL, SPECIAL))).T
+    columns = [pairs[0], pairs[1], np.roll(pairs[1], 5)]
+    with np.errstate(all="ignore"):
+        return [
+            columns[k].astype(dtype) if operand.kind == "real" else columns[k] > 0
+            for k, operand in enumerate(case.sample.operands)
+        ]
+
+
+@cache
+def corpus(dtype: str, kind: str) -> list[tuple[str, Plan, list[Array]]]:
+    """Plans that are fused, and what they are fed: operands of the samples, or special ones."""
+    found = []
+    for case in all_cases():
+        arrays = case.arrays(dtype) if kind == "samples" else special(case, dtype)
+        if arrays is not None:
+            plan = plan_of(case, arrays)
+            if is_fused(fused(plan, "llvm")):
+                found.append((str(case), plan, arrays))
+    return found
+
+
+each_kind = pytest.mark.parametrize("kind", ["samples", "special"])
+each_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
+
+
+@each_kind
+@each_dtype
+@pytest.mark.parametrize("printer", [name for name in PRINTERS if name != "c"])
+def test_every_op_computes_the_same(printer: str, dtype: str, kind: str) -> None:
+    for name, plan, arrays in corpus(dtype, kind):
+        for there, here in zip(interpreted(plan, arrays), computed(plan, arrays, printer), strict=True):
+            assert_close(here, there, name)
+
+
+def assert_close(here: Array, there: Array, name: str) -> None:
+    """Each number nearly the same, or both subnormal; a zero has its sign, and what is no number its kind."""
+    assert (here.dtype, here.shape) == (there.dtype, there.shape), name
+    if here.dtype.kind != "f":
+        np.testing.assert_array_equal(here, there, name)
+        return
+    tolerance, tiny = TOLERANCE[here.dtype.name], np.finfo(here.dtype).tiny
+    largest = max(np.abs(there[np.isfinite(there)]), default=0)
+    allowed = max(min(1.0, largest) * tolerance / 100, 2 * tiny)
+    np.testing.assert_allclose(here, there, tolerance, allowed, err_msg=name)
+    assert_same_zeros(here, there, name)
+
+
+def assert_same_zeros(here: Array, there: Array, name: str) -> None:
+    zeros = (here == 0) & (there == 0)
+    np.testing.assert_array_equal(np.signbit(here[zeros]), np.signbit(there[zeros]), name)
+
+
+@each_kind
+@each_dtype
+@pytest.mark.skipif(not {"c", "llvm"} <= {*PRINTERS}, reason="there is no C compiler, or no LLVM")
+def test_c_and_llvm_give_the_same_bits(dtype: str, kind: str) -> None:
+    build_in_c([fused(plan, "c") for _, plan, _ in corpus(dtype, kind)])
+    for name, plan, arrays in corpus(dtype, kind):
+        for there, here in zip(computed(plan, arrays, "llvm"), computed(plan, arrays, "c"), strict=True):
+            np.testing.assert_array_equal(here, there, name)
+            if here.dtype.kind == "f":
+                assert_same_zeros(here, there, name)
+
+
+def build_in_c(plans: Sequence[Plan]) -> None:
+    """Compile all kernels of the plans at once: a compiler takes longer to begin than for a kernel."""
+    ops = [step.op for plan in plans for step in plan.steps if isinstance(step.op, Fused)]
+    loops = [expand_functions(op.loop) for op in ops]
+    in_c([(loop, lanes_of(loop, op.space.columns)) for op, loop in zip(ops, loops, strict=True)])
+
+
+def test_the_corpus_is_most_of_what_elementwise_ops_there_are() -> None:
+    """A loop may go wrong silently: what is not fused is computed by the same steps."""
+    found = {name.partition("(")[0] for name, _, _ in corpus("float64", "samples")}
+    assert {"tanh", "softmax", "layer_norm", "where", "pow_scalar"} <= found
+    assert len(found) > 80
+
+
+@pytest.mark.parametrize("printer", PRINTERS)
+def test_a_printer_runs_what_it_has_made(printer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each by itself: broken, it breaks the results."""
+    _, plan, arrays = next(found for found in corpus("float64", "samples") if found[0].startswith("tanh"))
+    broken = {"numpy": "engine.executors.kernels.bind_blocks", "llvm": "engine.executors.kernels.bind_within_range"}
+    asked: list[str] = []
+    monkeypatch.setattr(broken.get(printer, broken["llvm"]), lambda *_, **__: asked.append(printer) or ())
+    computed(plan, arrays, printer)
+    assert asked == [printer]

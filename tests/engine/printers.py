@@ -1,0 +1,121 @@
+"""Every plan fused, and its loops run by one printer: by NumPy's ufuncs, by LLVM, or by the machine's C compiler.
+
+`GRADSERVE_TEST_PRINTER=numpy|llvm|c` has all tests run their plans so, on the CPU; `make test-printers` sets it. Small
+plans, as most of those in tests are, would else run node by node.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakSet
+
+import pytest
+
+from engine import Plan, registry
+from engine.executors.kernels import CompiledLoop, Kernels
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from engine.loops.functions import expand_functions
+from engine.loops.kernel_store import KernelStore
+from engine.loops.native import NativeKernel
+from engine.loops.program import Loop
+from engine.loops.schedule import lanes_of
+from engine.planning.fuse import fuse
+from engine.planning.fused import Fused
+from engine.planning.plan import graph_of, make_plan
+from tests.engine.loops.c_compiler import COMPILER, c_kernels
+
+#: the printer of all tests; none: plans run as they are
+PRINTER: Final = os.environ.get("GRADSERVE_TEST_PRINTER", "none")
+
+_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
+
+
+class CKernels(Kernels):
+    """Kernels that the C compiler makes, all of a plan at once."""
+
+    def compile(self, plan: Plan) -> None:
+        """Make the kernels of a plan."""
+        ops = [step.op for step in plan.steps if isinstance(step.op, Fused) and step.op not in self._of]
+        loops = [expand_functions(op.loop) for op in ops]
+        wanted = [(loop, lanes_of(loop, op.space.columns)) for op, loop in zip(ops, loops, strict=True)]
+        for op, loop, kernel in zip(ops, loops, in_c(wanted), strict=True):
+            self._of[op] = CompiledLoop(kernel, loop)
+
+
+class NumPyKernels(Kernels):
+    """None: what is not compiled runs block by block."""
+
+    def compile(self, plan: Plan) -> None:
+        """Nothing."""
+
+
+_KERNELS: Final[dict[str, type[Kernels]]] = {"numpy": NumPyKernels, "llvm": Kernels, "c": CKernels}
+#: those that run here
+_THERE: Final = {"numpy": True, "llvm": find_spec("llvmlite"), "c": COMPILER}
+PRINTERS: Final = [name for name in _KERNELS if _THERE[name]]
+#: compiled quickly: bits do not depend on how well
+_C_FLAGS: Final = ("-O1",)
+_store: Final = KernelStore()
+_built: Final[dict[tuple[str, int], NativeKernel]] = {}
+_instead: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _KERNELS}
+_current: Final = {"printer": "none"}
+
+
+def in_c(wanted: list[tuple[Loop, int]]) -> list[NativeKernel]:
+    """Kernels of loops and their lanes, each compiled once in this process."""
+    missing = {(repr(loop), lanes): (loop, lanes) for loop, lanes in wanted}
+    missing = {key: value for key, value in missing.items() if key not in _built}
+    if missing:
+        with tempfile.TemporaryDirectory() as folder:
+            _built.update(zip(missing, c_kernels(list(missing.values()), Path(folder), *_C_FLAGS), strict=True))
+    return [_built[repr(loop), lanes] for loop, lanes in wanted]
+
+
+def fused(plan: Plan, printer: str) -> Plan:
+    """The same with all of it fused that can be, single nodes too."""
+    found = _instead[printer].get(plan)
+    if found is None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("engine.planning.fuse._COSTLY", 0)
+            graph = fuse(graph_of(plan, registry()), 0, compiled=printer != "numpy")
+        found = _instead[printer][plan] = make_plan(graph, _UNBOUNDED)
+    return found
+
+
+def run_instead(plan: Plan) -> Plan:
+    """The plan that runs in the place of this one."""
+    return plan if _current["printer"] == "none" else fused(plan, _current["printer"])
+
+
+@contextmanager
+def printing(printer: str) -> Iterator[None]:
+    """From here on, plans run by this printer; not where somebody looks on, nor in executors that compile by and by."""
+    if printer == "none":
+        yield
+        return
+    execute = NumPyExecutor.execute
+    mine = WeakSet[Kernels]()
+
+    def execute_fused(
+        self: Any, plan: Plan, feeds: Any, deadline: Deadline = NO_DEADLINE, watch: Any = None
+    ) -> list[Any]:
+        if self._tiers is not None or watch is not None:
+            return execute(self, plan, feeds, deadline, watch)
+        if self._kernels not in mine:
+            self._kernels = _KERNELS[printer](_store, self._kernels.threads)
+            mine.add(self._kernels)
+        instead = run_instead(plan)
+        self._kernels.compile(instead)
+        return execute(self, instead, feeds, deadline)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NumPyExecutor, "execute", execute_fused)
+        patch.setitem(_current, "printer", printer)
+        yield
