@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -65,9 +66,8 @@ def gradserve(work: Workload, device: str) -> Prepared:
 
 def engine_call(plan: Plan, arrays: Sequence[Array], device: str) -> tuple[Callable[[], list[Array]], Call]:
     """How the engine runs a plan on resident operands, and what waits until it will not get faster by itself."""
-    executor = open_executor(device)
+    executor = open_executor(device, threads=len(os.sched_getaffinity(0)), determinism="fast")
     feeds: dict[Hashable, Any] = {i: executor.to_device(a) for i, a in enumerate(arrays)}
-    hook: Call | None = getattr(executor, "settle", None)
 
     def call() -> list[Array]:
         return executor.to_host(executor.execute(plan, feeds))
@@ -75,8 +75,7 @@ def engine_call(plan: Plan, arrays: Sequence[Array], device: str) -> tuple[Calla
     def settle() -> None:
         for _ in range(3):
             call()
-        if hook is not None:
-            hook()
+        executor.settle()
 
     return call, settle
 

@@ -12,12 +12,11 @@ from typing import Final, Literal, NamedTuple
 from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
 from engine.executors.kernels import Kernels
-from engine.graph.limits import NO_END, Limits
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.ops import registry
-from engine.planning.fuse import fuse
+from engine.planning.fit import fused_within
 from engine.planning.fused import Fused
-from engine.planning.plan import Plan, graph_of, make_plan
+from engine.planning.plan import Plan, graph_of
 
 Determinism = Literal["fast", "bitwise"]
 
@@ -26,7 +25,6 @@ LARGE: Final = 10_000_000
 #: reasons that are remembered as said
 MOST_SAID: Final = 256
 
-_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 _logger = logging.getLogger("gradserve.kernels")
 
 
@@ -105,8 +103,7 @@ class Tiers:
         """Fuse all that can be, and compile it. Raises KernelUnavailable."""
         if plan is None:
             return
-        fused = make_plan(fuse(graph_of(plan, registry()), 0, compiled=True), _UNBOUNDED)
-        chosen = fused if fused.peak_bytes <= plan.peak_bytes else replace(plan)
+        chosen = fused_within(graph_of(plan, registry()), plan.peak_bytes) or replace(plan)
         if any(isinstance(step.op, Fused) for step in chosen.steps):
             bind = self._kernels.compile(chosen, lambda: self._compiler.closing)
             if bind is not None:

@@ -30,7 +30,7 @@ def bind_blocks(
     """The calls after which `results` are complete: ufuncs themselves, where one tile holds all.
 
     Else a call for each tile, or one for all of them where there is enough work for several threads. Bits do not depend
-    on `threads`. Raises NotImplementedError for a loop that `expand` has written out for compiled kernels.
+    on `threads`. Raises TypeError for a loop that `expand` has written out for compiled kernels.
     """
     divided, dims = tiles_of(loop, space), extents(loop, space)
     strides = _strides(loop, space)

@@ -131,7 +131,7 @@ def spread_arguments(instruction: Instruction) -> tuple[int, ...]:
 
 
 def calls_of(instruction: Instruction, out: HostArray, read: Sequence[HostArray]) -> list[KernelCall]:
-    """The calls that compute an instruction. Raises NotImplementedError for what only compiled kernels have."""
+    """The calls that compute an instruction. Raises TypeError for what only compiled kernels have."""
     op = instruction.op
     if op in SPECIAL:
         return [(SPECIAL[op], (np, *read, out))]

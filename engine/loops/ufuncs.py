@@ -21,7 +21,7 @@ BY_NAME: Final = frozenset({"minimum", "maximum"})
 
 
 def ufunc_of(xp: Any, op: str) -> Any:
-    """The ufunc of `xp`, numpy or cupy, that a primitive is. Raises NotImplementedError where it is none."""
+    """The ufunc of `xp`, numpy or cupy, that a primitive is. Raises TypeError where it is none."""
     if op not in UFUNCS:
-        raise NotImplementedError(f"{op} is for compiled kernels")
+        raise TypeError(f"{op} is for compiled kernels")
     return getattr(xp, UFUNCS[op])

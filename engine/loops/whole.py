@@ -21,7 +21,7 @@ _FOUND = {"add": "sum", "maximum": "max", "minimum": "min"}
 def evaluate(loop: Loop, xp: Namespace, operands: Sequence[Array], results: Sequence[Array]) -> None:
     """Fill `results` of the kinds element and row, by broadcasting; rows have extent 1 in place of the columns.
 
-    Raises NotImplementedError for other results, and for what only compiled kernels have.
+    Raises TypeError for other results, and for what only compiled kernels have.
     """
     WholeLoop(loop, np.dtype(loop.dtype)).fill(xp, operands, results)
 
@@ -31,7 +31,7 @@ class WholeLoop:
 
     def __init__(self, loop: Loop, number: DType) -> None:
         if any(result.kind not in ("element", "row") for result in loop.results):
-            raise NotImplementedError("sums over rows are for kernels")
+            raise TypeError("sums over rows are for kernels")
         order = needed(loop)
         said = loop.instructions
         dtypes = {n: np.dtype(bool) if said[n].type == "bool" else number for n in order}

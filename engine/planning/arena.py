@@ -64,7 +64,7 @@ def pack(blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance = UN
     packing = _by_time(blocks, kept, allowance)
     if len(blocks) > MOST_PACKED or packing.nbytes > _MOST_ADDRESSED:
         return packing
-    live, (least, part) = _most_live(blocks, kept), WORTH_SAVING
+    live, (least, part) = max(live_bytes(blocks, kept)), WORTH_SAVING
     enough = max(live + least, live * (1 + part))
     for direction in (1, -1):
         if packing.nbytes > enough:
@@ -72,14 +72,14 @@ def pack(blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance = UN
     return packing
 
 
-def _most_live(blocks: Sequence[Block], kept: Sequence[int]) -> int:
-    """The bytes that are needed at once: no packing takes less."""
+def live_bytes(blocks: Sequence[Block], kept: Sequence[int]) -> list[int]:
+    """The bytes that are needed at each step: no packing takes less than the most of them."""
     forever = set(kept)
     change = [0] * (2 + max((b.last for b in blocks), default=0))
     for i, block in enumerate(blocks):
         change[block.born] += aligned(block.nbytes)
         change[block.last + 1] -= 0 if i in forever else aligned(block.nbytes)
-    return max(accumulate(change))
+    return list(accumulate(change))
 
 
 def _own(kept: Sequence[int]) -> dict[int, Place]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -29,15 +29,15 @@ LEAST_ELEMENTS: Final = 1 << 15
 _COSTLY: Final = 10
 
 
-def fuse(graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False) -> Graph:
+def fuse(graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False, apart: Container[int] = ()) -> Graph:
     """`graph` with groups of nodes over at least `least` elements as one `fused` node each. It computes the same.
 
-    The loops are to be `compiled`, or run by NumPy. Nearly always it needs less memory; where what a loop reads must
-    live longer for it, it may need more.
+    The loops are to be `compiled`, or run by NumPy; nodes that stay `apart` are in none. Nearly always it needs less
+    memory; where what a loop reads must live longer for it, it may need more.
     """
     if not any(isinstance(node.op, Elementwise) and node.type.size >= least for node in graph.nodes):
         return graph
-    written = _loops(graph, least, compiled)
+    written = _loops(Grouping(graph, least, apart), compiled)
     return dce(_rewritten(graph, written)) if written else graph
 
 
@@ -61,8 +61,8 @@ class _Loop(NamedTuple):
         return isinstance(op, Fused) and op.loop.results[k].kind in ("columns", "total")
 
 
-def _loops(graph: Graph, least: int, compiled: bool) -> list[_Loop]:
-    grouping, storage = Grouping(graph, least), Storage(graph)
+def _loops(grouping: Grouping, compiled: bool) -> list[_Loop]:
+    graph, storage = grouping.graph, Storage(grouping.graph)
     parts = [part for group in grouping.groups() for part in _parts(group) if _gains(graph, part)]
     while True:
         groups = with_recomputed(grouping, parts)
@@ -127,7 +127,7 @@ class _Writer:
         strides = [self._store(i) for i in results]
         space = self.layout.space(strides, sums_columns=any(self._member(i).ending == "columns" for i in results))
         types = tuple(self.nodes[i].type for i in results)
-        op = Fused(self._builder.loop(), space, types, self._flops(), compiled)
+        op = Fused(self._builder.loop(), space, types, self._flops(), self.group.nodes, compiled)
         operands = tuple(operand for operand, _ in self._outside)
         node = Node(op, operands, {}, types, self.nodes[results[0]].origin)
         return _Loop(node, self.group.nodes, results)
@@ -194,7 +194,7 @@ class _Writer:
             assert found is not None, f"{node.op.name} is no member of a loop"
             return found
         (x,) = operands
-        if node.op.name == "reshape" or member.ending == "columns":
+        if node.op.name == "reshape" or member.ending == "columns" or not self.group.domain.shape:
             return x
         if member.ending == "total" and x.level == Level.ROW:
             return x

@@ -16,13 +16,15 @@ from engine.loops.program import Loop, Space
 class Fused(Kernel):
     """The results of `loop` over `space`, of `types`. No op of the opset: one is made for each group.
 
-    `work` are the FLOPs of the nodes whose place it takes; `compiled` says that it is to run as machine code.
+    `work` are the FLOPs of the nodes whose place it takes, and `nodes` their numbers in the graph as it was; `compiled`
+    says that it is to run as machine code.
     """
 
     loop: Loop
     space: Space
     types: tuple[TensorType, ...]
     work: int
+    nodes: tuple[int, ...] = ()
     compiled: bool = False
 
     name = "fused"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from engine.graph.ir import Graph, Node
@@ -59,17 +59,20 @@ class Group(NamedTuple):
 
 
 class Grouping:
-    """The members of a graph's loops over at least `least` elements, and how they fall into groups."""
+    """The members of a graph's loops over at least `least` elements, and how they fall into groups.
 
-    def __init__(self, graph: Graph, least: int) -> None:
+    Nodes that stay `apart` belong to none.
+    """
+
+    def __init__(self, graph: Graph, least: int, apart: Container[int] = ()) -> None:
         self.graph = graph
         self.least = least
         #: of a domain whose rows are reduced: how many trailing axes these have
         self.row_axes = _row_axes(graph)
         self.members: list[Member | None] = []
         self.stages: list[int] = []
-        for node in graph.nodes:
-            member = None if node.is_leaf or node.op.several else self._member(node)
+        for i, node in enumerate(graph.nodes):
+            member = None if node.is_leaf or node.op.several or i in apart else self._member(node)
             self.members.append(member)
             self.stages.append(self._stage(node, member))
 
@@ -157,6 +160,8 @@ class Grouping:
         x, axes = self._types(node)[0], node.attrs["axes"]
         if x.dtype != node.type.dtype or x.dtype.name not in ("float32", "float64"):
             return None
+        if not x.ndim:
+            return self._element(Domain((), x.dtype)) if node.op.name != "logsumexp" else None
         whole = self._total_of_rows(node, axes)
         if whole is not None:
             return whole

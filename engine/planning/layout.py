@@ -49,7 +49,7 @@ def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) 
         return _in_rows(shape, strides, row_axes)
     dense = _dense(shape)
     if all(s == dense or not any(s) for s in strides):
-        return _flat(math.prod(shape), [Level.ELEMENT if any(s) else Level.ROW for s in strides])
+        return _flat(math.prod(shape), [Level.ELEMENT if s == dense else Level.ROW for s in strides])
     for rows in range(len(shape), 0, -1):
         found = _in_rows(shape, strides, rows)
         if found is not None:

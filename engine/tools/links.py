@@ -121,7 +121,7 @@ def _readers(
 def _alone(builder: Builder, nodes: Sequence[Node], index: int, results: Sequence[int]) -> Reader:
     """One node in a graph of its own."""
     own = Builder(builder.registry, builder.limits, builder.deadline)
-    operands = {i: own.leaf(nodes[i].type, i) for i in nodes[index].operands}
+    operands = {i: own.leaf(nodes[i].type, i) for i in dict.fromkeys(nodes[index].operands)}
     made = own.copy(nodes[index], [operands[i] for i in nodes[index].operands])
     read = [own.copy(nodes[i], [made]) for i in results] if nodes[index].op.several else [made]
     return Reader(

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from hypothesis import Phase, given, settings
 
-from benchmarks.sides import Recorder
-from benchmarks.workloads import elementwise_chain, perceptron, scalar_ops
+from benchmarks.problems.networks import perceptron, scalar_ops, wide_graph
+from benchmarks.recorder import Recorder
 from engine import Builder, Program, registry
 from engine.graph.text import parse_graph
 from engine.transforms.expand_grad import expand_grad
@@ -86,12 +86,12 @@ def golden() -> Iterator[Question]:
 
 def workloads() -> Iterator[Question]:
     """What `make bench` times, small."""
-    for work in (scalar_ops(), perceptron(64, 16, 10, batch=8), elementwise_chain(200, 8)):
+    for work in (scalar_ops(8), perceptron(64, 16, 10, batch=8), wide_graph(200)):
         ops = Recorder()
         leaves = [ops.parameter() for _ in work.parameters] + [ops.input() for _ in work.data]
-        work.loss(ops, *leaves)
-        feeds = {i: float64(a) for i, a in zip(leaves, (*work.parameters, *work.data), strict=True)}
-        of, wrt = len(ops.statements) - 1, leaves[: len(work.parameters)]
+        work.function(ops, *leaves)
+        feeds = {leaf.node: float64(a) for leaf, a in zip(leaves, work.arrays, strict=True)}
+        of, wrt = len(ops.statements) - 1, [leaf.node for leaf in leaves[: len(work.parameters)]]
         yield ask(work.name, Program(registry(), ops.statements), feeds, of=of, wrt=wrt)
 
 

@@ -1,0 +1,45 @@
+"""A fused plan that needs no more memory than the plan whose place it takes: loops that need more are taken apart."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.graph.ir import Graph
+from engine.graph.limits import NO_END, Limits
+from engine.planning.arena import live_bytes
+from engine.planning.fuse import fuse
+from engine.planning.fused import Fused
+from engine.planning.plan import Plan, make_plan
+from engine.planning.storage import Storage
+
+#: loops that are taken apart, one after the other, before fusing is given up
+MOST_APART: Final = 8
+
+_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
+
+
+def fused_within(graph: Graph, most_bytes: int) -> Plan | None:
+    """The plan of `graph` with all loops that can be compiled, of a peak of at most `most_bytes`; None: there is none.
+
+    A loop lets live longer what it reads. Where that makes the peak, it is left out, and the next one is looked at.
+    """
+    apart: set[int] = set()
+    for _ in range(1 + MOST_APART):
+        fused = fuse(graph, 0, compiled=True, apart=apart)
+        plan = make_plan(fused, _UNBOUNDED)
+        if plan.peak_bytes <= most_bytes:
+            return plan if fused is not graph else None
+        loop = _at_the_peak(fused)
+        if loop is None:
+            return None
+        apart.update(loop.nodes)
+    return None
+
+
+def _at_the_peak(graph: Graph) -> Fused | None:
+    """The loop where most is alive, or the last one before."""
+    storage = Storage(graph)
+    live = live_bytes(storage.blocks(), storage.kept())
+    peak = max(range(len(graph.nodes)), key=live.__getitem__, default=0)
+    ops = [node.op for node in graph.nodes[: peak + 1]]
+    return next((op for op in reversed(ops) if isinstance(op, Fused)), None)
