@@ -39,7 +39,7 @@ def assemble(settings: Settings) -> tuple[ASGIApp, ThreadPool]:
     """The application and its workers, ready to serve. Raises RuntimeError when the device cannot be had."""
     pool = open_pool(settings)
     app = wrap(create_routes(settings, pool), settings)
-    # Before the server listens: it is a tenth of the time that it takes to start, and beside requests it would slow
+    # Before the server listens: it is 0.1 to 0.2 s of the second that a start takes, and beside requests it would slow
     # them, as Python's threads take turns.
     warm(registry())
     return app, pool
