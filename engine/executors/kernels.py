@@ -18,6 +18,8 @@ from engine.loops.machine_code import machine_code, target
 from engine.loops.native import NativeKernel, native_kernel
 from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
+from engine.loops.tiles import TILE
+from engine.loops.turns import make_calls
 from engine.loops.within_range import bind_within_range
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
@@ -113,6 +115,13 @@ def bind_loops(
         return bind_step(xp, step, operands, out)
     op, found = step.op, compiled.get(step.op)
     if found is None:
+        if op.space.length > TILE:
+            return [(_run_blocks, (op, operands, out, threads))]
         return bind_blocks(op.loop, op.space, operands, out, threads)
     by_numpy = partial(bind_blocks, op.loop, op.space, threads=threads)
     return bind_within_range(found.kernel, found.loop, op.space, operands, out, threads, by_numpy)
+
+
+def _run_blocks(op: Fused, operands: Sequence[Array], out: Array, threads: int) -> None:
+    """Bound anew with each run, so that a plan of many loops holds the blocks of one at a time."""
+    make_calls(bind_blocks(op.loop, op.space, operands, out, threads))
