@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import pytest
 
 from engine import Plan, registry
-from engine.executors.kernels import CompiledLoop, Kernels
+from engine.executors.binding import Binder
+from engine.executors.bound import Bound
+from engine.executors.kernels import CompiledLoop, Kernels, bind_loops
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.loops.functions import expand_functions
@@ -37,34 +40,28 @@ PRINTER: Final = os.environ.get("GRADSERVE_TEST_PRINTER", "none")
 _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
-class CKernels(Kernels):
+def _by_c(plan: Plan) -> Binder:
     """Kernels that the C compiler makes, all of a plan at once."""
-
-    def compile(self, plan: Plan) -> None:
-        """Make the kernels of a plan."""
-        ops = [step.op for step in plan.steps if isinstance(step.op, Fused) and step.op not in self._of]
-        loops = [expand_functions(op.loop) for op in ops]
-        wanted = [(loop, lanes_of(loop, op.space.columns)) for op, loop in zip(ops, loops, strict=True)]
-        for op, loop, kernel in zip(ops, loops, in_c(wanted), strict=True):
-            self._of[op] = CompiledLoop(kernel, loop)
+    ops = list(dict.fromkeys(step.op for step in plan.steps if isinstance(step.op, Fused)))
+    loops = [expand_functions(op.loop) for op in ops]
+    kernels = in_c([(loop, lanes_of(loop, op.space.columns)) for op, loop in zip(ops, loops, strict=True)])
+    return partial(bind_loops, dict(zip(ops, map(CompiledLoop, kernels, loops), strict=True)), 1)
 
 
-class NumPyKernels(Kernels):
-    """None: what is not compiled runs block by block."""
-
-    def compile(self, plan: Plan) -> None:
-        """Nothing."""
-
-
-_KERNELS: Final[dict[str, type[Kernels]]] = {"numpy": NumPyKernels, "llvm": Kernels, "c": CKernels}
+_kernels: Final = Kernels(KernelStore())
+#: what binds a plan's steps
+_BINDERS: Final[dict[str, Callable[[Plan], Binder | None]]] = {
+    "numpy": lambda plan: _kernels.without,
+    "llvm": _kernels.compile,
+    "c": _by_c,
+}
 #: those that run here
 _THERE: Final = {"numpy": True, "llvm": find_spec("llvmlite"), "c": COMPILER}
-PRINTERS: Final = [name for name in _KERNELS if _THERE[name]]
+PRINTERS: Final = [name for name in _BINDERS if _THERE[name]]
 #: compiled quickly: bits do not depend on how well
 _C_FLAGS: Final = ("-O1",)
-_store: Final = KernelStore()
 _built: Final[dict[tuple[str, int], NativeKernel]] = {}
-_instead: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _KERNELS}
+_instead: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _BINDERS}
 _current: Final = {"printer": "none"}
 
 
@@ -101,19 +98,21 @@ def printing(printer: str) -> Iterator[None]:
         yield
         return
     execute = NumPyExecutor.execute
-    mine = WeakSet[Kernels]()
+    binders = WeakKeyDictionary[Plan, Binder]()
 
     def execute_fused(
         self: Any, plan: Plan, feeds: Any, deadline: Deadline = NO_DEADLINE, watch: Any = None
     ) -> list[Any]:
         if self._tiers is not None or watch is not None:
             return execute(self, plan, feeds, deadline, watch)
-        if self._kernels not in mine:
-            self._kernels = _KERNELS[printer](_store, self._kernels.threads)
-            mine.add(self._kernels)
         instead = run_instead(plan)
-        self._kernels.compile(instead)
-        return execute(self, instead, feeds, deadline)
+        if instead not in binders:
+            binders[instead] = _BINDERS[printer](instead)
+        bound = self.leases.take(instead) or Bound(instead, self, binders[instead])
+        try:
+            return bound.run(feeds, deadline)
+        finally:
+            self.leases.give(instead, bound)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NumPyExecutor, "execute", execute_fused)
