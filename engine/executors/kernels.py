@@ -52,6 +52,8 @@ class Kernels:
         self._refused: dict[str, str] = {}
         #: binds fused nodes by NumPy, block by block
         self.without: Binder = partial(bind_loops, {}, threads)
+        #: the same in one thread: for once, others are not worth waking, while those of BLAS still look for work
+        self.alone: Binder = partial(bind_loops, {}, 1)
 
     def compile(self, plan: Plan, closing: Callable[[], bool] = _never) -> Binder | None:
         """What binds the steps of a plan, all fused ones by kernels; None where `closing` came true between two.

@@ -11,7 +11,7 @@ from engine.executors.bound import Bound
 from engine.executors.interpreter import Buffer, Executor, Observer
 from engine.executors.kernels import Kernels
 from engine.executors.leases import Leases
-from engine.executors.tiers import Determinism, Tiers
+from engine.executors.tiers import Determinism, Tier, Tiers
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
@@ -76,9 +76,14 @@ class NumPyExecutor(Executor):
         """By prebound calls, which are kept where `leases` have room for them; step by step where somebody looks on."""
         if watch is not None:
             return self.interpret(plan, feeds, deadline, watch)
-        bind = self._kernels.without
-        if self._tiers is not None:
-            plan, bind = self._tiers.current(plan)
+        if self._tiers is None:
+            return self._run(Tier(plan, self._kernels.without), feeds, deadline)
+        results = self._run(self._tiers.current(plan), feeds, deadline)
+        self._tiers.ran(plan)
+        return results
+
+    def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
+        plan, bind = tier
         bound = self.leases.take(plan) or Bound(plan, self, bind)
         try:
             return bound.run(feeds, deadline)

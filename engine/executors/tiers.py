@@ -71,15 +71,20 @@ class Tiers:
         self._lock = Lock()
 
     def current(self, plan: Plan) -> Tier:
-        """How to run this plan, which runs once more."""
+        """How to run this plan."""
         twin = self._twins.get(plan) or self._begin(plan)
         if not self._is_fast:
             return Tier(plan, self._decided(plan, twin))
-        if twin.instead is None and not twin.asked:
-            twin.runs += 1
-            if twin.runs >= 2 or plan.flops >= LARGE:
-                self._ask(plan, twin)
-        return twin.instead or Tier(plan, self._kernels.without)
+        return twin.instead or Tier(plan, self._kernels.alone)
+
+    def ran(self, plan: Plan) -> None:
+        """It has run once more, and is compiled if that is worth it: not during its first run, which it would slow."""
+        twin = self._twins.get(plan)
+        if twin is None or not self._is_fast or twin.asked or twin.instead is not None:
+            return
+        twin.runs += 1
+        if twin.runs >= 2 or plan.flops >= LARGE:
+            self._ask(plan, twin)
 
     def settle(self) -> None:
         """Wait until nothing is being compiled."""

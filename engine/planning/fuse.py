@@ -24,7 +24,7 @@ from engine.planning.storage import Storage
 #: nodes of one loop: beyond, compiling takes longer than it saves
 MOST_NODES: Final = 400
 #: elements from which a loop pays at once, before anything is compiled: what lies between its nodes leaves the cache
-LEAST_ELEMENTS: Final = 1 << 18
+LEAST_ELEMENTS: Final = 1 << 21
 #: FLOPs for one element from which a loop of one node pays
 _COSTLY: Final = 10
 #: short rows, which NumPy begins anew one by one where operands broadcast; and elements from which that shows

@@ -51,6 +51,7 @@ def test_a_second_run_asks_for_kernels_and_a_first_does_not() -> None:
     found = tiers_of(made)
     for count in (0, 1, 1, 1):
         found.current(plan)
+        found.ran(plan)
         found.settle()
         assert len(made.asked) == count
     assert found.current(plan).plan is made.asked[0]
@@ -61,6 +62,7 @@ def test_a_large_plan_asks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "LARGE", plan.flops)
     found = tiers_of(made)
     found.current(plan)
+    found.ran(plan)
     found.settle()
     assert len(made.asked) == 1
 
@@ -71,6 +73,7 @@ def test_a_plan_is_not_taken_for_one_that_failed_and_is_gone() -> None:
     found, failing = tiers_of(made), [layers(1) for _ in range(100)]
     for plan in failing * 2:
         found.current(plan)
+        found.ran(plan)
     found.settle()
     assert len(made.asked) == 100
     made.first = lambda: None
@@ -83,6 +86,7 @@ def test_a_plan_is_not_taken_for_one_that_failed_and_is_gone() -> None:
         assert len(kept) < 3000
     for _ in range(2):
         found.current(kept[-1])
+        found.ran(kept[-1])
     found.settle()
     assert found.current(kept[-1]).plan is not kept[-1]
 
@@ -92,6 +96,7 @@ def test_a_plan_that_failed_is_not_tried_again() -> None:
     found = tiers_of(made)
     for _ in range(5):
         assert found.current(plan).plan is plan
+        found.ran(plan)
         found.settle()
     assert len(made.asked) == 1
 
@@ -107,6 +112,7 @@ def test_a_plan_without_loops_is_looked_at_once(monkeypatch: pytest.MonkeyPatch)
     found, plan = tiers_of(Recording()), layers(0)
     for _ in range(5):
         found.current(plan)
+        found.ran(plan)
         found.settle()
     assert looked == [plan]
 
@@ -124,11 +130,13 @@ def test_a_plan_asks_again_where_the_queue_was_full(monkeypatch: pytest.MonkeyPa
     for plan in plans:
         for _ in range(3):
             found.current(plan)
+            found.ran(plan)
         assert begun.wait(PATIENCE)
     told.set()
     found.settle()
     assert len(made.asked) == 2
     assert found.current(plans[2]).plan is plans[2]
+    found.ran(plans[2])
     found.settle()
     assert all(found.current(plan).plan is not plan for plan in plans)
 
@@ -144,6 +152,7 @@ def test_a_plan_that_nobody_wants_any_more_is_not_compiled() -> None:
     found, first, second = tiers_of(made), layers(), layers()
     for plan in (first, first, second, second):
         found.current(plan)
+        found.ran(plan)
     assert begun.wait(PATIENCE)
     del second, plan
     gc.collect()
