@@ -1,7 +1,7 @@
 """A side in a process of its own, which works when it is asked and otherwise sleeps.
 
-In one process, the thread pools of several libraries wait for each other on the same cores: products of matrices were
-seen to take a hundred times as long. And a process of its own has a peak of memory of its own.
+In one process, the thread pools of several libraries would get in each other's way on the same cores. And a process of
+its own has a peak of memory of its own.
 """
 
 from __future__ import annotations
