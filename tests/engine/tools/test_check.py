@@ -230,3 +230,11 @@ def test_nothing_to_move() -> None:
     found = certificate(net, [empty, x, other])
     assert found.passed
     assert dict(found.errors)[other] == dict(found.errors)[empty] == 0.0
+
+
+def test_a_node_may_read_one_operand_twice() -> None:
+    """Far from where a whole difference is right, so that it is compared link by link."""
+    net = Net()
+    x = net.leaf([1.0, -2.0, 0.5])
+    net.add("sum", net.add("betaln", x, x))
+    certificate(net)
