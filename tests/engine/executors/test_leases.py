@@ -178,8 +178,8 @@ def test_a_plan_that_was_replaced_is_not_kept() -> None:
 def test_loops_are_charged_for_what_lies_between_their_steps() -> None:
     x = Builder(registry()).leaf(TensorType((50_000,), np.dtype("float64")), 0)
     graph = x.builder.graph([(x.sin() * x.cos()).sum()])
-    loops = [step.op for step in make_plan(fuse(graph), Limits()).steps if isinstance(step.op, Fused)]
-    plan = make_plan(fuse(graph), Limits())
+    loops = [step.op for step in make_plan(fuse(graph, 0), Limits()).steps if isinstance(step.op, Fused)]
+    plan = make_plan(fuse(graph, 0), Limits())
     assert loops
     assert bound(plan).nbytes > sum(plan.buffers) + sum(workspace_bytes(op.loop, op.space, 1) for op in loops) > 10_000
 
