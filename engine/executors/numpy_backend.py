@@ -78,8 +78,10 @@ class NumPyExecutor(Executor):
             return self.interpret(plan, feeds, deadline, watch)
         if self._tiers is None:
             return self._run(Tier(plan, self._kernels.without), feeds, deadline)
-        results = self._run(self._tiers.current(plan), feeds, deadline)
-        self._tiers.ran(plan)
+        tier = self._tiers.current(plan)
+        results = self._run(tier, feeds, deadline)
+        if tier.plan is plan:
+            self._tiers.ran(plan)
         return results
 
     def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:

@@ -192,3 +192,8 @@ def key(value: Any) -> Any:
         # A list of indices may have a million entries, which tell types and bits apart as they are.
         return ("ints", value) if set(map(type, value)) <= {int} else tuple(key(v) for v in value)
     return (type(value).__name__, value)
+
+
+def keyed(attrs: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """What tells attributes from others: their names, in order, and the keys of their values."""
+    return tuple([(name, key(value)) for name, value in attrs.items()])

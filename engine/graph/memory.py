@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from engine.graph.attributes import key
+from engine.graph.attributes import keyed
 from engine.graph.op import Definition
 
 _Made = TypeVar("_Made")
@@ -64,7 +64,7 @@ def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
     """What tells these attributes from others; None where they are large, or not of the kinds that are remembered."""
     if not all(map(_is_small, attrs.values())):
         return None
-    return tuple([(name, key(value)) for name, value in attrs.items()])
+    return keyed(attrs)
 
 
 _NUMBERS = frozenset({bool, int, float, type(None)})  # as such: a float of NumPy's computes otherwise than Python's

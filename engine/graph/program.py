@@ -8,7 +8,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
-from engine.graph.attributes import bind, key
+from engine.graph.attributes import bind, keyed
 from engine.graph.errors import BadReference, EngineError, MissingFeed, UnexpectedFeed, counted
 from engine.graph.faults import Faults
 from engine.graph.inference import inferred
@@ -78,8 +78,7 @@ class Program:
         """Hash of all that decides results: ops, operands, attributes. Names are labels and do not count."""
         said = blake2b(digest_size=32)
         for statement, attrs in zip(self.statements, self.attrs, strict=True):
-            stated = tuple((name, key(value)) for name, value in attrs.items())
-            said.update(repr((statement.op.name, statement.operands, stated)).encode())
+            said.update(repr((statement.op.name, statement.operands, keyed(attrs))).encode())
         return said.digest()
 
     def needed(self, roots: Iterable[int]) -> list[int]:

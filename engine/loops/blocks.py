@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.program import Level, Loop, LoopResult, Space
+from engine.loops.program import Level, Loop, LoopResult, Space, part_elements
 from engine.loops.registers import Register, Registers, assign_registers, is_folded
 from engine.loops.special import block_workspace
 from engine.loops.tile_calls import SPECIAL, Fixed, Frame, TileCalls, calls_of, spread_arguments
@@ -39,16 +39,16 @@ def bind_blocks(
         for a, operand, steps in zip(operands, loop.operands, strides[: len(operands)], strict=True)
     ]
     written = [
-        _along(a, dims, result.kind == "element", steps)
-        if result.kind in ("element", "row")
-        else _parts(a, result, dims[-1], len(divided))
+        _parts(a, result, dims[-1], len(divided))
+        if result.adds_up
+        else _along(a, dims, result.kind == "element", steps)
         for a, result, steps in zip(results, loop.results, strides[len(operands) :], strict=True)
     ]
     frame = Frame(loop, np.dtype(loop.dtype), _plan(loop, space), read, written, divided)
     additions = [
         (np.add.reduce, (parts, 0, None, _whole(a, parts)))
         for a, result, parts in zip(results, loop.results, written, strict=True)
-        if result.kind in ("columns", "total") and len(divided) != 1
+        if result.adds_up and len(divided) != 1
     ]
     return [*bind_frame(frame, threads), *additions]
 
@@ -56,8 +56,7 @@ def bind_blocks(
 def workspace_bytes(loop: Loop, space: Space, threads: int) -> int:
     """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a tile's size, and parts."""
     first, count = first_tile(loop, space)
-    widths = [{"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results]
-    parts = count * sum(widths) * np.dtype(loop.dtype).itemsize if count > 1 else 0
+    parts = count * part_elements(loop, space) * np.dtype(loop.dtype).itemsize if count > 1 else 0
     shares = max(1, min(threads, count)) if space.length >= LEAST_SHARED else 1
     return parts + frame_bytes(loop, np.dtype(loop.dtype), _plan(loop, space), first, shares)
 
@@ -97,7 +96,7 @@ def _plan(loop: Loop, space: Space) -> Registers:
     direct = {
         j
         for j, (result, steps) in enumerate(zip(loop.results, _strides(loop, space)[len(loop.operands) :], strict=True))
-        if result.kind in ("element", "row") and is_direct(loop, result, _is_dense(dims[:-1], steps, dims[-1]))
+        if not result.adds_up and is_direct(loop, result, _is_dense(dims[:-1], steps, dims[-1]))
     }
     return assign_registers(loop, direct=frozenset(direct))
 
@@ -190,6 +189,5 @@ def _folded(frame: Frame, number: int, known: dict[int, HostArray]) -> HostArray
     if instruction.op == "constant":
         out[...] = instruction.data
     else:
-        for function, args in calls_of(instruction, out, [known[a] for a in instruction.args]):
-            function(*args)
+        make_calls(calls_of(instruction, out, [known[a] for a in instruction.args]))
     return out

@@ -91,7 +91,7 @@ class _Nest:
         for n, (operand, position) in enumerate(zip(self.loop.operands, self.layout.operands, strict=True)):
             yield f"operand{n}", position, f"const {STORED[operand.type]}"
         for n, (result, position) in enumerate(zip(self.loop.results, self.layout.results, strict=True)):
-            if result.kind in ("element", "row"):
+            if not result.adds_up:
                 yield f"result{n}", position, STORED[self._type(result.value)]
 
     def _type(self, number: int) -> Scalars:

@@ -79,7 +79,7 @@ class _Nest:
         """Operands and results: name, position in the table, whether there are strides."""
         operands = [(f"operand{n}", position, True) for n, position in enumerate(self.layout.operands)]
         return operands + [
-            (f"result{n}", position, result.kind in ("element", "row"))
+            (f"result{n}", position, not result.adds_up)
             for n, (position, result) in enumerate(zip(self.layout.results, self.loop.results, strict=True))
         ]
 

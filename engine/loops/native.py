@@ -16,7 +16,7 @@ from engine.loops.helping_threads import run_in_pieces
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code
 from engine.loops.object_file import load_function
-from engine.loops.program import Loop, Space
+from engine.loops.program import Loop, Space, part_elements
 from engine.loops.schedule import lanes_of, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
 
@@ -110,14 +110,9 @@ def bind_native(
 def native_workspace(loop: Loop, space: Space, threads: int) -> int:
     """Bytes that `bind_native` allocates at most: parts of sums, and the scratch of each thread."""
     blocks = -(-math.prod(space.rows) // space.block)
-    width = _width(loop)
-    parts = sum({"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results)
+    parts = part_elements(loop, space)
     scratch = threads * len(schedule(loop).scratch) * _padded(space.columns, lanes_of(loop, space.columns))
-    return width * (scratch + (blocks * parts if blocks > 1 else 0))
-
-
-def _width(loop: Loop) -> int:
-    return 4 if loop.dtype == "float32" else 8
+    return np.dtype(loop.dtype).itemsize * (scratch + (blocks * parts if blocks > 1 else 0))
 
 
 def _padded(columns: int, lanes: int) -> int:
@@ -135,7 +130,7 @@ def _parts(
     """Where a kernel writes each result, and the calls that add up the parts of those that have several."""
     places, sums = [], list[KernelCall]()
     for result, array in zip(loop.results, results, strict=True):
-        if result.kind in ("element", "row") or blocks == 1:
+        if not result.adds_up or blocks == 1:
             places.append(array)
             continue
         shape = (space.columns,) if result.kind == "columns" else ()

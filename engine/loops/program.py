@@ -98,6 +98,11 @@ class LoopResult(NamedTuple):
     kind: Literal["element", "row", "columns", "total"]
     value: int
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether it is a sum over rows, and not stored."""
+        return self.kind in ("columns", "total")
+
 
 class Loop(NamedTuple):
     """A program: equal ones are equal, and `repr` says all of it."""
@@ -123,6 +128,11 @@ class Space(NamedTuple):
     block: int
     #: for each operand, then each result: elements to step along each row axis; () for columns and total
     strides: tuple[tuple[int, ...], ...]
+
+
+def part_elements(loop: Loop, space: Space) -> int:
+    """Elements of the sums that one part has of all results: a value a column, or one."""
+    return sum({"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results)
 
 
 @dataclass(eq=False, slots=True)

@@ -43,5 +43,5 @@ def table_layout(loop: Loop) -> TableLayout:
         position += 1 + loop.row_axes
     for result in loop.results:
         results.append(position)
-        position += 1 + (loop.row_axes if result.kind in ("element", "row") else 0)
+        position += 1 + (0 if result.adds_up else loop.row_axes)
     return TableLayout(tuple(operands), tuple(results), position)

@@ -106,7 +106,7 @@ class TileCalls:
             if result.value != number or home == ("result", j):
                 continue
             held = self.frame.results[j]
-            if result.kind in ("element", "row"):
+            if not result.adds_up:
                 yield np.copyto, (piece(held, tile), array, "unsafe")
             elif result.kind == "columns":
                 rows = np.broadcast_to(array, tile.shape)

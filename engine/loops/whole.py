@@ -30,7 +30,7 @@ class WholeLoop:
     """A loop made ready for `evaluate`, its numbers of any dtype: what is read and written is cast."""
 
     def __init__(self, loop: Loop, number: DType) -> None:
-        if any(result.kind not in ("element", "row") for result in loop.results):
+        if any(result.adds_up for result in loop.results):
             raise TypeError("sums over rows are for kernels")
         order = needed(loop)
         said = loop.instructions

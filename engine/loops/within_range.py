@@ -10,6 +10,7 @@ from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.native import KernelTable, NativeKernel, bind_native
 from engine.loops.program import Loop, Space
+from engine.loops.turns import make_calls
 
 #: binds operands and results to calls that compute the same
 Otherwise = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequence[KernelCall]]
@@ -48,8 +49,7 @@ def _compute_again(
     operands = [table.kept[position] for position in table.layout.operands]
     # a total and columns may be sums of what the table points at, and never move
     now = [
-        table.kept[position] if result.kind in ("element", "row") else array
+        table.kept[position] if not result.adds_up else array
         for position, result, array in zip(table.layout.results, loop.results, results, strict=False)
     ]
-    for function, arguments in otherwise(operands, now):
-        function(*arguments)
+    make_calls(otherwise(operands, now))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from engine.graph.attributes import key
+from engine.graph.attributes import keyed
 from engine.graph.ir import Graph, Node
 from engine.graph.memory import Stated
 from engine.passes.allowance import UNBOUNDED, Allowance
@@ -35,4 +35,4 @@ def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
 def _said(attrs: Mapping[str, Any]) -> Hashable:
     """What tells attributes apart: known already, but for what is large."""
     known = attrs.key if isinstance(attrs, Stated) else None
-    return tuple([(name, key(value)) for name, value in attrs.items()]) if known is None else known
+    return keyed(attrs) if known is None else known

@@ -61,7 +61,7 @@ class _Loop(NamedTuple):
     def adds_up(self, k: int) -> bool:
         """Whether a result is a sum over rows."""
         op = self.node and self.node.op
-        return isinstance(op, Fused) and op.loop.results[k].kind in ("columns", "total")
+        return isinstance(op, Fused) and op.loop.results[k].adds_up
 
 
 def _loops(grouping: Grouping, compiled: bool) -> list[_Loop]:
@@ -222,13 +222,11 @@ class _Writer:
     def _store(self, i: int) -> Strides:
         """Make the scalar of a node a result: the steps of it along the row axes."""
         member, scalar = self._member(i), self._scalars[i]
-        if member.ending is not None:
-            if scalar.level != member.level:
-                raise _Unwritten
-            self._builder.store(member.ending, scalar)
-            return ()
         if scalar.level != member.level:
             raise _Unwritten  # it would be one number, written everywhere
+        if member.ending is not None:
+            self._builder.store(member.ending, scalar)
+            return ()
         is_element = member.level == Level.ELEMENT
         self._builder.store("element" if is_element else "row", scalar)
         return self.layout.element if is_element else self.layout.row

@@ -10,6 +10,7 @@ from engine.graph.tensor_type import TensorType
 from engine.loops.blocks import bind_blocks, workspace_bytes
 from engine.loops.native import native_workspace
 from engine.loops.program import Loop, Space
+from engine.loops.turns import make_calls
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +39,7 @@ class Fused(Kernel):
 
     def forward(self, xp: Namespace, *arrays: Any, out: Any, **attrs: Any) -> None:
         """By NumPy's ufuncs, block by block."""
-        for function, args in bind_blocks(self.loop, self.space, arrays, out, 1):
-            function(*args)
+        make_calls(bind_blocks(self.loop, self.space, arrays, out, 1))
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Those of the nodes whose place it takes."""

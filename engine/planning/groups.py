@@ -131,7 +131,7 @@ class Grouping:
             return self._row_op(node)
         if node.op.name in _ROW_REDUCTIONS:
             return self._reduction(node)
-        return self._relabelled(node) if node.op.name == "reshape" else None
+        return self._of_a_row(node) if node.op.name == "reshape" else None
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
@@ -141,16 +141,12 @@ class Grouping:
         return self._of_a_row(node) or self._element(Domain(node.type.shape, dtype))
 
     def _of_a_row(self, node: Node) -> Member | None:
-        """One value a row, as its operands are."""
+        """One value a row, as its operands are; a reshape only gives it its unit axes, or takes them."""
         for operand in node.operands:
             member = self.members[operand]
             if member is not None and member.level == Level.ROW and not member.ending:
                 return member if node.type.shape in self._row_shapes(member.domain) else None
         return None
-
-    def _relabelled(self, node: Node) -> Member | None:
-        """One value a row, with or without its unit axes."""
-        return self._of_a_row(node)
 
     def _row_op(self, node: Node) -> Member | None:
         x = self._types(node)[0]
