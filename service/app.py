@@ -12,7 +12,8 @@ from engine import Registry, registry, warm
 from schemas import Vocabulary, components
 from service.calls import calls
 from service.calls.computing import computing_calls
-from service.compute.pool import Pool, ThreadPool
+from service.compute.pool import Pool
+from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
 from service.pages.catalogue import catalogue_of
@@ -48,7 +49,7 @@ def assemble(settings: Settings) -> tuple[ASGIApp, ThreadPool]:
 def open_pool(settings: Settings) -> ThreadPool:
     """The workers."""
     worker = Worker(settings)
-    return ThreadPool(worker, worker.device, settings.workers, settings.queue, worker.close)
+    return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 
 
 def create_routes(settings: Settings, pool: Pool) -> FastAPI:

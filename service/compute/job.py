@@ -1,42 +1,77 @@
-"""What passes between the front and the workers. Both can be pickled: a worker may live in a process of its own."""
+"""What passes between the front and the workers: a `Job` goes in, a `Reply` comes out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from engine import HostArray
 from service.wire.media import JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One computing call: its name, its body as it came, and when (on the monotonic clock) its time is up.
+class Room(Protocol):
+    """Memory for a body that is on its way, reserved from the head of its request on.
 
-    `sent` and `accepted` are the media types of the body and of the answer: JSON, or safetensors.
+    Who reserved it either gives it back or hands it in with a job; then the pool gives it back.
+    """
+
+    view: memoryview
+
+    def give_back(self) -> None:
+        """The memory may serve another request. May be called twice."""
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """One call: its name, its body as it came, and when (on the monotonic clock) its time is up.
+
+    `sent` and `accepted` are the media types of the body and of the answer: JSON, or safetensors. `graph` is the id of
+    the registered graph that the call is made of. `room` is what holds the body, where it was received into one.
     """
 
     call: str
-    body: bytes | HostArray
+    body: bytes | memoryview | HostArray
     request_id: str
     timeout: float  # seconds, as agreed with the client
     expires: float  # time.monotonic()
     sent: str = JSON
     accepted: str = JSON
+    graph: str | None = None
+    room: Room | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class Phases:
+    """Seconds that a job took, part by part; `waited` before a worker took it up."""
+
+    waited: float = 0.0
+    decode: float = 0.0
+    plan: float = 0.0
+    execute: float = 0.0
+    encode: float = 0.0
+
+
+@dataclass(eq=False, slots=True)
 class Reply:
-    """The answer's status, media type and body, in pieces; a problem unless the status is 200."""
+    """The answer's status, media type and body, in pieces; a problem unless the status is 200.
+
+    `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again.
+    """
 
     status: int
     media_type: str
     pieces: Sequence[bytes | memoryview]
+    headers: tuple[tuple[str, str], ...] = ()
+    phases: Phases = field(default=Phases())
+    cached: bool = False
+    release: Callable[[], None] = _nothing
 
     @property
     def body(self) -> bytes:
         """The pieces as one."""
         return b"".join(self.pieces)
-
-    def __reduce__(self) -> tuple[type[Reply], tuple[int, str, list[bytes]]]:
-        return Reply, (self.status, self.media_type, [bytes(piece) for piece in self.pieces])

@@ -31,7 +31,7 @@ class Pieces(Response):
     def __init__(self, reply: Reply) -> None:
         """What a worker replied."""
         length = sum(len(piece) for piece in reply.pieces)
-        super().__init__(None, reply.status, {"content-length": str(length)}, reply.media_type)
+        super().__init__(None, reply.status, {"content-length": str(length), **dict(reply.headers)}, reply.media_type)
         self._pieces = reply.pieces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,7 +48,7 @@ class Pieces(Response):
 def from_reply(reply: Reply) -> Response:
     """What a worker replied."""
     whole = len(reply.pieces) == 1 and len(reply.pieces[0]) <= PIECE
-    return Response(reply.body, reply.status, media_type=reply.media_type) if whole else Pieces(reply)
+    return Response(reply.body, reply.status, dict(reply.headers), reply.media_type) if whole else Pieces(reply)
 
 
 def report(request: Request, refusal: Refusal) -> Response:

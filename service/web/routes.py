@@ -13,6 +13,7 @@ from starlette.responses import Response
 from engine import Registry, printable
 from service.calls import calls
 from service.compute.job import Job
+from service.compute.pool import awaited
 from service.errors import Refusal
 from service.web.query import timeout_of
 from service.web.responses import answer, from_reply
@@ -55,7 +56,7 @@ async def _compute(call: str, request: Request) -> Response:
     sent, accepted = request.state.sent, request.state.accepted
     body = await (whole_body(request) if sent == SAFETENSORS else request.body())
     job = Job(call, body, request.state.request_id, timeout, expires, sent, accepted)
-    return from_reply(await state.pool.run(job))
+    return from_reply(await awaited(state.pool, job))
 
 
 add_calls(router)

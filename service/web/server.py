@@ -9,17 +9,13 @@ import socket
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from service.compute.pool import ThreadPool
+from service.compute.threads import ThreadPool
 from service.settings import Settings
 from service.web.protocol import ProblemProtocol
-
-#: seconds that the kernel which is being compiled gets: some tenths are usual
-COMPILER_GRACE: Final = 2.0
 
 
 class Server(uvicorn.Server):
@@ -97,9 +93,8 @@ def address(host: str, listening: socket.socket) -> str:
 
 
 def _leave(pool: ThreadPool) -> None:
-    """A thread inside a kernel, or inside the compiler, cannot be stopped, and Python would wait for it."""
+    """A thread inside a kernel cannot be stopped, and Python would wait for it."""
     if pool.busy:
         logging.getLogger("gradserve").warning("work was still running when the grace was over")
-    if not pool.close(0.0 if pool.busy else COMPILER_GRACE):
         sys.stdout.flush()
         os._exit(0)

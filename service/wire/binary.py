@@ -35,7 +35,7 @@ _METADATA: Final = "__metadata__"
 _NAME: Final = re.compile(r"([a-z]{1,32})\.(0|[1-9][0-9]{0,17})")
 
 
-def read(body: bytes | HostArray, most: int, depth: int, limits: Limits) -> Message:
+def read(body: bytes | memoryview | HostArray, most: int, depth: int, limits: Limits) -> Message:
     """The request that a body holds, its tensors as read-only views of it.
 
     `most` bounds the bytes of the header, and `depth` its nesting: it is JSON, and as costly as other JSON.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +15,7 @@ import pytest
 from engine import Deadline
 from service.app import create_routes, wrap
 from service.compute.job import Job, Reply
-from service.compute.pool import ThreadPool
+from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.settings import Settings
 from service.web.middleware import guard
@@ -172,13 +171,6 @@ def test_a_stopping_server_finishes_what_it_has_and_takes_no_more() -> None:
 
 def job(body: bytes = b"{}", call: str = "forward", seconds: float = 60) -> Job:
     return Job(call, body, "id", seconds, time.monotonic() + seconds)
-
-
-def test_jobs_and_replies_can_go_to_another_process() -> None:
-    sent = job()
-    assert pickle.loads(pickle.dumps(sent)) == sent
-    reply = Worker(SETTINGS)(sent)
-    assert pickle.loads(pickle.dumps(reply)) == reply
 
 
 def test_a_worker_looks_at_the_deadline_itself() -> None:

@@ -1,0 +1,107 @@
+"""Workers that are threads of this process: for an application that embeds the service, and for its tests."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from service.compute.blas import divide
+from service.compute.job import Job, Reply
+from service.compute.pool import Done
+from service.errors import Refusal
+from service.wire.media import PROBLEM
+
+
+class Heap:
+    """A body's memory, as this process gives it."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.view = memoryview(bytearray(nbytes))
+
+    def give_back(self) -> None:
+        """Let go of it."""
+        self.view = memoryview(b"")
+
+
+class ThreadPool:
+    """A bounded number of jobs: `workers` run, `queue` wait, one more is refused. Nothing is isolated."""
+
+    def __init__(self, work: Callable[[Job], Reply], device: str, workers: int, queue: int) -> None:
+        self.device = device
+        self._work = work
+        divide(workers)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
+        self._capacity = workers + queue
+        self._held = 0
+        self._draining = False
+        self._waiting: dict[Job, Done] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether work is accepted."""
+        return not self._draining
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+        return self._held > 0
+
+    def room(self, nbytes: int) -> Heap:
+        """Memory for a body. Raises Refusal: shutting_down, queue_full."""
+        if refusal := self._refusal():
+            raise refusal
+        return Heap(nbytes)
+
+    def submit(self, job: Job, done: Done) -> None:
+        """Take up a job; the front stops waiting at its deadline, whatever the thread does then."""
+        if refusal := self._refusal():
+            done(refused(refusal, job))
+            return
+        self._held += 1
+        self._waiting[job] = done
+        loop = asyncio.get_running_loop()
+        running = self._threads.submit(self._work, job)
+        late = loop.call_later(max(0.0, job.expires - time.monotonic()), self._late, job, running)
+
+        def ended(finished: Future[Reply]) -> None:
+            loop.call_soon_threadsafe(self._ended, job, finished, late)
+
+        running.add_done_callback(ended)
+
+    def cancel(self, job: Job) -> None:
+        """A job that has not begun leaves the queue with its deadline; one that runs looks at its own."""
+        self._waiting.pop(job, None)
+
+    def drain(self) -> None:
+        """Accept nothing more; what was accepted goes on."""
+        self._draining = True
+
+    def _late(self, job: Job, running: Future[Reply]) -> None:
+        running.cancel()
+        detail = f"the request was not finished within its {job.timeout:g} s"
+        self._reply(job, refused(Refusal("deadline_exceeded", detail), job))
+
+    def _ended(self, job: Job, finished: Future[Reply], late: asyncio.TimerHandle) -> None:
+        late.cancel()
+        self._held -= 1
+        if not finished.cancelled():
+            self._reply(job, finished.result())
+
+    def _reply(self, job: Job, reply: Reply) -> None:
+        if done := self._waiting.pop(job, None):
+            done(reply)
+
+    def _refusal(self) -> Refusal | None:
+        if self._draining:
+            return Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+        if self._held >= self._capacity:
+            detail = f"the server already holds {self._held} requests, its limit; try again shortly"
+            return Refusal("queue_full", detail, retry_after=1)
+        return None
+
+
+def refused(refusal: Refusal, job: Job) -> Reply:
+    """The reply that a refusal is."""
+    return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)], tuple(refusal.headers.items()))
