@@ -25,6 +25,7 @@ from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import BodyLimits, Guard
 from service.web.middleware.slashes import Slashes
+from service.web.readiness import Readiness
 from service.web.responses import on_error
 from service.web.routes import router
 from service.web.state import State
@@ -64,7 +65,7 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
-    app.state.service = State(settings, known, pool, catalogue_of(known), *documents)
+    app.state.service = State(settings, known, pool, catalogue_of(known), *documents, Readiness(pool))
     return app
 
 

@@ -21,6 +21,10 @@ class Pool(Protocol):
     def ready(self) -> bool:
         """Whether work is accepted."""
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+
     def room(self, nbytes: int) -> Room:
         """Memory for a body of this many bytes, taken up as they come.
 

@@ -48,7 +48,8 @@ ANY: Final = (
         got="more",
     ),
 )
-READY: Final = (_stated("shutting_down", "the server is stopping and takes no new work"),)
+STOPPING: Final = _stated("shutting_down", "the server is stopping and takes no new work")
+READY: Final = (STOPPING, _stated("not_ready", "the workers do not answer; the log says why"))
 READING: Final = (
     *ANY,
     _stated(
@@ -70,7 +71,7 @@ GET_OP: Final = (
 )
 STATED: Final = (
     *ANY,
-    *READY,
+    STOPPING,
     _stated("queue_full", "the server already holds 66 requests, its limit; try again shortly"),
     _stated("deadline_exceeded", "the request was not finished within its 0.05 s"),
     _stated("request_timeout", "no byte of the body came for 10 s"),

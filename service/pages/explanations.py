@@ -173,6 +173,10 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "The server has been told to stop: it finishes what it has, and takes nothing new.",
         "Send the request again after the seconds in the header `Retry-After`, to this server's successor.",
     ),
+    "not_ready": Explanation(
+        "`/health/ready` had the workers compute something, and they did not.",
+        "Send no work until it answers 200 again. The server's log has the cause; if this lasts, restart the server.",
+    ),
     "deadline_exceeded": Explanation(
         "The request was not finished within its time: `timeout_ms` of the query, or the server's own "
         "(`--timeout-ms`). Waiting for a worker counts.",

@@ -99,12 +99,12 @@ async def live() -> Response:
 async def ready(request: Request) -> Response:
     """Whether the server takes work.
 
-    The device is open and the ops are loaded. 503 while the server stops.
+    A worker has computed something on the device within the last second. 503 while the server stops, and where the
+    workers do not answer.
     """
-    pool = _state(request).pool
-    if not pool.ready:
-        raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
-    return answer({"status": "ready", "device": pool.device})
+    state = _state(request)
+    await state.readiness.check()
+    return answer({"status": "ready", "device": state.pool.device})
 
 
 @router.get("/openapi.json", include_in_schema=False)

@@ -8,6 +8,7 @@ from engine import Registry
 from schemas import Catalogue, OpInfo
 from service.compute.pool import Pool
 from service.settings import Settings
+from service.web.readiness import Readiness
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class State:
     catalogue: Catalogue
     document: bytes
     document30: bytes
+    readiness: Readiness
 
     def op(self, spelling: str) -> OpInfo | None:
         """The catalogue's row for an op, under any of its names."""

@@ -24,6 +24,7 @@ SERVICE = (
     "wire",
     "calls",
     "compute",
+    "observe",
     "pages",
     "web",
     "app",
