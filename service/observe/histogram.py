@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final
 
-#: seconds: three a decade, from what a small call takes to the longest time that a request may have by default
+#: seconds, three a decade: from a part of a small call to the longest time that a request may have by default
 BOUNDS: Final = (
-    0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0,
+    1e-05, 2e-05, 5e-05, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
+    10.0, 30.0,
 )  # fmt: skip
 
 
