@@ -61,7 +61,7 @@ class Worker:
             limits_of(settings),
         )
 
-    def __call__(self, job: Job) -> Reply:
+    def __call__(self, job: Job, most_seconds: float | None = None) -> Reply:
         """The reply to a job. Never raises: whatever goes wrong is a problem report."""
         try:
             return Reply(200, job.accepted, self._answer(job))
@@ -70,17 +70,17 @@ class Worker:
         except EngineError as error:
             return _refused(from_engine(error), job)
         except MemoryError:
-            return _refused(out_of_memory(), job)
+            return _refused(out_of_memory(), job, recycle="memory")
         except Exception:
             _logger.exception("request %s failed", job.request_id)
-            return _refused(fault(), job)
+            return _refused(fault(), job, recycle="fault")
 
     def close(self, timeout: float) -> bool:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)
 
     def _answer(self, job: Job) -> Body:
-        deadline = Deadline(job.timeout, start=job.expires - job.timeout)
+        deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
         message = self._parse(job)
         deadline.check()
         call = calls()[job.call]
@@ -114,5 +114,5 @@ def _bytes_of_plans(settings: Settings) -> int:
     return settings.plan_cache_bytes - settings.plan_cache_bytes // IDLE_SHARE
 
 
-def _refused(refusal: Refusal, job: Job) -> Reply:
-    return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)])
+def _refused(refusal: Refusal, job: Job, recycle: str | None = None) -> Reply:
+    return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)], recycle=recycle)
