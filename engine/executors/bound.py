@@ -87,6 +87,7 @@ class Bound:
         self._context = Context()
         self._context.run(np.seterr, all="ignore")
         self._context.run(self._bind_all, plan.steps, residence)
+        self._forth, self._back = self._segments.ways
         self._loans = _loans(plan, residence)
         self._passing = sorted(residence.passing)
         self._results = [(i, self._slots[i]) for k, i in enumerate(plan.results) if k not in plan.borrowed]
@@ -144,7 +145,12 @@ class Bound:
         """All but handing out the results."""
         self._take(feeds)
         self._rebind(self._rebound if self._renew() else self._fed)
-        for segment in self._segments:
+        for segment in self._forth:
+            deadline.check()
+            segment.make()
+        if self._back:
+            deadline.turn()
+        for segment in self._back:
             deadline.check()
             segment.make()
         deadline.check()
