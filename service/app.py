@@ -16,6 +16,8 @@ from service.compute.pool import Pool
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
+from service.observe.exposition import Exposition
+from service.observe.tally import Tally
 from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
 from service.pages.openapi import document
@@ -53,8 +55,8 @@ def open_pool(settings: Settings) -> ThreadPool:
     return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 
 
-def create_routes(settings: Settings, pool: Pool) -> FastAPI:
-    """The paths, and what they share."""
+def create_routes(settings: Settings, pool: Pool, tally: Tally | None = None) -> FastAPI:
+    """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
@@ -65,7 +67,16 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
-    app.state.service = State(settings, known, pool, catalogue_of(known), *documents, Readiness(pool))
+    app.state.service = State(
+        settings=settings,
+        registry=known,
+        pool=pool,
+        catalogue=catalogue_of(known),
+        document=documents[0],
+        document30=documents[1],
+        readiness=Readiness(pool),
+        metrics=Exposition(tally or Tally(), pool.stats, pool.device),
+    )
     return app
 
 
