@@ -7,7 +7,7 @@ from settings alone, it can as well live in a process of its own.
 from __future__ import annotations
 
 import logging
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, Final
 
 from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
@@ -97,8 +97,15 @@ class Worker:
             return _unanswered(estimate=Estimate(*cost))
         outcome = call.run(ready, self._engine, deadline)
         executed = perf_counter()
+        backward = 0.0 if deadline.turned is None else monotonic() - deadline.turned
         pieces = call.write(outcome, ready, request.encoding)
-        phases = Phases(0.0, decoded - started, planned - decoded, executed - planned, perf_counter() - executed)
+        phases = Phases(
+            decode=decoded - started,
+            plan=planned - decoded,
+            execute=executed - planned,
+            backward=backward,
+            encode=perf_counter() - executed,
+        )
         return Reply(200, job.accepted, pieces, (), phases, call.is_cached(ready))
 
     def _parse(self, job: Job) -> Message:
