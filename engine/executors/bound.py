@@ -90,7 +90,8 @@ class Bound:
         self._forth, self._back = self._segments.ways
         self._loans = _loans(plan, residence)
         self._passing = sorted(residence.passing)
-        self._results = [(i, self._slots[i]) for k, i in enumerate(plan.results) if k not in plan.borrowed]
+        own = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
+        self._results = [(i, residence.is_copied_out(k)) for k, i in own]
         self.nbytes = footprint(plan) + residence.beside
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
@@ -190,7 +191,7 @@ class Bound:
     def _handed_out(self, feeds: Mapping[Hashable, Array]) -> list[Array]:
         for _, handout in self._handouts:
             handout.count()
-        found = [self._slots[slot].view() if kept is None else kept.copy() for slot, kept in self._results]
+        found = [self._slots[slot].copy() if copied else self._slots[slot].view() for slot, copied in self._results]
         for position, feed, shape in self._loans:
             found.insert(position, feeds[feed].reshape(shape))
         return found
@@ -211,4 +212,4 @@ def footprint(plan: Plan) -> int:
 
 def _loans(plan: Plan, residence: Residence) -> list[_Loan]:
     feeds = {slot: feed for feed, slot in plan.feeds.items()}
-    return [_Loan(k, feeds[residence.roots[k]], plan.result_types[k].shape) for k in plan.borrowed]
+    return [_Loan(k, feeds[residence.roots[k].slot], plan.result_types[k].shape) for k in plan.borrowed]

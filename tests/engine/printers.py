@@ -20,9 +20,9 @@ import pytest
 
 from engine import Plan, registry
 from engine.executors.binding import Binder
-from engine.executors.bound import Bound
 from engine.executors.kernels import CompiledLoop, Kernels, bind_loops
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.tiers import Tier
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.loops.functions import expand_functions
 from engine.loops.kernel_store import KernelStore
@@ -36,6 +36,8 @@ from tests.engine.loops.c_compiler import COMPILER, c_kernels
 
 #: the printer of all tests; none: plans run as they are
 PRINTER: Final = os.environ.get("GRADSERVE_TEST_PRINTER", "none")
+#: whether loops are machine code, with functions of their own
+COMPILED: Final = PRINTER in ("llvm", "c")
 
 _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
@@ -108,11 +110,7 @@ def printing(printer: str) -> Iterator[None]:
         instead = run_instead(plan)
         if instead not in binders:
             binders[instead] = _BINDERS[printer](instead)
-        bound = self.leases.take(instead) or Bound(instead, self, binders[instead])
-        try:
-            return bound.run(feeds, deadline)
-        finally:
-            self.leases.give(instead, bound)
+        return self._run(Tier(instead, binders[instead]), feeds, deadline)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NumPyExecutor, "execute", execute_fused)
