@@ -77,7 +77,8 @@ class Settings(BaseSettings):
         default_factory=_default_plan_cache_bytes,
         ge=0,
         description="bytes of these plans together, a quarter of them for the memory of plans that are ready to run "
-        "again; what alone takes more is not kept. Default: 1GiB, or an eighth of the memory where that is less",
+        "again, and an eighth for graphs that were read; what alone takes more is not kept. Default: 1GiB, or an "
+        "eighth of the memory where that is less",
     )
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"

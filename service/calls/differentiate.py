@@ -48,7 +48,7 @@ class DifferentiateCall(CallDefinition[Differentiation, Differentiation, Exporte
         """The gradients, of leaves of these types."""
         program = request.program
         call = Gradients.of_program(program, *request.get("of", "wrt"))
-        return Differentiation(program, request.types, call, request.fields["graph"])
+        return Differentiation(program, request.types, call, request.graph)
 
     def cost(self, ready: Differentiation) -> Cost:
         """By its nodes."""

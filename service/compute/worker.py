@@ -20,13 +20,17 @@ from service.compute.kernels import kernel_store
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
 from service.wire.binary import read
-from service.wire.json_codec import parse_json
+from service.wire.graph_source import Programs
+from service.wire.json_reader import JsonReader
 from service.wire.media import PROBLEM, SAFETENSORS
 from service.wire.message import Message
 from service.wire.request import RequestReader
+from service.wire.translate import Translator
 
 #: plans that are ready to run again may take one part in so many of what is there for plans
 IDLE_SHARE: Final = 4
+#: and graphs that were read one in so many
+GRAPH_SHARE: Final = 8
 
 _logger = logging.getLogger("gradserve.worker")
 
@@ -53,7 +57,10 @@ class Worker:
         self.device = executor.device
         self._settings = settings
         self._limits = limits
-        self._reader = RequestReader(registry(), limits, settings.max_nodes)
+        translator = Translator(registry(), limits)
+        programs = Programs(translator, settings.plan_cache, settings.plan_cache_bytes // GRAPH_SHARE)
+        self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
+        self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
         self._engine = Engine(
             Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), fuses=executor.fuses),
             executor,
@@ -110,8 +117,9 @@ class Worker:
 
     def _parse(self, job: Job) -> Message:
         if job.sent == SAFETENSORS:
-            return read(job.body, self._settings.max_body_bytes, self._settings.json_depth, self._limits)
-        return Message(parse_json(bytes(job.body), self._settings.json_depth))
+            return read(job.body, self._settings.max_body_bytes, self._json, self._limits)
+        request = self._json.read(bytes(job.body))
+        return Message(request.fields, source=request.source)
 
 
 def limits_of(settings: Settings) -> dict[str, int]:
@@ -132,7 +140,8 @@ def limits_of(settings: Settings) -> dict[str, int]:
 
 def _bytes_of_plans(settings: Settings) -> int:
     """What is left for plans themselves."""
-    return settings.plan_cache_bytes - settings.plan_cache_bytes // IDLE_SHARE
+    whole = settings.plan_cache_bytes
+    return whole - whole // IDLE_SHARE - whole // GRAPH_SHARE
 
 
 def _unanswered(**why: Any) -> Reply:
