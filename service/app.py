@@ -13,6 +13,7 @@ from schemas import Vocabulary, components
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.compute.pool import Pool
+from service.compute.process_pool import ProcessPool
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
@@ -49,8 +50,13 @@ def assemble(settings: Settings) -> tuple[ASGIApp, ThreadPool]:
     return app, pool
 
 
+def open_processes(settings: Settings) -> ProcessPool:
+    """Workers that are processes, to be started on the event loop."""
+    return ProcessPool(settings)
+
+
 def open_pool(settings: Settings) -> ThreadPool:
-    """The workers."""
+    """Workers that are threads of this process."""
     worker = Worker(settings)
     return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 

@@ -73,6 +73,7 @@ STATED: Final = (
     *ANY,
     STOPPING,
     _stated("queue_full", "the server already holds 66 requests, its limit; try again shortly"),
+    _stated("worker_died", "the worker process that computed this request ended; send it again"),
     _stated("deadline_exceeded", "the request was not finished within its 0.05 s"),
     _stated("request_timeout", "no byte of the body came for 10 s"),
     _stated(
