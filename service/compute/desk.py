@@ -10,8 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, cast
+from typing import Final
 
+from engine import HostArray
 from service.compute import frames
 from service.compute.answers import AnswerSlabs
 from service.compute.cell import Cell
@@ -29,6 +30,8 @@ OpenDevice = Callable[[Settings], tuple[Execute, str]]
 _READ: Final = 256 << 10
 #: a reply that is ready does not wait for others for longer than so many seconds
 _HOLD: Final = 0.0005
+#: to a body: the one of `_job`, the argument of `_take_away`, and that of `getrefcount`
+_OUR_REFERENCES: Final = 3
 
 
 def attend(make: OpenDevice) -> None:
@@ -100,8 +103,9 @@ class Desk:
         if stop[0]:
             self._out.append(frames.note(frames.SKIPPED, slot))
             return
-        if place.slab:
-            job.body = memoryview(self._passage.mapped(place.slab))[: place.nbytes].toreadonly()
+        body = self._passage.body(place.slab, place.nbytes) if place.slab else None
+        if body is not None:
+            job.body = body.data
         begun = time.monotonic()
         self._cell.begin(slot, begun)
         reply = self._work(job, most_seconds)
@@ -114,19 +118,15 @@ class Desk:
         if reply.recycle is not None:
             self._flush()
             os._exit(0)
-        if place.slab:
-            del reply
-            self._take_away(job, place.slab)
+        if body is not None:
+            del reply, job
+            self._take_away(body, place.slab)
         if ended - self._written > _HOLD:
             self._flush()
 
-    def _take_away(self, job: Job, slab: int) -> None:
+    def _take_away(self, body: HostArray, slab: int) -> None:
         """Nothing may hold on to a body: other bytes will be there. What does is said, and the slab not used again."""
-        body = cast("memoryview", job.body)
-        job.body = b""
-        try:
-            body.release()
-        except BufferError:
+        if sys.getrefcount(body) > _OUR_REFERENCES:
             # Before the reply, upon which the front would take the slab for free.
             self._out.insert(0, frames.note(frames.KEPT, slab))
 

@@ -119,7 +119,8 @@ def _more(reply: Reply) -> bytes:
     """What most replies have not."""
     if not reply.headers and reply.estimate is None and reply.recycle is None:
         return b""
-    return orjson.dumps({"headers": reply.headers, "estimate": reply.estimate, "recycle": reply.recycle})
+    estimate = list(reply.estimate) if reply.estimate else None
+    return orjson.dumps({"headers": reply.headers, "estimate": estimate, "recycle": reply.recycle})
 
 
 def _add(reply: Reply, more: dict[str, Any]) -> None:

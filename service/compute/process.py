@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from mmap import mmap
 from typing import Final, Protocol, cast
@@ -23,13 +23,22 @@ from service.compute.ticket import Ticket
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.compute.child")
 _SOCKET_BYTES: Final = 1 << 20
+#: kinds of jobs that are remembered of a worker
+_SEEN: Final = 256
 
 
 class Supervisor(Protocol):
-    """Who is told what a worker does."""
+    """Who is told that a worker comes and goes."""
 
     def came(self, worker: WorkerProcess) -> None:
         """It is ready for jobs."""
+
+    def went(self, worker: WorkerProcess) -> None:
+        """It has ended, and everything that it said has been heard."""
+
+
+class Receiver(Protocol):
+    """Who is told what has become of a job."""
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
         """A job has its reply, after so many seconds of work."""
@@ -37,17 +46,26 @@ class Supervisor(Protocol):
     def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """A job was stopped: it has no reply."""
 
-    def went(self, worker: WorkerProcess) -> None:
-        """It has ended, and everything that it said has been heard."""
+    def answered(self, nbytes: int) -> None:
+        """An answer of so many bytes is held."""
+
+    def released(self, nbytes: int) -> None:
+        """It is not any more."""
 
 
 class WorkerProcess(asyncio.Protocol):
     """A process of `command`, from its start to its end; asyncio calls the methods of a protocol."""
 
     def __init__(
-        self, supervisor: Supervisor, settings: str, command: Sequence[str], environment: Mapping[str, str]
+        self,
+        supervisor: Supervisor,
+        receiver: Receiver,
+        settings: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
     ) -> None:
         self._supervisor = supervisor
+        self._receiver = receiver
         self._settings = settings
         self._command = command
         self._environment = environment
@@ -67,6 +85,10 @@ class WorkerProcess(asyncio.Protocol):
         self.started = time.monotonic()
         #: jobs that it has replied to
         self.served = 0
+        #: the long job that it has: no other is sent after it
+        self.long: Ticket | None = None
+        #: kinds of long jobs that it has done, whose plans it may have
+        self.seen: dict[Hashable, None] = {}
         #: done once the process is no more
         self.reaped: asyncio.Future[None] = self._loop.create_future()
 
@@ -106,6 +128,11 @@ class WorkerProcess(asyncio.Protocol):
         return len(self._free) == SLOTS
 
     @property
+    def has_room(self) -> bool:
+        """Whether another job can be sent."""
+        return bool(self._free)
+
+    @property
     def sent(self) -> int:
         """Jobs that it has."""
         return SLOTS - len(self._free)
@@ -137,9 +164,30 @@ class WorkerProcess(asyncio.Protocol):
             place = Whereabouts(room.slab.number, len(job.body))
         self.write(frames.job_frame(slot, job, place, ticket.bound, job.graph_bytes if ticket.graph_wanted else None))
 
+    def send_long(self, ticket: Ticket) -> None:
+        """Send a job after which no other is sent until it is done."""
+        self.long = ticket
+        self.seen[ticket.kind] = None
+        if len(self.seen) > _SEEN:
+            del self.seen[next(iter(self.seen))]
+        self.send(ticket)
+
     def stop(self, ticket: Ticket) -> None:
         """The job is not to begin, or to end early: that comes as skipped."""
         self.cell.stops[ticket.slot][0] = 1
+
+    def take_back(self, executing: Ticket) -> list[Ticket]:
+        """The jobs that wait behind the one that is executed, for other workers: this one will not begin them.
+
+        But not those with effects, since it may begin one at this very moment; nor those with a body in a slab, which
+        would be given back while this worker reads it.
+        """
+        taken = [t for t in self.tickets if t is not executing and not t.job.effects and t.room is None]
+        for ticket in taken:
+            self.stop(ticket)
+            self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so
+            ticket.worker = None
+        return taken
 
     def write(self, frame: bytes) -> None:
         """Send a frame, with others of this turn of the event loop."""
@@ -190,17 +238,22 @@ class WorkerProcess(asyncio.Protocol):
     def _reply(self, frame: bytes, at: int) -> None:
         slot = frames.slot_of(frame, at)
         ticket = self._returned(slot)
-        reply, place, begun, ended = frames.read_reply(frame, at, ticket.submitted)
+        reply, place, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
         if place.slab:
             memory = self._passage.mapped(place.slab)
             reply.pieces = (memoryview(memory)[: place.nbytes],)
             reply.release = _Answer(self, place.slab, memory)
+            self._receiver.answered(len(memory))
         self.served += 1
-        self._supervisor.replied(self, ticket, reply, ended - begun)
+        if ticket is None:
+            reply.release()
+        else:
+            self._receiver.replied(self, ticket, reply, ended - begun)
 
     def _heard(self, kind: int, frame: bytes, at: int) -> None:
         if kind == frames.SKIPPED:
-            self._supervisor.skipped(self, self._returned(frames.slot_of(frame, at)))
+            if ticket := self._returned(frames.slot_of(frame, at)):
+                self._receiver.skipped(self, ticket)
         elif kind == frames.KEPT:
             self._spoilt.add(frames.read_note(frame, at))
         elif kind == frames.FORGET:
@@ -212,12 +265,16 @@ class WorkerProcess(asyncio.Protocol):
         elif kind == frames.FAILED:
             self.failure = frames.read_text(frame, at)
 
-    def _returned(self, slot: int) -> Ticket:
+    def _returned(self, slot: int) -> Ticket | None:
+        """The job of a slot, which is free now; none where it was taken back."""
         ticket = self._tickets[slot]
-        assert ticket is not None
-        self._tickets[slot] = None
         self._free.append(slot)
+        if ticket is None:
+            return None
+        self._tickets[slot] = None
         ticket.worker = None
+        if ticket is self.long:
+            self.long = None
         if self._spoilt and ticket.room is not None and ticket.room.slab is not None:
             ticket.room.spoilt = ticket.room.slab.number in self._spoilt
             self._spoilt.discard(ticket.room.slab.number)
@@ -225,6 +282,7 @@ class WorkerProcess(asyncio.Protocol):
 
     def release(self, number: int, memory: mmap) -> None:
         """Nobody needs an answer any more that lies in a slab of the process's."""
+        self._receiver.released(len(memory))
         if self.ended:
             self._dispose(memory)
         else:

@@ -27,6 +27,11 @@ class SlabRoom:
         #: whether a worker still looks at it
         self.spoilt = False
 
+    def shrink(self, nbytes: int) -> None:
+        """The body is shorter than was feared."""
+        self._rooms.returned(self.nbytes - nbytes)
+        self.nbytes = nbytes
+
     def give_back(self) -> None:
         """The memory may serve another request. May be called twice."""
         slab, self.slab = self.slab, None
@@ -38,23 +43,22 @@ class SlabRoom:
 class Rooms:
     """Gives out room for bodies."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, dropped: Callable[[int], None]) -> None:
-        """`dropped` is told the number of a slab that nobody gets again."""
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, returned: Callable[[int], None], dropped: Callable[[int], None]
+    ) -> None:
+        """`returned` is told of bytes that are free again, `dropped` the number of a slab that nobody gets again."""
         self._loop = loop
+        self.returned = returned
         self._told = dropped
         self._slabs = Slabs(_KEEP, self._dropped)
-        #: bytes of the rooms that are out
-        self.held = 0
 
     def room(self, nbytes: int) -> SlabRoom:
         """Memory for a body of so many bytes; it is taken up as they come."""
-        slab = self._slabs.take(max(1, nbytes))
-        self.held += nbytes
-        return SlabRoom(self, slab, nbytes)
+        return SlabRoom(self, self._slabs.take(max(1, nbytes)), nbytes)
 
     def take_back(self, slab: Slab, nbytes: int, *, spoilt: bool) -> None:
         """A room's slab: cleared for the next one, or dropped; what takes long is not done on the event loop."""
-        self.held -= nbytes
+        self.returned(nbytes)
         slab.used = nbytes
         if spoilt or slab.size > LARGEST:
             self._dropped(slab)

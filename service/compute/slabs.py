@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from engine import HostArray
 from service.compute.cell import sealed_memory
 
 #: slabs of more bytes are not kept: they would hold what is rarely used
@@ -130,6 +131,12 @@ class Passage:
             self._mapped[found] = mmap.mmap(fds[0], size)
             os.close(fds[0])
         return self._mapped[number]
+
+    def body(self, number: int, nbytes: int) -> HostArray:
+        """What the other side has written into its slab, read-only. Whoever reads it refers to this array."""
+        array = np.frombuffer(self.mapped(number), np.uint8, nbytes)
+        array.flags.writeable = False
+        return array
 
     def forget(self, number: int) -> mmap.mmap | None:
         """The other side's slab is gone. Returns its memory, which whoever drops it last gives back to the system."""

@@ -21,8 +21,8 @@ class Ticket:
     """One job from being admitted until no worker has it any more, which may be later than its reply."""
 
     __slots__ = (
-        "answered", "bound", "deaths", "done", "estimate", "graph_wanted", "job", "kind", "long", "peak",
-        "room", "slot", "stopped", "submitted", "worker",
+        "answered", "bound", "deaths", "done", "estimate", "graph_wanted", "job", "kind", "long",
+        "promised", "room", "slot", "stopped", "submitted", "worker",
     )  # fmt: skip
 
     def __init__(self, job: Job, done: Done, submitted: float) -> None:
@@ -37,8 +37,8 @@ class Ticket:
         self.bound: float | None = None
         self.estimate: Estimate | None = None
         self.graph_wanted = False
-        #: bytes that are reserved for its execution
-        self.peak = 0
+        #: bytes that are reserved for its answer
+        self.promised = 0
         #: where the pool put the body, where nobody else had
         self.room: SlabRoom | None = None
         self.worker: Carrier | None = None
