@@ -71,7 +71,8 @@ class PlanCall(CallDefinition[Planning, Forecast]):
 
     def run(self, task: Planning, engine: Engine, deadline: Deadline) -> Forecast:
         """What the call would take; what is over a budget of bytes or FLOPs is no error here."""
-        analysis = analyse(task.program, task.types, task.call, engine.compiler.limits, deadline, engine.compiler.fuses)
+        compiler = engine.compiler
+        analysis = analyse(task.program, task.types, task.call, compiler.limits, deadline, compiler.loop_threads)
         response = FIELD_BYTES + encoded_bytes(analysis.result_types, task.encoding)
         admitted = analysis.within and response <= engine.max_response_bytes
         return Forecast(analysis, response, admitted, engine.limits)

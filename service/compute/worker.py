@@ -55,7 +55,7 @@ class Worker:
         self._limits = limits
         self._reader = RequestReader(registry(), limits, settings.max_nodes)
         self._engine = Engine(
-            Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), fuses=executor.fuses),
+            Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), loop_threads=executor.loop_threads),
             executor,
             settings.max_response_bytes,
             limits_of(settings),
