@@ -75,8 +75,8 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
 
     def run(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
         """What the call would take; what is over a budget of bytes or FLOPs is no error here."""
-        limits, fuses = engine.compiler.limits, engine.compiler.fuses
-        analysis = analyse(ready.program, ready.types, ready.call, limits, deadline, fuses)
+        limits, threads = engine.compiler.limits, engine.compiler.loop_threads
+        analysis = analyse(ready.program, ready.types, ready.call, limits, deadline, threads)
         response = FIELD_BYTES + encoded_bytes(analysis.result_types, ready.encoding)
         admitted = analysis.within and response <= engine.max_response_bytes
         return Forecast(analysis, response, admitted, engine.limits)

@@ -62,7 +62,7 @@ class Worker:
         self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
         self._engine = Engine(
-            Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), fuses=executor.fuses),
+            Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), loop_threads=executor.loop_threads),
             executor,
             settings.max_response_bytes,
             limits_of(settings),

@@ -14,9 +14,6 @@ from engine.executors import kernels, numpy_backend
 from engine.executors.bound import Bound
 from engine.executors.leases import MOST_OF_A_PLAN, Leases
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.loops.blocks import workspace_bytes
-from engine.planning.fuse import fuse
-from engine.planning.fused import Fused
 from engine.planning.plan import make_plan
 
 FEED = {0: np.ones(3)}
@@ -173,15 +170,6 @@ def test_a_plan_that_was_replaced_is_not_kept() -> None:
     leases.give(plan, running)
     assert leases.held == 0
     assert leases.take(plan) is None
-
-
-def test_loops_are_charged_for_what_lies_between_their_steps() -> None:
-    x = Builder(registry()).leaf(TensorType((50_000,), np.dtype("float64")), 0)
-    graph = x.builder.graph([(x.sin() * x.cos()).sum()])
-    loops = [step.op for step in make_plan(fuse(graph, 0), Limits()).steps if isinstance(step.op, Fused)]
-    plan = make_plan(fuse(graph, 0), Limits())
-    assert loops
-    assert bound(plan).nbytes > sum(plan.buffers) + sum(workspace_bytes(op.loop, op.space, 1) for op in loops) > 10_000
 
 
 def test_who_looks_on_sees_every_step(made: list[Bound]) -> None:

@@ -191,7 +191,7 @@ def test_operands_lie_as_rules_were_told(sketch: Sketch, data: st.DataObject) ->
     graph, plan = planned(sketch, data)
     storage = Storage(graph)
 
-    def look(xp: Any, step: Step, operands: Sequence[Any], result: Any) -> None:
+    def look(_: Any, step: Step, operands: Sequence[Any], *__: Any) -> None:
         for i, operand in zip(step.operands, operands, strict=True):
             assert i >= len(graph.nodes) or lies_as_told(operand, storage.types[i])
 
