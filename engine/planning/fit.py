@@ -27,7 +27,7 @@ def fused_within(graph: Graph, most_bytes: int, threads: int) -> Plan | None:
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
         fused = fuse(graph, 0, compiled=True, threads=threads, apart=apart)
-        plan = make_plan(fused, _UNBOUNDED)
+        plan = make_plan(fused, _UNBOUNDED, tight=True)
         if plan.peak_bytes <= most_bytes:
             return plan if fused is not graph else None
         loop = _at_the_peak(fused)

@@ -64,7 +64,10 @@ def ends(block: Block, stays: bool) -> float:
 @given(blocks())
 def test_blocks_that_are_needed_at_once_lie_apart(drawn: tuple[list[Block], list[int]]) -> None:
     made, kept = drawn
-    check_packing(pack(made, kept), made, kept)
+    loose, tight = pack(made, kept), pack(made, kept, tight=True)
+    check_packing(loose, made, kept)
+    check_packing(tight, made, kept)
+    assert tight.nbytes <= loose.nbytes
 
 
 def test_without_blocks_there_is_an_empty_arena() -> None:
