@@ -26,7 +26,7 @@ from service.pages.openapi30 import version30
 from service.settings import Settings
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
-from service.web.middleware.guard import BodyLimits, Guard
+from service.web.middleware.guard import Guard
 from service.web.middleware.slashes import Slashes
 from service.web.readiness import Readiness
 from service.web.responses import on_error
@@ -88,14 +88,7 @@ def create_routes(settings: Settings, pool: Pool, tally: Tally | None = None) ->
 
 def wrap(app: ASGIApp, settings: Settings) -> ASGIApp:
     """`app` behind the middleware, the outermost last."""
-    limits = BodyLimits(
-        settings.max_body_bytes,
-        settings.max_binary_bytes,
-        settings.max_header_bytes,
-        settings.body_timeout,
-        settings.drain_bytes,
-    )
-    app = Guard(app, limits)
+    app = Guard(app, settings)
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
     return Envelope(app)

@@ -6,6 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+
+import numpy as np
 
 from service.compute.blas import divide
 from service.compute.job import Job, Reply
@@ -19,7 +22,8 @@ class Heap:
     """A body's memory, as this process gives it."""
 
     def __init__(self, nbytes: int) -> None:
-        self.view = memoryview(bytearray(nbytes))
+        # Not a bytearray, which writes zeros: what is announced and never sent takes addresses, but no memory.
+        self.view = memoryview(np.empty(nbytes, np.uint8).data)
 
     def give_back(self) -> None:
         """Let go of it."""
@@ -39,6 +43,7 @@ class ThreadPool:
         self._held = 0
         self._draining = False
         self._waiting: dict[Job, Done] = {}
+        self._freed = asyncio.Event()
 
     @property
     def ready(self) -> bool:
@@ -62,6 +67,7 @@ class ThreadPool:
             done(refused(refusal, job))
             return
         self._held += 1
+        self._freed.clear()
         self._waiting[job] = done
         loop = asyncio.get_running_loop()
         running = self._threads.submit(self._work, job)
@@ -85,6 +91,19 @@ class ThreadPool:
         """Accept nothing more; what was accepted goes on."""
         self._draining = True
 
+    async def start(self) -> None:
+        """Nothing: the threads start with their first work."""
+
+    async def close(self, grace: float) -> bool:
+        """End when the work has, or after so many seconds; whether it has. A thread cannot be stopped."""
+        self.drain()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                while self._held:
+                    await self._freed.wait()
+        return not self._held
+
     def _late(self, job: Job, running: Future[Reply]) -> None:
         running.cancel()
         detail = f"the request was not finished within its {job.timeout:g} s"
@@ -93,6 +112,8 @@ class ThreadPool:
     def _ended(self, job: Job, finished: Future[Reply], late: asyncio.TimerHandle) -> None:
         late.cancel()
         self._held -= 1
+        if not self._held:
+            self._freed.set()
         if not finished.cancelled():
             self._reply(job, finished.result())
 

@@ -15,6 +15,7 @@ from service.calls import calls
 from service.compute.job import Job
 from service.compute.pool import awaited
 from service.errors import Refusal
+from service.web.head import Media
 from service.web.query import timeout_of
 from service.web.responses import answer, from_reply
 from service.web.state import State
@@ -53,9 +54,9 @@ async def _compute(call: str, request: Request) -> Response:
     state = _state(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     expires = request.state.arrived + timeout
-    sent, accepted = request.state.sent, request.state.accepted
-    body = await (whole_body(request) if sent == SAFETENSORS else request.body())
-    job = Job(call, body, request.state.request_id, timeout, expires, sent, accepted)
+    media: Media = request.state.media
+    body = await (whole_body(request) if media.sent == SAFETENSORS else request.body())
+    job = Job(call, body, request.state.request_id, timeout, expires, media.sent, media.accepted)
     return from_reply(await awaited(state.pool, job))
 
 
