@@ -34,6 +34,12 @@ def family(pid: int) -> list[int]:
     return [pid, *(one for child in children(pid) for one in family(child))]
 
 
+def exists(pid: int) -> bool:
+    """Whether a process runs; one that has ended and is only remembered does not."""
+    fields = _stat(pid)
+    return fields is not None and fields[_STATE] not in "ZX"
+
+
 def workers(pid: int) -> list[int]:
     """The server's own children that run Python: not a compiler that one of them may start."""
     return [child for child in children(pid) if b"python" in _command(child)]

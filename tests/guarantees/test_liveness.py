@@ -48,7 +48,7 @@ def test_large_bodies_at_once(attacked: Started, name: str) -> None:
 
 
 def test_a_storm_of_small_calls(attacked: Started) -> None:
-    def ask(i: int) -> None:
+    def ask(_: int) -> None:
         with Connection(attacked.address) as connection:
             for _ in range(150):
                 connection.ask("/v1/gradients", small())
@@ -57,7 +57,7 @@ def test_a_storm_of_small_calls(attacked: Started) -> None:
 
 
 def test_a_storm_of_connections(attacked: Started) -> None:
-    def ask(i: int) -> None:
+    def ask(_: int) -> None:
         for _ in range(100):
             once(attacked.address, "/v1/gradients", small())
 
@@ -65,7 +65,7 @@ def test_a_storm_of_connections(attacked: Started) -> None:
 
 
 def test_large_binary_bodies_that_are_cut_off(attacked: Started) -> None:
-    def ask(i: int) -> None:
+    def ask(_: int) -> None:
         for _ in range(3):
             with Connection(attacked.address) as connection:
                 connection.send(b"POST /v1/forward HTTP/1.1\r\nHost: x\r\nContent-Length: 900000000\r\nContent-Type: "
@@ -82,7 +82,7 @@ def test_large_binary_bodies_that_are_cut_off(attacked: Started) -> None:
 def test_pipelined_requests(attacked: Started) -> None:
     sent = (b"GET /v1/ops HTTP/1.1\r\nHost: x\r\n\r\n" * 200) + b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 100
 
-    def ask(i: int) -> None:
+    def ask(_: int) -> None:
         with Connection(attacked.address) as connection:
             threading.Thread(target=connection.send, args=(sent,), daemon=True).start()
             for _ in range(300):

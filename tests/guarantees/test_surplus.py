@@ -36,7 +36,7 @@ def at_once(address: Address, body: bytes, count: int, path: str = "/v1/forward"
     """So many equal jobs, each on a connection that is open already, all sent in the same moment."""
     gate, outcomes = threading.Barrier(count), list[Outcome]()
 
-    def ask(i: int) -> None:
+    def ask(_: int) -> None:
         with Connection(address) as connection:
             gate.wait()
             start = time.perf_counter()
@@ -56,7 +56,7 @@ def rate(address: Address, body: bytes, jobs: int) -> float:
     """Jobs a second where there is always one more, and none too many."""
     start = time.perf_counter()
 
-    def ask(i: int) -> None:
+    def ask(_: int) -> None:
         with Connection(address) as connection:
             for _ in range(jobs // ABREAST):
                 assert connection.ask("/v1/forward", body).status == 200
