@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine import Compiled, Compiler, Deadline, Limits, Program, Statement, TensorType, registry
-from engine.executors.binding import bind_step
+from engine.executors.binding import Binder
 from engine.executors.bound import Bound
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.planning.plan import Step
@@ -43,11 +43,12 @@ class Turning(Deadline):
 def seen_in(found: Compiled) -> list[object]:
     deadline = Turning()
 
-    def bind(xp: Any, step: Step, operands: Any, out: Any) -> Any:
-        back = step.origin is not None and step.origin.backward
-        return [(deadline.seen.append, (back,)), *bind_step(xp, step, operands, out)]
+    class Telling(Binder):
+        def calls(self, xp: Any, step: Step, operands: Any, out: Any, workspace: Any) -> Any:
+            back = step.origin is not None and step.origin.backward
+            return [(deadline.seen.append, (back,)), *super().calls(xp, step, operands, out, workspace)]
 
-    Bound(found.plan, NumPyExecutor(), bind).run({0: X}, deadline)
+    Bound(found.plan, NumPyExecutor(), Telling()).run({0: X}, deadline)
     return deadline.seen
 
 
