@@ -16,6 +16,7 @@ import orjson
 from engine import Deadline, EngineError
 from service.compute.desk import Execute, attend
 from service.compute.job import Estimate, Job, Phases, Reply
+from service.errors import from_engine
 from service.settings import Settings
 from service.wire.media import JSON, PROBLEM
 
@@ -38,7 +39,7 @@ def execute(job: Job, most_seconds: float | None) -> Reply:
             if name in _ACTS:
                 reply = _ACTS[name](job, value) or reply
     except EngineError as error:
-        return Reply(504, PROBLEM, [error.detail.encode()])
+        return Reply(504, PROBLEM, [from_engine(error).body(job.request_id)])
     return reply
 
 
