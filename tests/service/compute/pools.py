@@ -78,6 +78,6 @@ def running(coroutine: Callable[..., Coroutine[Any, Any, _T]]) -> Callable[..., 
     return functools.wraps(coroutine)(test)
 
 
-async def together(*awaitables: Awaitable[_T]) -> list[_T]:
+async def together(*awaitables: Awaitable[_T], **stated: bool) -> list[_T]:
     """What all give."""
-    return list(await asyncio.gather(*awaitables))
+    return list(await asyncio.gather(*awaitables, **stated))

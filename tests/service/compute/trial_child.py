@@ -73,6 +73,20 @@ def leak(job: Job, _: object) -> None:
     _leaked.append(memoryview(job.body))
 
 
+def grow(_: Job, nbytes: int) -> None:
+    """Keep memory."""
+    _leaked.append(b"x" * nbytes)
+
+
+def allocate(_: Job, nbytes: int) -> Reply:
+    """Whether so much memory can be had."""
+    try:
+        bytearray(nbytes)
+    except MemoryError:
+        return Reply(200, JSON, [b"no memory"])
+    return Reply(200, JSON, [b"memory"])
+
+
 def seen(job: Job, _: object) -> Reply:
     """The body as it came."""
     return Reply(200, JSON, [bytes(job.body)])
@@ -91,6 +105,8 @@ _ACTS = {
     "die": die,
     "die_unless": die_unless,
     "leak": leak,
+    "grow": grow,
+    "allocate": allocate,
     "seen": seen,
     "spare": spare,
     "answer": lambda job, nbytes: Reply(200, JSON, [b"a" * (nbytes - 1), b"z"]),
