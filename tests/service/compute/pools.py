@@ -66,7 +66,7 @@ def code(reply: Reply) -> str:
 def settled(pool: ProcessPool) -> bool:
     """Whether nothing is held for anybody."""
     stats = pool.stats()
-    return not pool.busy and not stats.bytes_held and not stats.running and not any(stats.waiting.values())
+    return not pool.busy and not stats.reserved and not stats.running and not any(stats.queued.values())
 
 
 def running(coroutine: Callable[..., Coroutine[Any, Any, _T]]) -> Callable[..., _T]:

@@ -29,7 +29,7 @@ async def test_short_jobs_do_not_wait_for_long_ones() -> None:
     """Every general worker is held, and more long jobs wait; short ones pass them."""
     async with processes(2) as pool:
         held = [asyncio.create_task(ask(pool, {**LONG, "stuck": 1000})) for _ in range(4)]
-        await until(lambda: begun(pool, 2) and pool.stats().waiting["general"] == 2)
+        await until(lambda: begun(pool, 2) and pool.stats().queued["long"] == 2)
         assert [reply.status for reply in await together(*(ask(pool, {}) for _ in range(200)))] == [200] * 200
         assert not any(task.done() for task in held)
         for task in held:

@@ -34,7 +34,7 @@ def execute(job: Job, most_seconds: float | None) -> Reply:
     if most_seconds is not None and told.get("estimate", 0) > most_seconds:
         return Reply(200, JSON, [], estimate=Estimate(told["estimate"], 0, told.get("promises", 0)))
     try:
-        reply = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.4), cached=True)
+        reply = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True)
         for name, value in told.items():
             if name in _ACTS:
                 reply = _ACTS[name](job, value) or reply
