@@ -234,6 +234,7 @@ class WorkerProcess(asyncio.Protocol):
         self._passage.close()
         self._process.send_signal(signal.SIGKILL)  # should it have closed its socket, and live
         self._supervisor.went(self)
+        self.cell.forget()
 
     def _reply(self, frame: bytes, at: int) -> None:
         slot = frames.slot_of(frame, at)
