@@ -24,7 +24,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-ver
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers guarantees chaos soak bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -52,6 +52,16 @@ test-printers: $(VENV)/.dev ## run the engine's tests with every plan fused: by 
 	  echo "$$printer:"; \
 	  GRADSERVE_TEST_PRINTER=$$printer $(BIN)/python -m pytest -q -n $(WORKERS) tests/contract tests/engine $(ARGS) || exit 1; done
 
+guarantees: $(VENV)/.dev ## attack started servers, one test after the other, and write docs/guarantees.md; half an hour
+	$(BIN)/python -m pytest -q -p no:xdist --guarantees tests/guarantees $(ARGS); status=$$?; \
+	  $(BIN)/python -m scripts.guarantees_page && exit $$status
+
+chaos: $(VENV)/.dev ## ten minutes of deaths, disconnects, bad input and good traffic; ARGS="--seconds 60" for less
+	$(BIN)/python -m tests.guarantees.chaos $(ARGS)
+
+soak: $(VENV)/.dev ## a million mixed requests, and memory that must not grow; ARGS="--requests 100000" for less
+	$(BIN)/python -m tests.guarantees.soak $(ARGS)
+
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -72,6 +82,11 @@ bench: $(BENCH)/.dev ## time gradients beside the peers that are installed, and 
 	$(BENCH)/bin/python -m benchmarks.planning
 	$(BENCH)/bin/python -m benchmarks.page
 	$(BENCH)/bin/python -m benchmarks.served
+
+bench-service: $(VENV)/.dev $(if $(PEERS),build/service-peers/.installed) ## rates and times of a server under load; PEERS=1 beside other servers
+	@command -v wrk >/dev/null || $(MAKE) --no-print-directory wrk
+	$(BIN)/python -m benchmarks.service $(ARGS)
+	$(BIN)/python -m benchmarks.service.page
 
 docs: $(VENV)/.dev ## write the pages that come from the engine (docs/ops.md and others), and the site in build/site
 	$(BIN)/python -m scripts.build_docs
@@ -112,6 +127,11 @@ build/peers/.dev: pyproject.toml benchmarks/peers.txt
 	build/peers/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[demo]' -r benchmarks/peers.txt
 	@touch $@
 
+build/service-peers/.installed: benchmarks/service/peers.txt
+	$(PYTHON) -m venv build/service-peers
+	build/service-peers/bin/python -m pip --disable-pip-version-check install --quiet -r benchmarks/service/peers.txt
+	@touch $@
+
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 
@@ -120,6 +140,13 @@ $(API)/.installed: scripts/lint_api/package.json
 	@mkdir -p $(API) && cp $< $(API)
 	npm install --prefix $(API) --no-package-lock --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
+
+.PHONY: wrk
+wrk:
+	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+	  || { echo "make bench-service needs wrk; on Debian: apt-get install wrk"; exit 1; }
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends wrk
 
 .PHONY: chromium
 chromium:

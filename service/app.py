@@ -13,9 +13,12 @@ from schemas import Vocabulary, components
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.compute.pool import Pool
+from service.compute.process_pool import ProcessPool
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
+from service.observe.exposition import Exposition
+from service.observe.tally import Tally
 from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
 from service.pages.openapi import document
@@ -47,14 +50,19 @@ def assemble(settings: Settings) -> tuple[ASGIApp, ThreadPool]:
     return app, pool
 
 
+def open_processes(settings: Settings) -> ProcessPool:
+    """Workers that are processes, to be started on the event loop."""
+    return ProcessPool(settings)
+
+
 def open_pool(settings: Settings) -> ThreadPool:
-    """The workers."""
+    """Workers that are threads of this process."""
     worker = Worker(settings)
     return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 
 
-def create_routes(settings: Settings, pool: Pool) -> FastAPI:
-    """The paths, and what they share."""
+def create_routes(settings: Settings, pool: Pool, tally: Tally | None = None) -> FastAPI:
+    """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
@@ -65,7 +73,16 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
-    app.state.service = State(settings, known, pool, catalogue_of(known), *documents, Readiness(pool))
+    app.state.service = State(
+        settings=settings,
+        registry=known,
+        pool=pool,
+        catalogue=catalogue_of(known),
+        document=documents[0],
+        document30=documents[1],
+        readiness=Readiness(pool),
+        metrics=Exposition(tally or Tally(), pool.stats, pool.device),
+    )
     return app
 
 

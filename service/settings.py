@@ -39,6 +39,10 @@ def _default_plan_cache_bytes() -> int:
     return int(min(PLAN_BYTES, machine.memory_bytes() // 8))
 
 
+def _default_worker_bytes(stated: dict[str, Any]) -> int:
+    return int(stated.get("max_bytes", 0) + _default_plan_cache_bytes())
+
+
 class Settings(BaseSettings):
     """How the server runs."""
 
@@ -52,7 +56,13 @@ class Settings(BaseSettings):
     workers: int = Field(
         default_factory=_default_workers, ge=1, le=256, description="requests that compute at the same time"
     )
-    queue: int = Field(64, ge=0, description="requests that wait for a worker; one more gets 503 queue_full")
+    queue: int = Field(1024, ge=0, description="requests that wait for a worker; one more gets 503 queue_full")
+    held_bytes: Size = Field(
+        default_factory=lambda: machine.memory_bytes() // 4,
+        ge=1,
+        description="bytes of large bodies and answers that are held at a time; more get 503 queue_full. "
+        "Default: a quarter of the memory",
+    )
     timeout_ms: int = Field(30_000, ge=1, le=86_400_000, description="time for one request; ?timeout_ms= may lower it")
     max_nodes: int = Field(100_000, ge=1, description="nodes of a graph as it is sent")
     max_expanded_nodes: int = Field(1_000_000, ge=1, description="nodes of a graph with those of its gradients")
@@ -77,7 +87,16 @@ class Settings(BaseSettings):
         default_factory=_default_plan_cache_bytes,
         ge=0,
         description="bytes of these plans together, a quarter of them for the memory of plans that are ready to run "
-        "again; what alone takes more is not kept. Default: 1GiB, or an eighth of the memory where that is less",
+        "again, and an eighth for graphs that were read; what alone takes more is not kept. Default: 1GiB, or an "
+        "eighth of the memory where that is less",
+    )
+    worker_jobs: int = Field(0, ge=0, description="requests after which a worker process is replaced; 0: never")
+    worker_age: int = Field(0, ge=0, description="seconds after which a worker process is replaced; 0: never")
+    worker_bytes: Size = Field(
+        default_factory=_default_worker_bytes,
+        ge=0,
+        description="private memory of a worker process upon which it is replaced; 0: never. Default: what it may use "
+        "at the peak of an execution and for its plans",
     )
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"

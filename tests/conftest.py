@@ -45,15 +45,22 @@ _ONE_OF = 16
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--fast`: what is quick, for the loop of a developer."""
+    """`--fast`: what is quick, for the loop of a developer. `--guarantees`: what is measured, and nothing else."""
     parser.addoption("--fast", action="store_true", help="leave out what is slow, and most of what is made from ops")
+    parser.addoption("--guarantees", action="store_true", help="run the timed tests of the guarantees, and no others")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what `--fast` leaves out."""
+    """Deselect what the options leave out."""
+    measured = config.getoption("--guarantees")
+    _keep(config, items, lambda item: (item.get_closest_marker("guarantee") is not None) == measured)
     if config.getoption("--fast"):
-        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
-        items[:] = [item for item in items if is_quick(item)]
+        _keep(config, items, is_quick)
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
+    items[:] = [item for item in items if wanted(item)]
 
 
 def is_quick(item: pytest.Item) -> bool:

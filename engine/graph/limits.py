@@ -63,9 +63,12 @@ class Limits:
 
 
 class Deadline:
-    """A moment on the monotonic clock after which work on a request stops; or before it, when nobody wants it."""
+    """A moment on the monotonic clock after which work on a request stops; or before it, when nobody wants it.
 
-    __slots__ = ("at", "seconds", "stop")
+    `turned` is when the last run on it, by prebound calls, began its way back; None where it has none.
+    """
+
+    __slots__ = ("at", "seconds", "stop", "turned")
 
     def __init__(self, seconds: float | None = None, start: float | None = None, stop: Sequence[int] = b"\0") -> None:
         """`seconds` from `start` on the monotonic clock, by default from now; None never passes.
@@ -74,8 +77,14 @@ class Deadline:
         """
         self.seconds = seconds
         self.stop = stop
+        self.turned: float | None = None
         begun = time.monotonic() if start is None else start
         self.at = float("inf") if seconds is None else begun + seconds
+
+    def turn(self) -> None:
+        """Note that the way back begins."""
+        if self.seconds is not None:  # the deadline of all that have none says nothing of any run
+            self.turned = time.monotonic()
 
     def check(self) -> None:
         """Raise DeadlineExceeded once the moment has passed, or the work is stopped."""

@@ -55,12 +55,13 @@ class Job:
 
 
 class Phases(NamedTuple):
-    """Seconds that a job took, part by part; `waited` before a worker took it up."""
+    """Seconds that a job took, part by part: `waited` before a worker took it up; `backward` is a part of `execute`."""
 
     waited: float = 0.0
     decode: float = 0.0
     plan: float = 0.0
     execute: float = 0.0
+    backward: float = 0.0
     encode: float = 0.0
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from service.compute.blas import divide
 from service.compute.job import Job, Reply
 from service.compute.pool import Done
+from service.compute.stats import Stats
 from service.errors import Refusal
 from service.wire.media import PROBLEM
 
@@ -37,6 +38,7 @@ class ThreadPool:
         self._work = work
         divide(workers)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
+        self._workers = workers
         self._capacity = workers + queue
         self._held = 0
         self._draining = False
@@ -79,6 +81,11 @@ class ThreadPool:
     def cancel(self, job: Job) -> None:
         """A job that has not begun leaves the queue with its deadline; one that runs looks at its own."""
         self._waiting.pop(job, None)
+
+    def stats(self) -> Stats:
+        """The jobs that are held; threads have nothing else to tell."""
+        running = min(self._held, self._workers)
+        return Stats({"all": self._held - running}, running, {"all": self._workers})
 
     def drain(self) -> None:
         """Accept nothing more; what was accepted goes on."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import fields
 from typing import Final
 
 from service.compute.job import Phases, Reply
@@ -11,7 +10,6 @@ from service.observe.histogram import Histogram
 
 #: the label of what is no computing call
 OTHER: Final = "other"
-_PHASES: Final = tuple(field.name for field in fields(Phases))
 
 
 class Tally:
@@ -22,7 +20,7 @@ class Tally:
         self.received = 0
         self.sent = 0
         self.seconds: defaultdict[str, Histogram] = defaultdict(Histogram)
-        self.phases = {name: Histogram() for name in _PHASES}
+        self.phases = {name: Histogram() for name in Phases._fields}
         self.plans: Counter[bool] = Counter()
 
     def count(self, call: str | None, status: int, received: int, sent: int, seconds: float) -> None:
@@ -35,7 +33,6 @@ class Tally:
 
     def count_work(self, reply: Reply) -> None:
         """What a worker did for an answer."""
-        phases = self.phases
-        for name in _PHASES:
-            phases[name].add(getattr(reply.phases, name))
+        for histogram, seconds in zip(self.phases.values(), reply.phases, strict=True):
+            histogram.add(seconds)
         self.plans[reply.cached] += 1

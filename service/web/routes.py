@@ -108,6 +108,13 @@ async def ready(request: Request) -> Response:
     return answer({"status": "ready", "device": state.pool.device})
 
 
+@router.get("/metrics", include_in_schema=False)
+async def metrics(request: Request) -> Response:
+    """Counts, for Prometheus."""
+    text, media_type = _state(request).metrics.text(request.headers.get("accept", ""))
+    return Response(text, headers={"Content-Type": media_type})
+
+
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """The document that clients are generated from."""

@@ -122,15 +122,3 @@ def test_the_budget_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(machine, "memory_bytes", lambda: 8 << 30)
     assert Settings(workers=1).max_bytes == 4 << 30
     assert Settings(workers=4).max_bytes == 1 << 30
-
-
-def test_the_memory_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    from pathlib import Path
-
-    folder = Path(str(tmp_path))
-    (folder / "limited").write_text("1048576\n", encoding="ascii")
-    (folder / "unlimited").write_text("max\n", encoding="ascii")
-    whole = machine.memory_bytes()
-    for names, expected in ((["limited"], 1 << 20), (["unlimited"], None), (["absent"], None)):
-        monkeypatch.setattr(machine, "_GROUP_LIMITS", tuple(folder / name for name in names))
-        assert machine.memory_bytes() == expected or (expected is None and machine.memory_bytes() >= whole)

@@ -21,13 +21,16 @@ import httpx
 import numpy as np
 import pytest
 
-from engine import DTYPES, Label, Limits, TensorType
+from engine import DTYPES, Label, Limits, TensorType, registry
 from service.app import create_app
 from service.compute.job import Job, Reply
 from service.compute.worker import Worker
 from service.settings import Settings
 from service.wire.binary import read, write
+from service.wire.graph_source import Programs
+from service.wire.json_reader import JsonReader
 from service.wire.tensors import encoded_bytes
+from service.wire.translate import Translator
 from tests.conftest import Client, RunningServer
 from tests.service.support import Json, node, problem
 from tests.service.wire.safetensors_support import BINARY, KIND, Array, answered, body, same_bits, unpacked
@@ -50,7 +53,9 @@ def buffer(content: bytes) -> Array:
 
 def message(content: Array) -> dict[tuple[str, int], Array]:
     """The tensors of a body."""
-    return dict(read(content, 1 << 20, 100, Limits()).tensors)
+    limits = Limits()
+    reader = JsonReader(Programs(Translator(registry(), limits), 1, 0), 100, 1000)
+    return dict(read(content, 1 << 20, reader, limits).tensors)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -9,6 +9,7 @@ import pytest
 
 from service.compute.job import Job, Reply
 from service.compute.pool import Done
+from service.compute.stats import Stats
 from service.compute.threads import Heap
 from service.errors import Refusal
 from service.web import readiness
@@ -33,6 +34,9 @@ class Workers:
 
     def cancel(self, job: Job) -> None:
         pass
+
+    def stats(self) -> Stats:
+        return Stats()
 
     def drain(self) -> None:
         self.ready = False

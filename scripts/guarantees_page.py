@@ -1,0 +1,104 @@
+"""Write the measured part of docs/guarantees.md from what `make guarantees` left in build/guarantees.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from scripts.build_docs import table
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "docs" / "guarantees.md"
+KEPT: Final = ROOT / "build" / "guarantees.json"
+START, END = "<!-- measured: written by `make guarantees` -->\n", "<!-- end of measured -->"
+
+PROMISES: Final[Mapping[str, str]] = {
+    "1": "No accepted request exceeds its declared bytes or FLOPs; a refusal costs under 50 ms and no memory.",
+    "2": "Every bad input gets a 4xx report that names the node; no input alone causes a 5xx.",
+    "3": "Body, JSON depth, nodes and chunks are capped; the caps are settings, and documented.",
+    "4": "`/health/live` answers within 100 ms under any load.",
+    "5": "Surplus load gets 503 with `Retry-After` within 500 ms; what is accepted keeps 80 % of capacity.",
+    "6": "No 200 begins after the deadline; a 504 is there a second after it at the latest.",
+    "7": "Work stops within a second of a disconnect.",
+    "8": "Half-open and trickling connections are closed within 10 s, an honest slow upload is not; slow readers hold no "
+    "memory for ever.",
+    "11": "On SIGTERM work in flight finishes, new work is refused, and the exit is within the grace.",
+    "12": "A dead worker is replaced within 5 s, and no health check fails.",
+    "13": "Memory does not grow.",
+    "15": "A result never depends on what else is in flight.",
+}
+Row = Mapping[str, Any]
+Kept = Mapping[str, Mapping[str, Row]]
+
+
+def sections(kept: Kept) -> Iterator[str]:
+    """A line on where and when, and for each guarantee its promise and its figures."""
+    yield conditions([row for rows in kept.values() for row in rows.values()])
+    for number, promise in PROMISES.items():
+        yield f"## {number}. {promise.rstrip('.').replace('`', '')}\n"
+        yield figures(number, kept.get(number, {}))
+
+
+def conditions(rows: list[Row]) -> str:
+    """Machine, days and commits, all that occur."""
+    if not rows:
+        return "Nothing has been measured yet.\n"
+    days = sorted({row["when"] for row in rows})
+    machines = sorted({f"{row['where']['processor']}, {row['where']['cores']} cores" for row in rows})
+    commits = sorted({row["where"]["commit"] for row in rows})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    held = sum(row["holds"] for row in rows)
+    return f"{when}, on {'; '.join(machines)}; commit {', '.join(commits)}. {held} of {len(rows)} figures hold.\n"
+
+
+def figures(number: str, rows: Mapping[str, Row]) -> str:
+    """The table of one guarantee; of health, which each attack has one of, the worst comes first."""
+    if not rows:
+        return "Not measured.\n"
+    ordered = sorted(rows.items(), key=lambda item: -item[1]["value"]) if number == "4" else [*rows.items()]
+    lines = [[name, test(row), amount(row["value"], row["unit"]), bound(row), verdict(row)] for name, row in ordered]
+    return table(("what", "test", "measured", "bound", ""), lines)
+
+
+def test(row: Row) -> str:
+    """A link to the file of the test, by its name."""
+    path, _, name = row["test"].partition("::")
+    return f"[{name.partition('[')[0].removeprefix('test_')}](../{path})"
+
+
+def amount(value: float, unit: str) -> str:
+    """A figure as it is read."""
+    text = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.4g}"
+    return f"{text} {unit}".strip()
+
+
+def bound(row: Row) -> str:
+    """≤ or ≥ the bound."""
+    return f"{'≥' if row['least'] else '≤'} {amount(row['bound'], row['unit'])}"
+
+
+def verdict(row: Row) -> str:
+    """Held, or what the figure's note says."""
+    return "" if row["holds"] else "**missed**"
+
+
+def written(text: str, parts: Iterator[str]) -> str:
+    """The page with these sections in place of its own. Raises ValueError where the page has no place for them."""
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise ValueError(f"{PAGE.name} has no place for figures, between {START.strip()} and {END}")
+    return f"{before}{START}\n" + "\n".join(parts) + f"\n{END}{after}"
+
+
+def main() -> None:
+    """Write the page."""
+    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+    PAGE.write_text(written(PAGE.read_text("utf-8"), sections(kept)), "utf-8")
+    print(f"wrote {PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()

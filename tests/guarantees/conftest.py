@@ -1,0 +1,79 @@
+"""What the tests of the guarantees share: a server for each file, a probe during each attack, figures that are kept."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Generator, Iterator
+
+import pytest
+
+from tests.guarantees.figures import Figures
+from tests.guarantees.probe import Seen, probing
+from tests.guarantees.started import Started
+
+HEALTH_MS = 100
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _many_sockets() -> None:
+    """Five hundred clients need as many files."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 16384), most))
+
+
+@pytest.fixture(scope="module")
+def start() -> Iterator[Callable[..., Started]]:
+    """Starts servers, and stops them at the end of the file."""
+    started: list[Started] = []
+
+    def starting(*options: str) -> Started:
+        started.append(Started(*options))
+        return started[-1]
+
+    yield starting
+    for server in started:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def server(start: Callable[..., Started]) -> Started:
+    """A server as it starts by itself."""
+    return start()
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> Figures:
+    """Where this test's figures go: to the guarantee that its mark names."""
+    return Figures(_guarantee(request), request.node.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Function) -> Generator[None]:
+    """A test whose figures are beyond their bounds fails when it has measured all of them."""
+    yield
+    if "figures" in item.funcargs:
+        item.funcargs["figures"].judge()
+
+
+@pytest.fixture
+def attacked(server: Started, request: pytest.FixtureRequest) -> Iterator[Started]:
+    """The server, whose health is asked for without a pause until the test ends, and then judged."""
+    with probing(server.address) as seen:
+        yield server
+    judge(seen, request.node.name, request.node.nodeid)
+
+
+def judge(seen: Seen, attack: str, test: str) -> None:
+    """Fourth guarantee: health answers within 100 ms, whatever is going on."""
+    note = f"{seen.asked} asked, {seen.failed} failed {seen.reasons}; the probe itself woke {seen.late:.1f} ms late"
+    figures = Figures(4, test)
+    figures.at_most(f"health during {attack}", round(seen.worst, 1), HEALTH_MS, "ms", note)
+    figures.judge()
+    assert not seen.failed, note
+    assert seen.asked, "nothing was asked"
+
+
+def _guarantee(request: pytest.FixtureRequest) -> int:
+    mark = request.node.get_closest_marker("guarantee")
+    assert mark is not None, "mark the test with the number of its guarantee"
+    return int(mark.args[0])

@@ -1,0 +1,88 @@
+"""Requests that take as long as one likes, and nothing of their size: for the server, they are work."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tests.guarantees.talk import Address, once
+
+Json = dict[str, Any]
+SIDE = 768
+
+
+def node(op: str, *operands: int, **attrs: Any) -> Json:
+    """A node of a graph."""
+    return {"op": op, "operands": list(operands), "attrs": attrs}
+
+
+def feed(i: int, shape: list[int], data: list[Any], dtype: str = "float64") -> Json:
+    """A feed for node `i`."""
+    return {"node": i, "tensor": {"dtype": dtype, "shape": shape, "data": data}}
+
+
+def request(nodes: list[Any], fed: list[Any] | None = None, **more: Any) -> bytes:
+    """A body; `more` may replace the graph and the feeds."""
+    return json.dumps({"graph": {"nodes": nodes}, "feeds": fed or []} | more).encode()
+
+
+def small(x: float = 3.0) -> bytes:
+    """The smallest useful request: the gradient of x² is 2x."""
+    return request([node("parameter"), node("square", 0)], [feed(0, [], [x])])
+
+
+def is_right(body: bytes, x: float = 3.0) -> bool:
+    """Whether this is the answer to `small`."""
+    return bool(json.loads(body)["gradients"][0]["tensor"]["data"] == [2 * x])
+
+
+def in_steps(products: int, side: int = SIDE, x: float = 0.5) -> bytes:
+    """A chain of matrix products, each a step of some 20 ms, after which a server can look at the clock."""
+    nodes = [node("input"), node("broadcast_to", 0, shape=[side, side]), node("tanh", 1)]
+    for _ in range(products):
+        last = len(nodes) - 1
+        nodes += [node("matmul", last, 2), node("tanh", last + 1)]
+    nodes.append(node("mean", len(nodes) - 1))
+    return request(nodes, [feed(0, [], [x], "float32")])
+
+
+def in_one_piece(side: int, x: float = 0.5) -> bytes:
+    """One product of two matrices: inside it nothing looks at the clock."""
+    nodes = [node("input"), node("broadcast_to", 0, shape=[side, side]), node("tanh", 1), node("matmul", 2, 2)]
+    return request([*nodes, node("mean", 3)], [feed(0, [], [x], "float32")])
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast this machine is."""
+
+    product: float  # seconds of a step of `in_steps`
+
+    def steps(self, seconds: float) -> bytes:
+        """Work for about so long, in steps."""
+        return in_steps(max(1, round(seconds / self.product)))
+
+    def piece(self, seconds: float) -> bytes:
+        """Work for about so long, in one piece."""
+        return in_one_piece(round(SIDE * (seconds / self.product) ** (1 / 3)))
+
+
+@cache
+def pace(address: Address) -> Pace:
+    """Measured at a server that has nothing else to do."""
+    few, many = in_steps(4), in_steps(24)
+    return Pace(max(1e-4, (_seconds(address, many) - _seconds(address, few)) / 20))
+
+
+def _seconds(address: Address, body: bytes) -> float:
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        answer = once(address, "/v1/forward", body)
+        taken.append(time.perf_counter() - start)
+        if answer.status != 200:
+            raise RuntimeError(answer.body.decode())
+    return sorted(taken)[1]

@@ -1,0 +1,119 @@
+"""Asks /health/live without a pause while something else goes on; a process of its own, before others if it may.
+
+`python -m tests.guarantees.probe HOST PORT` asks until its input ends, and then writes what it has seen as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+
+from tests.guarantees.started import ROOT
+from tests.guarantees.talk import Address, Connection, Hangup
+
+PAUSE = 0.01
+#: of so many requests, one is made on a new connection
+FRESH = 5
+PATIENCE = 5.0
+
+
+@dataclass
+class Seen:
+    """Worst milliseconds of an answer, and of the probe's own waking up: what the machine adds by itself."""
+
+    asked: int = 0
+    failed: int = 0
+    worst: float = 0.0
+    late: float = 0.0
+    times: list[float] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+
+def _hurry() -> None:
+    """Before what runs at the usual priority, where this user may."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        try:
+            os.nice(-10)
+        except PermissionError:
+            return
+
+
+class _Prober:
+    def __init__(self, address: Address) -> None:
+        self._address, self.seen = address, Seen()
+        self._connection: Connection | None = None
+
+    def ask(self) -> None:
+        """One request, and what became of it."""
+        start = time.perf_counter()
+        reason = self._reason()
+        took = 1000 * (time.perf_counter() - start)
+        seen = self.seen
+        seen.asked += 1
+        seen.worst = max(seen.worst, took)
+        seen.times.append(round(took, 3))
+        if reason:
+            seen.failed += 1
+            seen.reasons = [*seen.reasons, reason][:5]
+
+    def _reason(self) -> str | None:
+        if self._connection is None or self.seen.asked % FRESH == 0:
+            self._hang_up()
+        try:
+            self._connection = self._connection or Connection(self._address, PATIENCE)
+            answer = self._connection.ask("/health/live", method="GET")
+        except (OSError, Hangup) as error:
+            self._hang_up()
+            return f"{type(error).__name__}: {error}"
+        return None if answer.status == 200 else f"status {answer.status}"
+
+    def _hang_up(self) -> None:
+        if self._connection:
+            self._connection.close()
+        self._connection = None
+
+
+def main() -> None:
+    """Ask until the input ends."""
+    _hurry()
+    prober = _Prober((sys.argv[1], int(sys.argv[2])))
+    prober.ask()
+    prober.seen = Seen()  # what was imported and connected first does not count
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+    with selectors.DefaultSelector() as selector:
+        selector.register(sys.stdin, selectors.EVENT_READ)
+        while True:
+            start = time.perf_counter()
+            if selector.select(PAUSE):
+                break
+            prober.seen.late = max(prober.seen.late, 1000 * (time.perf_counter() - start - PAUSE))
+            prober.ask()
+    json.dump(asdict(prober.seen), sys.stdout)
+
+
+@contextmanager
+def probing(address: Address) -> Iterator[Seen]:
+    """What is seen while the block runs; known at its end."""
+    command = [sys.executable, "-m", "tests.guarantees.probe", address[0], str(address[1])]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    process.stdout.readline()
+    seen = Seen()
+    try:
+        yield seen
+    finally:
+        seen.__dict__.update(json.loads(process.communicate()[0]))
+
+
+if __name__ == "__main__":
+    main()

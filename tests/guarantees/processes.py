@@ -1,0 +1,96 @@
+"""What /proc tells of a server: its processes, their memory, processor time and priority."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+#: fields of /proc/PID/stat, counted from the state on, which follows the name in brackets
+_STATE, _PARENT, _USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM, _NICE = 0, 1, 11, 12, 13, 14, 16
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields after the name; None where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def children(pid: int) -> list[int]:
+    """Processes that this one has started and that are alive."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        fields = _stat(int(entry.name)) if entry.name.isdigit() else None
+        if fields and int(fields[_PARENT]) == pid and fields[_STATE] not in "ZX":
+            found.append(int(entry.name))
+    return found
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that descend from it."""
+    return [pid, *(one for child in children(pid) for one in family(child))]
+
+
+def exists(pid: int) -> bool:
+    """Whether a process runs; one that has ended and is only remembered does not."""
+    fields = _stat(pid)
+    return fields is not None and fields[_STATE] not in "ZX"
+
+
+def workers(pid: int) -> list[int]:
+    """The server's own children that run Python: not a compiler that one of them may start."""
+    return [child for child in children(pid) if b"python" in _command(child)]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def nice(pid: int) -> int:
+    """The priority: larger numbers wait for smaller ones."""
+    fields = _stat(pid)
+    return int(fields[_NICE]) if fields else 0
+
+
+def processor_seconds(root: int) -> float:
+    """Time that a family has had. What a child had is its parent's once it has ended."""
+    total = 0
+    for pid in family(root):
+        if fields := _stat(pid):
+            total += int(fields[_USER]) + int(fields[_SYSTEM])
+            if pid == root:
+                total += int(fields[_CHILDREN_USER]) + int(fields[_CHILDREN_SYSTEM])
+    return total * TICK
+
+
+def resident(root: int) -> int:
+    """Bytes of a family: what is anonymous, and what its processes share, counted once.
+
+    Not the files that are mapped: how much of them is charged to a process depends on who else maps them.
+    """
+    return sum(_entries(pid, "smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for pid in family(root))
+
+
+def peak(pids: Iterable[int]) -> int:
+    """Bytes that these processes had resident at their most since `forget_peak`, each at its own time."""
+    return sum(_entries(pid, "status", ("VmHWM:",)) for pid in pids)
+
+
+def forget_peak(pids: Iterable[int]) -> None:
+    """Begin anew from what is resident."""
+    for pid in pids:
+        Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
+
+
+def _entries(pid: int, table: str, names: tuple[str, ...]) -> int:
+    try:
+        text = Path(f"/proc/{pid}/{table}").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith(names))

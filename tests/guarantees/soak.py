@@ -1,0 +1,126 @@
+"""`make soak`: many mixed requests, every answer checked, and memory that must not grow."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tests.guarantees.known import Known, Maker, makers
+from tests.guarantees.malformed import Case, cases
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Connection, Hangup
+from tests.guarantees.trend import Trend, trend
+
+MILLION = 1_000_000
+CLIENTS = 8
+#: requests that are made once and sent many times: making them costs more than answering them
+PREPARED = 400
+SAMPLES = 400
+#: bytes that an allocator may take up once more, however long a run has been
+FLOOR = 1 << 20
+BAD_SHARE = 0.05
+
+
+@dataclass
+class Soaked:
+    """What was sent, what was wrong, and what memory did."""
+
+    requests: int
+    rate: float
+    wrong: list[str]
+    trend: Trend
+
+
+@dataclass
+class _Soak:
+    server: Started
+    total: int
+    known: list[Known]
+    bad: list[Case]
+    sent: int = 0
+    wrong: list[str] = field(default_factory=list)
+    resident: list[int] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def client(self, seed: int) -> None:
+        """One connection after the other, a few hundred requests on each."""
+        rng = random.Random(seed)
+        while self.sent < self.total:
+            try:
+                with Connection(self.server.address) as connection:
+                    for _ in range(500):
+                        if not self._ask(connection, rng):
+                            break
+            except (OSError, Hangup) as error:
+                self.wrong.append(f"{type(error).__name__}: {error}")
+
+    def _ask(self, connection: Connection, rng: random.Random) -> bool:
+        """Whether the connection may be used again."""
+        if rng.random() < BAD_SHARE:
+            case = rng.choice(self.bad)
+            answer = connection.ask(case.path, case.body, kind=case.kind)
+            right, name = 400 <= answer.status < 500, case.name
+        else:
+            known = rng.choice(self.known)
+            answer = connection.ask(known.path, known.body, kind=known.kind)
+            right, name = answer.status == 200 and known.is_answered_by(answer.body), known.name
+        if not right:
+            self.wrong.append(f"{name}: {answer.status} {answer.body[:100]!r}")
+        self._count()
+        return answer.headers.get("connection") != "close"
+
+    def _count(self) -> None:
+        with self.lock:
+            self.sent += 1
+            due = self.sent * SAMPLES // self.total > len(self.resident)
+            if due:
+                self.resident.append(0)
+                place = len(self.resident) - 1
+        if due:
+            self.resident[place] = self.server.resident
+
+
+def _prepared(kinds: list[Maker]) -> list[Known]:
+    rng = np.random.default_rng(0)
+    return [kinds[i % len(kinds)](rng) for i in range(PREPARED)]
+
+
+def run(server: Started, total: int) -> Soaked:
+    """So many requests, five in a hundred of them bad, on eight connections."""
+    bad = [case for case in cases() if len(case.body) < 10_000 and case.path == "/v1/gradients"]
+    soak = _Soak(server, total, _prepared(makers(server.address)), bad)
+    start = time.perf_counter()
+    threads = [threading.Thread(target=soak.client, args=(i,)) for i in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    samples = [sample for sample in soak.resident if sample]
+    return Soaked(soak.sent, soak.sent / (time.perf_counter() - start), soak.wrong, trend(samples))
+
+
+def main() -> None:
+    """Soak a server of its own; status 1 where an answer is wrong or memory grows."""
+    parser = argparse.ArgumentParser(description="Send many requests, and look at the server's memory.")
+    parser.add_argument("--requests", type=int, default=MILLION)
+    options = parser.parse_args()
+    server = Started()
+    try:
+        soaked = run(server, options.requests)
+    finally:
+        server.stop()
+    print(f"{soaked.requests:,} requests at {soaked.rate:,.0f} a second; {len(soaked.wrong)} wrong answers")
+    print(f"memory: {soaked.trend}: {'flat' if soaked.trend.is_flat(FLOOR) else 'GROWS'}")
+    for line in soaked.wrong[:20]:
+        print(f"  {line}")
+    sys.exit(bool(soaked.wrong) or not soaked.trend.is_flat(FLOOR))
+
+
+if __name__ == "__main__":
+    main()

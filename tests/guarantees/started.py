@@ -1,0 +1,63 @@
+"""A server as its users start it: the command, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.guarantees import processes
+from tests.guarantees.talk import Address
+
+ROOT = Path(__file__).parents[2]
+ANNOUNCEMENT = "gradserve listening on "
+
+
+class Started:
+    """`gradserve serve` on a free port, on the CPU. To be stopped."""
+
+    def __init__(self, *options: str) -> None:
+        command = [sys.executable, "-m", "service", "serve", "--port", "0", "--device", "cpu", *options]
+        environment = {**os.environ, "GRADSERVE_LOG_LEVEL": "error", "GRADSERVE_CACHE_DIR": "none"}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line.startswith(ANNOUNCEMENT):
+            raise RuntimeError(f"the server does not start: {line!r}")
+        url = urlsplit(line.removeprefix(ANNOUNCEMENT).strip())
+        self.address: Address = (url.hostname or "", url.port or 80)
+
+    @property
+    def pid(self) -> int:
+        """The front's."""
+        return self.process.pid
+
+    @property
+    def workers(self) -> list[int]:
+        """Pids of its worker processes."""
+        return processes.workers(self.pid)
+
+    @property
+    def resident(self) -> int:
+        """Bytes of all its processes."""
+        return processes.resident(self.pid)
+
+    def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Ask the front to end."""
+        self.process.send_signal(number)
+
+    def stop(self) -> None:
+        """Whatever it does, it and its workers are gone afterwards."""
+        everybody = processes.family(self.pid)
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        for pid in everybody[1:]:  # which should have noticed; test_deaths.py looks whether they do
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue

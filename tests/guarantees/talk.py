@@ -1,0 +1,151 @@
+"""HTTP by plain sockets: as much of it as tests need that also say what no library would."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+Address = tuple[str, int]
+JSON = "application/json"
+SAFETENSORS = "application/vnd.safetensors"
+
+
+class Hangup(Exception):
+    """The server has closed the connection where an answer was due."""
+
+
+@dataclass
+class Answer:
+    """A response, and the seconds until its head was here."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    seconds: float = 0.0
+
+    def json(self) -> Any:
+        """The body, parsed."""
+        return json.loads(self.body)
+
+
+def head(path: str, length: int | None, method: str = "POST", kind: str = JSON, more: tuple[str, ...] = ()) -> bytes:
+    """A request's head; without a length it states none."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Type: {kind}", f"Accept: {kind}"]
+    lines += [] if length is None else [f"Content-Length: {length}"]
+    return "\r\n".join([*lines, *more]).encode() + b"\r\n\r\n"
+
+
+def posted(path: str, body: bytes, kind: str = JSON) -> bytes:
+    """A whole request."""
+    return head(path, len(body), kind=kind) + body
+
+
+@dataclass
+class Connection:
+    """One connection, one request after the other."""
+
+    address: Address
+    timeout: float = 60.0
+    buffer: int = 0  # bytes that the kernel keeps for what is not read; 0: as it likes
+    _left: bytes = b""
+    _socket: socket.socket = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._socket = socket.socket()
+        if self.buffer:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.buffer)
+        self._socket.settimeout(self.timeout)
+        self._socket.connect(self.address)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def fileno(self) -> int:
+        """For selectors."""
+        return self._socket.fileno()
+
+    def send(self, sent: bytes) -> None:
+        """All of it. Raises OSError where the server has hung up."""
+        self._socket.sendall(sent)
+
+    def take(self, most: int = 1 << 16) -> bytes:
+        """What comes next; nothing where the server has closed."""
+        return self._socket.recv(most)
+
+    def ask(self, path: str, body: bytes = b"", method: str = "POST", kind: str = JSON) -> Answer:
+        """One request and its answer."""
+        start = time.perf_counter()
+        self.send(head(path, len(body), method, kind) + body)
+        return self.answer(start)
+
+    def answer(self, start: float | None = None) -> Answer:
+        """One response; interim ones are skipped. Raises Hangup, TimeoutError."""
+        start = time.perf_counter() if start is None else start
+        while b"\r\n\r\n" not in self._left:
+            self._more()
+        seconds = time.perf_counter() - start
+        top, _, rest = self._left.partition(b"\r\n\r\n")
+        first, *lines = top.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        status = int(first.split()[1])
+        self._left = rest
+        if status < 200:
+            return self.answer(start)
+        return Answer(status, headers, self._exactly(int(headers.get("content-length", 0))), seconds)
+
+    def _exactly(self, length: int) -> bytes:
+        pieces, missing = [self._left[:length]], length - len(self._left)
+        self._left = self._left[length:]
+        while missing > 0:
+            piece = self.take(min(missing, 1 << 20))
+            if not piece:
+                raise Hangup(f"{missing} bytes of {length} are missing")
+            pieces.append(piece)
+            missing -= len(piece)
+        return b"".join(pieces)
+
+    def _more(self) -> None:
+        piece = self.take()
+        if not piece:
+            raise Hangup("the connection was closed without an answer")
+        self._left += piece
+
+    def ended(self, within: float) -> float | None:
+        """Seconds until the server closed, reading what it says before; None where it has not."""
+        start = time.perf_counter()
+        while (left := start + within - time.perf_counter()) > 0:
+            self._socket.settimeout(left)
+            try:
+                if not self.take():
+                    return time.perf_counter() - start
+            except TimeoutError:
+                return None
+            except ConnectionError:
+                return time.perf_counter() - start
+        return None
+
+    def reset(self) -> None:
+        """Vanish: the server gets a reset instead of an end."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def __del__(self) -> None:
+        self._socket.close()  # a test that fails leaves its connections
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def once(address: Address, path: str, body: bytes = b"", method: str = "POST", kind: str = JSON) -> Answer:
+    """One request on a connection of its own."""
+    with Connection(address) as connection:
+        return connection.ask(path, body, method, kind)

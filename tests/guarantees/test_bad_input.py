@@ -1,0 +1,40 @@
+"""Second guarantee: bad input gets a 4xx report that names the node, and never a 5xx by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import is_right, small
+from tests.guarantees.malformed import Case, cases
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Connection, Hangup
+
+pytestmark = pytest.mark.guarantee(2)
+
+
+def outcome(server: Started, case: Case) -> str | None:
+    """What is wrong with how it is answered; None where nothing is. The connection must serve on, or be closed."""
+    with Connection(server.address) as connection:
+        try:
+            answer = connection.ask(case.path, case.body, kind=case.kind)
+        except (OSError, Hangup) as error:
+            return f"{case.name}: {type(error).__name__} {error}"
+        if not 400 <= answer.status < 500 or answer.headers.get("content-type") != "application/problem+json":
+            return f"{case.name}: {answer.status} {answer.body[:200]!r}"
+        report = answer.json()
+        if case.node is not None and report.get("node") != case.node:
+            return f"{case.name}: names node {report.get('node')}, not {case.node}"
+        if answer.headers.get("connection") == "close":
+            return None
+        good = connection.ask("/v1/gradients", small())
+        return (
+            None if good.status == 200 and is_right(good.body) else f"{case.name}: the next request gets {good.status}"
+        )
+
+
+def test_every_bad_input_is_refused(attacked: Started, figures: Figures) -> None:
+    wrong = [found for case in cases() if (found := outcome(attacked, case))]
+    figures.at_most(
+        f"bad inputs that are not refused as they should, of {len(cases())}", len(wrong), 0, "", "; ".join(wrong)
+    )

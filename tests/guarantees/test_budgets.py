@@ -1,0 +1,102 @@
+"""First guarantee: nothing that runs takes more than its budget, and what is refused costs neither time nor memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.guarantees import bombs, processes
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import feed, node, request, small
+from tests.guarantees.malformed import Case
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Connection, Hangup
+
+pytestmark = pytest.mark.guarantee(1)
+MIB = 1 << 20
+REFUSAL_MS = 50
+#: what allocators may round up to, and the message itself
+SLACK = 24 * MIB
+
+
+def refusal(server: Started, case: Case) -> tuple[float, str | None]:
+    """Milliseconds until a bomb was refused, and what is wrong about it."""
+    with Connection(server.address) as connection:
+        try:
+            answer = connection.ask(case.path, case.body, kind=case.kind)
+        except (OSError, Hangup) as error:
+            return 0.0, f"{case.name}: {type(error).__name__}"
+    right = answer.status in (400, 413, 422)
+    return 1000 * answer.seconds, None if right else f"{case.name}: {answer.status} {answer.body[:120]!r}"
+
+
+def test_bombs_are_refused_at_once_and_take_no_memory(attacked: Started, figures: Figures) -> None:
+    for _ in range(20):
+        with Connection(attacked.address) as connection:
+            connection.ask("/v1/gradients", small())
+    everybody = processes.family(attacked.pid)
+    processes.forget_peak(everybody)
+    before = processes.peak(everybody)
+    found = {case.name: refusal(attacked, case) for case in bombs.cases()}
+    grown = (processes.peak(everybody) - before) / MIB
+    wrong = [text for _, text in found.values() if text]
+    slow = sorted(found, key=lambda name: -found[name][0])
+    note = ", ".join(f"{name}: {found[name][0]:.0f} ms" for name in slow[:4])
+    figures.at_most(f"bombs that are not refused, of {len(found)}", len(wrong), 0, "", "; ".join(wrong))
+    figures.at_most("memory that refusing them took, at its most", round(grown, 1), 24, "MiB")
+    figures.at_most("time of the slowest refusal", round(found[slow[0]][0], 1), REFUSAL_MS, "ms", note)
+
+
+@pytest.mark.parametrize("case", bombs.large(), ids=lambda case: case.name)
+def test_a_large_bomb_is_refused(attacked: Started, case: Case) -> None:
+    _, wrong = refusal(attacked, case)
+    assert not wrong, wrong
+
+
+def within_budget() -> dict[str, bytes]:
+    """Calls that take up to some hundred MB, from bodies of some hundred bytes."""
+    one = [feed(0, [], [0.5], "float64")]
+    wide = [node("parameter"), node("broadcast_to", 0, shape=[1500, 1500]), node("tanh", 1)]
+    image = [node("parameter"), node("broadcast_to", 0, shape=[8, 16, 96, 96]), node("tanh", 1),
+             node("broadcast_to", 0, shape=[16, 16, 3, 3]), node("tanh", 3), node("conv2d", 2, 4), node("mean", 5)]  # fmt: skip
+    chain = [*wide, *(node(("sin", "exp", "tanh")[i % 3], 2 + i) for i in range(12)), node("mean", 14)]
+    return {
+        "matrix product": request([*wide, node("matmul", 2, 2), node("mean", 3)], one),
+        "elementwise chain": request(chain, one),
+        "softmax": request([*wide, node("softmax", 2), node("square", 3), node("mean", 4)], one),
+        "sort": request([*wide, node("sort", 2, axis=-1), node("square", 3), node("mean", 4)], one),
+        "convolution": request(image, one),
+        "inverse": request([*wide, node("inv", 2), node("mean", 3)], one),
+        "cat and transpose": request([*wide, node("cat", 2, 2, axis=0), node("transpose", 3, axes=[1, 0]), node("mean", 4)], one),
+    }  # fmt: skip
+
+
+def test_what_runs_takes_no_more_memory_than_it_declares(start: Callable[..., Started], figures: Figures) -> None:
+    over = {}
+    for name, body in within_budget().items():
+        server = start("--compile", "off")
+        with Connection(server.address) as connection:
+            connection.ask("/v1/gradients", small())
+            everybody = processes.family(server.pid)
+            processes.forget_peak(everybody)
+            before = processes.peak(everybody)
+            answer = connection.ask("/v1/gradients", body)
+            assert answer.status == 200, answer.body
+            taken = processes.peak(everybody) - before
+        server.stop()
+        over[name] = (taken - answer.json()["stats"]["peak_bytes"]) / MIB
+    worst = max(over, key=lambda name: over[name])
+    note = ", ".join(f"{name} {mib:+.0f}" for name, mib in over.items())
+    figures.at_most("memory above what a call declares, at its most", round(over[worst], 1), SLACK / MIB, "MiB", note)
+
+
+@pytest.mark.parametrize("room", [-1, 0])
+def test_the_budget_of_arithmetic_is_kept_to_the_operation(start: Callable[..., Started], room: int) -> None:
+    """2 n³ for a product of two matrices: with one operation less allowed, it is refused."""
+    side = 64
+    server = start("--max-flops", str(2 * side**3 + room))
+    pair = feed(0, [side, side], [0.5] * side**2)
+    with Connection(server.address) as connection:
+        answer = connection.ask("/v1/forward", request([node("input"), node("matmul", 0, 0)], [pair]))
+    assert answer.status == (413 if room < 0 else 200), answer.body

@@ -1,0 +1,101 @@
+"""Third guarantee: body, depth, nodes and chunks are capped; each cap is a setting, and is documented."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.guarantees.bombs import nodes_like
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import small
+from tests.guarantees.started import ROOT, Started
+from tests.guarantees.talk import Answer, Connection, head
+
+pytestmark = pytest.mark.guarantee(3)
+PAGE = ROOT / "docs" / "guide" / "limits-and-operations.md"
+
+
+def settings() -> list[str]:
+    """The flags of all settings."""
+    command = [sys.executable, "-m", "service", "settings"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    return [line.split()[0] for line in printed.splitlines() if line.startswith("--")]
+
+
+def flag_of_chunks() -> str:
+    """The setting that caps the number of chunks."""
+    found = [flag for flag in settings() if "chunk" in flag]
+    assert found, "no setting caps the number of chunks"
+    return found[0]
+
+
+def chunked(pieces: list[bytes]) -> bytes:
+    """A request in chunks."""
+    top = head("/v1/gradients", None, more=("Transfer-Encoding: chunked",))
+    return top + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def asked(server: Started, sent: bytes) -> Answer:
+    """The answer to these bytes."""
+    with Connection(server.address) as connection:
+        connection.send(sent)
+        return connection.answer()
+
+
+def posted(body: bytes) -> bytes:
+    """A request of known length."""
+    return head("/v1/gradients", len(body)) + body
+
+
+def refused(answer: Answer, status: int, code: str) -> None:
+    """Whether this is that refusal."""
+    assert (answer.status, answer.json()["code"]) == (status, code)
+
+
+def test_caps_are_settings_and_are_documented(figures: Figures) -> None:
+    page = PAGE.read_text("utf-8")
+    caps = [
+        "--max-body-bytes",
+        "--max-binary-bytes",
+        "--max-header-bytes",
+        "--json-depth",
+        "--max-nodes",
+        flag_of_chunks(),
+    ]
+    missing = [flag for flag in caps if flag not in settings() or f"`{flag}`" not in page]
+    figures.at_most(
+        f"caps that are no setting, or not documented, of {len(caps)}", len(missing), 0, "", ", ".join(missing)
+    )
+
+
+def test_the_cap_of_the_body(start: Callable[..., Started]) -> None:
+    server = start("--max-body-bytes", "5000")
+    padding = b" " * (5000 - len(small()))
+    assert asked(server, posted(small() + padding)).status == 200
+    refused(asked(server, posted(small() + padding + b" ")), 413, "body_too_large")
+    whole = small() + padding
+    assert asked(server, chunked([whole[:2000], whole[2000:]])).status == 200
+    refused(asked(server, chunked([whole[:2000], whole[2000:], b" "])), 413, "body_too_large")
+
+
+def test_the_cap_of_the_depth(start: Callable[..., Started]) -> None:
+    server = start("--json-depth", "20")
+    refused(asked(server, posted(b"[" * 21 + b"]" * 21)), 400, "too_deep")
+    assert asked(server, posted(b"[" * 20 + b"]" * 20)).json()["code"] != "too_deep"
+
+
+def test_the_cap_of_the_nodes(start: Callable[..., Started]) -> None:
+    server = start("--max-nodes", "50")
+    refused(asked(server, posted(nodes_like(b'{"op":"input"}', 51))), 413, "too_many_nodes")
+    assert asked(server, posted(nodes_like(b'{"op":"input"}', 50))).json()["code"] != "too_many_nodes"
+
+
+def test_the_cap_of_the_chunks(start: Callable[..., Started]) -> None:
+    server = start(flag_of_chunks(), "100")
+    body = small() + b" " * 50
+    assert asked(server, chunked([body[i : i + 2] for i in range(0, len(body), 2)])).status == 200
+    answer = asked(server, chunked([body[i : i + 1] for i in range(len(body))]))
+    assert 400 <= answer.status < 500, answer.body

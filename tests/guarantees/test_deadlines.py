@@ -1,0 +1,127 @@
+"""Sixth guarantee: no 200 begins after the deadline, and a 504 is there a second after it at the latest."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.guarantees.bombs import numbers
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import Pace, pace, small
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Answer, Connection, Hangup, head, once
+from tests.guarantees.test_liveness import together
+
+pytestmark = pytest.mark.guarantee(6)
+#: what lies between the client's clock and the server's: the way there and back
+WAY = 0.02
+
+
+def asked(server: Started, body: bytes, seconds: float, call: str = "forward") -> Answer:
+    """The answer within a deadline of its own."""
+    return once(server.address, f"/v1/{call}?timeout_ms={max(1, round(1000 * seconds))}", body)
+
+
+def slow_bodies(how: Pace) -> dict[str, bytes]:
+    """What takes three seconds and more, in different places."""
+    return {"many steps": how.steps(4), "one long step": how.piece(6), "a long body": numbers(8_000_000)}
+
+
+def test_504_is_in_time(attacked: Started, figures: Figures) -> None:
+    how = pace(attacked.address)
+    found = {}
+    for name, body in slow_bodies(how).items():
+        for deadline in (0.2, 0.5, 1.0):
+            answer = asked(attacked, body, deadline, "gradients" if name == "a long body" else "forward")
+            found[f"{name}, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
+            time.sleep(0.5)
+    _keep(figures, "jobs that are too long", found)
+
+
+def test_504_in_the_queue_is_in_time(start: Callable[..., Started], figures: Figures) -> None:
+    """Behind work of seconds; an early 503 is as good."""
+    server = start("--workers", "1")
+    long = pace(server.address).piece(4)
+    threads = [threading.Thread(target=once, args=(server.address, "/v1/forward", long)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.5)
+    found = {}
+    for deadline in (0.2, 0.5, 1.0):
+        answer = asked(server, long, deadline)
+        if answer.status != 503:
+            found[f"waiting, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
+    for thread in threads:
+        thread.join()
+    _keep(figures, "jobs that wait", found)
+
+
+def test_504_while_the_body_comes_is_in_time(attacked: Started, figures: Figures) -> None:
+    found = {}
+    for deadline in (0.3, 0.8):
+        with Connection(attacked.address, timeout=5) as connection:
+            start = time.perf_counter()
+            connection.send(head(f"/v1/gradients?timeout_ms={round(1000 * deadline)}", 10**6))
+            stop = threading.Event()
+            trickling = threading.Thread(target=_trickle, args=(connection, stop))
+            trickling.start()
+            try:
+                status = connection.answer(start).status
+            except TimeoutError:
+                status = 0
+            found[f"trickling, {deadline:g} s"] = (status, time.perf_counter() - start - deadline)
+            stop.set()
+            trickling.join()
+    _keep(figures, "bodies that are late", found)
+
+
+def test_no_200_begins_after_the_deadline(attacked: Started, figures: Figures) -> None:
+    """Deadlines around the time that the work takes, so that both answers race."""
+    body, lateness, statuses, lock = pace(attacked.address).steps(0.15), [], [], threading.Lock()
+    once(attacked.address, "/v1/forward", body)
+
+    def ask(i: int) -> None:
+        rng = random.Random(i)
+        for _ in range(40):
+            deadline = rng.uniform(0.1, 0.6)
+            answer = asked(attacked, body, deadline)
+            with lock:
+                statuses.append(answer.status)
+                if answer.status == 200:
+                    lateness.append(answer.seconds - deadline)
+
+    together(3, ask)
+    note = f"{statuses.count(200)} times 200, {statuses.count(504)} times 504, {statuses.count(503)} times 503"
+    assert set(statuses) <= {200, 503, 504}, note
+    figures.at_most("the latest 200 after its deadline", round(1000 * max(lateness), 1), 1000 * WAY, "ms", note)
+
+
+def test_the_server_computes_soon_after_a_504(server: Started, figures: Figures) -> None:
+    """A worker that is inside one long step does not keep the next job waiting."""
+    piece = pace(server.address).piece(8)
+    waits = []
+    for _ in range(2):
+        together(4, lambda i: asked(server, piece, 0.5))
+        start = time.perf_counter()
+        assert once(server.address, "/v1/gradients", small()).status == 200
+        waits.append(time.perf_counter() - start)
+    figures.at_most("the next small call after deadlines were missed", round(1000 * max(waits), 1), 1000, "ms")
+
+
+def _trickle(connection: Connection, stop: threading.Event) -> None:
+    try:
+        while not stop.wait(0.05):
+            connection.send(b" ")
+    except (OSError, Hangup):
+        return
+
+
+def _keep(figures: Figures, what: str, found: dict[str, tuple[int, float]]) -> None:
+    others = {name: status for name, (status, _) in found.items() if status not in (408, 504)}
+    latest = max((late for _, late in found.values()), default=0.0)
+    figures.at_most(f"{what}: answered by neither 504 nor 408", len(others), 0, "", str(others))
+    figures.at_most(f"{what}: the latest 504 after its deadline", round(1000 * latest, 1), 1000, "ms")

@@ -1,0 +1,174 @@
+"""Twelfth guarantee: a dead worker is replaced within five seconds, and no health check fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.guarantees import processes
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import is_right, pace, small
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Answer, Connection, Hangup, once
+
+pytestmark = pytest.mark.guarantee(12)
+REPLACED_S = 5.0
+
+
+def killed(server: Started, pid: int) -> float:
+    """Kill a worker; seconds until there are as many as before, without it."""
+    before = len(server.workers)
+    os.kill(pid, signal.SIGKILL)
+    start = time.perf_counter()
+    while time.perf_counter() - start < 2 * REPLACED_S:
+        now = server.workers
+        if pid not in now and len(now) >= before:
+            return time.perf_counter() - start
+        time.sleep(0.02)
+    return 2 * REPLACED_S
+
+
+def need_workers(server: Started) -> list[int]:
+    """Its workers; the test fails where nothing can be killed."""
+    pids = server.workers
+    assert pids, "the server has no worker processes"
+    return pids
+
+
+def busiest(server: Started, seconds: float = 0.4) -> int:
+    """The worker that computes."""
+    before = {pid: processes.processor_seconds(pid) for pid in server.workers}
+    time.sleep(seconds)
+    return max(before, key=lambda pid: processes.processor_seconds(pid) - before[pid])
+
+
+def test_idle_workers_are_replaced(attacked: Started, figures: Figures) -> None:
+    taken, waits = [], []
+    for _ in range(3):
+        for pid in need_workers(attacked):
+            if pid not in attacked.workers:
+                continue
+            taken.append(killed(attacked, pid))
+            start = time.perf_counter()
+            assert is_right(once(attacked.address, "/v1/gradients", small()).body)
+            waits.append(time.perf_counter() - start)
+    figures.at_most("replacement of an idle worker, at its slowest", round(max(taken), 2), REPLACED_S, "s")
+    median = round(1000 * statistics.median(waits), 1)
+    figures.at_most(
+        "the next small call after a kill, at its slowest",
+        round(1000 * max(waits), 1),
+        1000,
+        "ms",
+        f"median {median} ms",
+    )
+
+
+def test_the_first_call_after_a_kill_does_not_wait(attacked: Started, figures: Figures) -> None:
+    """A spare takes over: the call is sent in the moment of the kill."""
+    waits = []
+    for _ in range(10):
+        pids = need_workers(attacked)
+        with Connection(attacked.address) as connection:
+            assert connection.ask("/v1/gradients", small()).status == 200
+            os.kill(pids[len(waits) % len(pids)], signal.SIGKILL)
+            answer = connection.ask("/v1/gradients", small())
+            assert answer.status == 200, answer.body
+            assert is_right(answer.body)
+            waits.append(answer.seconds)
+        time.sleep(1.5)
+    median = round(1000 * statistics.median(waits), 1)
+    figures.at_most(
+        "a call in the moment of a kill, at its slowest", round(1000 * max(waits), 1), 250, "ms", f"median {median} ms"
+    )
+
+
+def test_busy_workers_are_replaced(attacked: Started, figures: Figures) -> None:
+    """A job whose worker dies is run again, once; a second death is told with 503."""
+    need_workers(attacked)
+    job = pace(attacked.address).steps(2)
+    taken, statuses = [], []
+    for _ in range(4):
+        answers: list[Answer] = []
+        asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", job)))  # noqa: B023
+        asking.start()
+        time.sleep(0.3)
+        taken.append(killed(attacked, busiest(attacked)))
+        asking.join()
+        statuses += [answer.status for answer in answers] or [0]
+    note = f"their jobs were answered with {sorted(statuses)}"
+    figures.at_most("replacement of a busy worker, at its slowest", round(max(taken), 2), REPLACED_S, "s", note)
+    figures.at_most("jobs of killed workers that were not run again", sum(s != 200 for s in statuses), 0, "", note)
+
+
+def test_a_job_whose_workers_die_is_not_run_for_ever(attacked: Started, figures: Figures) -> None:
+    need_workers(attacked)
+    job = pace(attacked.address).steps(6)
+    answers: list[Answer] = []
+    asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", job)))
+    asking.start()
+    time.sleep(0.3)
+    for _ in range(2):
+        killed(attacked, busiest(attacked))
+    asking.join(30)
+    found = [(answer.status, "retry-after" in answer.headers) for answer in answers]
+    figures.at_most(
+        "jobs killed twice that are not told by 503 with Retry-After", found != [(503, True)], 0, "", str(found)
+    )
+
+
+def test_all_at_once(attacked: Started, figures: Figures) -> None:
+    """All workers die, again and again, under traffic: every answer is right, or 503."""
+    need_workers(attacked)
+    stop, statuses, wrong = threading.Event(), list[int](), list[str]()
+
+    def ask() -> None:
+        while not stop.is_set():
+            try:
+                with Connection(attacked.address) as connection:
+                    while not stop.is_set():
+                        answer = connection.ask("/v1/gradients", small())
+                        statuses.append(answer.status)
+                        if answer.status == 200 and not is_right(answer.body):
+                            wrong.append("a wrong answer")
+            except (OSError, Hangup) as error:
+                wrong.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(6):
+        for pid in attacked.workers:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(2)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    note = ", ".join(f"{status}: {statuses.count(status)}" for status in sorted(set(statuses)))
+    wrong += [str(status) for status in statuses if status not in (200, 503)]
+    figures.at_most("wrong answers and hang-ups while all workers die", len(wrong), 0, "", f"{note}; {wrong[:5]}")
+    assert is_right(once(attacked.address, "/v1/gradients", small()).body)
+
+
+def test_a_stopped_worker(start: Callable[..., Started], figures: Figures) -> None:
+    """One that hangs instead of dying: its job gets 504, and others are answered."""
+    server = start("--timeout-ms", "3000")
+    pids = need_workers(server)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    answer = once(server.address, "/v1/gradients", small())
+    figures.at_most(
+        "a call to workers that hang: answered after", round(answer.seconds, 2), 4.0, "s", str(answer.status)
+    )
+    assert answer.status in (200, 503, 504)
+    time.sleep(5)
+    assert is_right(once(server.address, "/v1/gradients", small()).body)
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)

@@ -1,0 +1,82 @@
+"""Seventh guarantee: work stops within a second of a disconnect."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.guarantees import processes
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import pace, small
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Connection, once, posted
+
+pytestmark = pytest.mark.guarantee(7)
+#: a sample of processor time, and the share of one processor that counts as work
+SAMPLE, IDLE = 0.1, 0.3
+
+
+def seconds_of_work(pid: int, within: float) -> float:
+    """How long a server goes on working, looking at its processor time until it is idle for half a second."""
+    start = last = time.perf_counter()
+    used, worked, quiet = processes.processor_seconds(pid), 0.0, 0.0
+    while quiet < 0.5 and time.perf_counter() - start < within:
+        time.sleep(SAMPLE)
+        now, total = time.perf_counter(), processes.processor_seconds(pid)
+        if (total - used) / (now - last) > IDLE:
+            worked, quiet = now - start, 0.0
+        else:
+            quiet += now - last
+        last, used = now, total
+    return worked
+
+
+def vanish(connection: Connection, how: str) -> None:
+    """Go without a word."""
+    connection.reset() if how == "reset" else connection.close()
+
+
+@pytest.mark.parametrize("how", ["end", "reset"])
+@pytest.mark.parametrize("kind", ["steps", "piece"])
+def test_work_stops(attacked: Started, figures: Figures, kind: str, how: str) -> None:
+    body = getattr(pace(attacked.address), kind)(8)
+    connections = [Connection(attacked.address) for _ in range(2)]
+    for connection in connections:
+        connection.send(posted("/v1/forward", body))
+    time.sleep(1.5)
+    for connection in connections:
+        vanish(connection, how)
+    worked = seconds_of_work(attacked.pid, 12)
+    figures.at_most(f"work after a client vanished ({kind}, by {how})", round(worked, 2), 1.0, "s")
+
+
+def test_the_next_job_starts(start: Callable[..., Started], figures: Figures) -> None:
+    """One worker, kept by a client that goes: the next one's job is answered within a second."""
+    server = start("--workers", "1")
+    body, waits = pace(server.address).piece(8), []
+    for _ in range(2):
+        connections = [Connection(server.address) for _ in range(3)]
+        for connection in connections:
+            connection.send(posted("/v1/forward", body))
+        time.sleep(1)
+        for connection in connections:
+            connection.close()
+        begin = time.perf_counter()
+        assert once(server.address, "/v1/forward", pace(server.address).steps(0.05)).status == 200
+        waits.append(time.perf_counter() - begin)
+    figures.at_most("the next job after clients vanished", round(max(waits), 2), 1.0, "s")
+
+
+def test_a_hundred_clients_that_vanish(attacked: Started, figures: Figures) -> None:
+    """In the middle of a head, of a body, of waiting, of reading."""
+    body = pace(attacked.address).steps(3)
+    sent = posted("/v1/forward", body)
+    for i in range(100):
+        connection = Connection(attacked.address)
+        connection.send(sent[: (30, 400, len(sent), len(sent))[i % 4]])
+        vanish(connection, ("end", "reset")[i // 4 % 2])
+    worked = seconds_of_work(attacked.pid, 20)
+    figures.at_most("work after a hundred clients vanished", round(worked, 2), 1.0, "s")
+    assert once(attacked.address, "/v1/gradients", small()).status == 200

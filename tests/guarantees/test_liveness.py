@@ -1,0 +1,91 @@
+"""Fourth guarantee: health answers within 100 ms under any load; workers run at a lower priority than the front."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from tests.guarantees import bombs, processes
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import pace, small
+from tests.guarantees.started import Started
+from tests.guarantees.talk import SAFETENSORS, Connection, Hangup, once
+
+pytestmark = pytest.mark.guarantee(4)
+
+
+def together(count: int, work: Callable[[int], object]) -> None:
+    """So many threads, each with its number, until all have ended."""
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_workers_wait_for_the_front(server: Started, figures: Figures) -> None:
+    lower = [processes.nice(pid) - processes.nice(server.pid) for pid in server.workers]
+    figures.at_least("steps of priority between workers and front", min(lower, default=0), 1, "")
+
+
+def test_nothing_at_all(attacked: Started) -> None:
+    """What the others compare with."""
+    for _ in range(300):
+        once(attacked.address, "/health/live", method="GET")
+
+
+def test_all_workers_compute(attacked: Started) -> None:
+    steps, piece = pace(attacked.address).steps(2), pace(attacked.address).piece(2)
+    together(8, lambda i: once(attacked.address, "/v1/forward", steps if i % 2 else piece))
+
+
+@pytest.mark.parametrize("name", ["a million tiny nodes", "40 MB of numbers", "a million keys"])
+def test_large_bodies_at_once(attacked: Started, name: str) -> None:
+    body = next(case.body for case in bombs.large() if case.name == name)
+    together(4, lambda i: once(attacked.address, "/v1/gradients", body))
+
+
+def test_a_storm_of_small_calls(attacked: Started) -> None:
+    def ask(_: int) -> None:
+        with Connection(attacked.address) as connection:
+            for _ in range(150):
+                connection.ask("/v1/gradients", small())
+
+    together(32, ask)
+
+
+def test_a_storm_of_connections(attacked: Started) -> None:
+    def ask(_: int) -> None:
+        for _ in range(100):
+            once(attacked.address, "/v1/gradients", small())
+
+    together(16, ask)
+
+
+def test_large_binary_bodies_that_are_cut_off(attacked: Started) -> None:
+    def ask(_: int) -> None:
+        for _ in range(3):
+            with Connection(attacked.address) as connection:
+                connection.send(b"POST /v1/forward HTTP/1.1\r\nHost: x\r\nContent-Length: 900000000\r\nContent-Type: "
+                                + SAFETENSORS.encode() + b"\r\n\r\n")  # fmt: skip
+                try:
+                    for _ in range(40):
+                        connection.send(bytes(1 << 20))
+                except (OSError, Hangup):
+                    return
+
+    together(4, ask)
+
+
+def test_pipelined_requests(attacked: Started) -> None:
+    sent = (b"GET /v1/ops HTTP/1.1\r\nHost: x\r\n\r\n" * 200) + b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 100
+
+    def ask(_: int) -> None:
+        with Connection(attacked.address) as connection:
+            threading.Thread(target=connection.send, args=(sent,), daemon=True).start()
+            for _ in range(300):
+                assert connection.answer().status == 200
+
+    together(4, ask)

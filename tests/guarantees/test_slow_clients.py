@@ -1,0 +1,194 @@
+"""Eighth guarantee: who says nothing, or too little, is hung up on; honest slowness is not; slow readers hold no memory."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.guarantees.conftest import judge
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import feed, is_right, node, request, small
+from tests.guarantees.probe import probing
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Connection, Hangup, head, once, posted
+
+pytestmark = pytest.mark.guarantee(8)
+CLIENTS, SECONDS = 500, 10.0
+#: what a sweep over all connections may come later
+SWEEP = 1.0
+MIB = 1 << 20
+
+#: what half-open clients have said before they fall silent
+BEGINNINGS = {
+    "nothing": b"",
+    "half a head": b"POST /v1/gradients HTTP/1.1\r\nHost: te",
+    "a head": head("/v1/gradients", 10_000),
+    "half a body": head("/v1/gradients", 10_000) + b"{" * 5_000,
+    "half a chunk": head("/v1/gradients", None, more=("Transfer-Encoding: chunked",)) + b"100\r\n{",
+    "a large binary head": head("/v1/gradients", 1 << 29, kind="application/vnd.safetensors"),
+}
+
+
+def closings(connections: list[Connection], within: float, every: float = 0.0, sent: bytes = b"x") -> list[float]:
+    """Seconds until each was closed by the server. Those that are open are sent a byte `every` so often."""
+    start, found = time.perf_counter(), list[float]()
+    open_ones = set(connections)
+    with selectors.DefaultSelector() as selector:
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ)
+        due = every
+        while open_ones and (now := time.perf_counter() - start) < within:
+            if every and now >= due:
+                due += every
+                _trickle(open_ones, sent)
+            for key, _ in selector.select(0.2):
+                connection = key.fileobj
+                if _is_over(connection):
+                    selector.unregister(connection)
+                    open_ones.discard(connection)
+                    found.append(time.perf_counter() - start)
+    return found
+
+
+def _trickle(connections: set[Connection], sent: bytes) -> None:
+    for connection in connections:
+        with contextlib.suppress(OSError):
+            connection.send(sent)
+
+
+def _is_over(connection: Connection) -> bool:
+    try:
+        return not connection.take()
+    except OSError:
+        return True
+
+
+def keep(figures: Figures, what: str, found: list[float], count: int) -> None:
+    """How many are still open, and when the last one was closed."""
+    figures.at_most(f"{what}: still open after {SECONDS + SWEEP:g} s, of {count}", count - len(found), 0, "")
+    figures.at_most(f"{what}: the last one closed", round(max(found, default=0.0), 2), SECONDS + SWEEP, "s")
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_half_open_connections_are_closed(attacked: Started, figures: Figures, beginning: str) -> None:
+    before = attacked.resident
+    connections = [Connection(attacked.address) for _ in range(CLIENTS if beginning != "a large binary head" else 20)]
+    for connection in connections:
+        connection.send(BEGINNINGS[beginning])
+    time.sleep(1)
+    held = (attacked.resident - before) / MIB
+    served = once(attacked.address, "/v1/gradients", small())
+    assert served.status == 503 or is_right(served.body), "who works is not shut out by who does not"
+    keep(
+        figures,
+        f"{len(connections)} clients that have sent {beginning}",
+        closings(connections, SECONDS + SWEEP),
+        len(connections),
+    )
+    figures.at_most(f"{len(connections)} clients that have sent {beginning}: memory", round(held, 1), 100, "MiB")
+    for connection in connections:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("what", "beginning", "byte"),
+    [("heads", b"GET / HTTP/1.1\r\nX: ", b"x"), ("bodies", head("/v1/gradients", 10_000), b" "),
+     ("chunks", head("/v1/gradients", None, more=("Transfer-Encoding: chunked",)), b"1\r\n \r\n")],
+)  # fmt: skip
+def test_trickling_connections_are_closed(
+    attacked: Started, figures: Figures, what: str, beginning: bytes, byte: bytes
+) -> None:
+    connections = [Connection(attacked.address) for _ in range(CLIENTS)]
+    for connection in connections:
+        connection.send(beginning)
+    keep(figures, f"{CLIENTS} clients that trickle {what}", closings(connections, SECONDS + SWEEP, 1.0, byte), CLIENTS)
+    for connection in connections:
+        connection.close()
+
+
+def test_an_honest_slow_upload_is_received(start: Callable[..., Started], figures: Figures) -> None:
+    """16 KiB a second, as by a bad telephone, and once nothing for three seconds."""
+    server = start("--timeout-ms", "120000")
+    body = small() + b" " * (400 * 1024)
+    with probing(server.address) as seen, Connection(server.address) as connection:
+        connection.send(head("/v1/gradients", len(body)))
+        begin = time.perf_counter()
+        for i in range(0, len(body), 4096):
+            connection.send(body[i : i + 4096])
+            time.sleep(3.0 if i == 40 * 4096 else 0.25)
+        answer = connection.answer()
+        took = time.perf_counter() - begin
+    right = answer.status == 200 and is_right(answer.body)
+    figures.at_most(f"honest uploads of {took:.0f} s that are not answered", not right, 0, "", str(answer.status))
+    judge(seen, "an honest slow upload", figures.test)
+
+
+def large_answer(elements: int) -> bytes:
+    """A request of some bytes, answered with so many numbers in base64."""
+    nodes = [node("input"), node("broadcast_to", 0, shape=[elements]), node("sin", 1)]
+    return request(nodes, [feed(0, [], [0.5])], encoding="base64")
+
+
+def test_slow_readers_do_not_hold_memory(attacked: Started, figures: Figures) -> None:
+    """20 clients ask for 8 MB each and read nothing; then 20 that read 1 KB a second."""
+    sent = posted("/v1/forward", large_answer(MIB))
+    once(attacked.address, "/v1/forward", large_answer(MIB))
+    time.sleep(1)
+    before = attacked.resident
+    connections = [Connection(attacked.address, buffer=4096) for _ in range(40)]
+    for connection in connections:
+        connection.send(sent)
+    stop = threading.Event()
+    reading = threading.Thread(target=_read_slowly, args=(connections[20:], stop))
+    reading.start()
+    most, start, released = 0.0, time.perf_counter(), None
+    while released is None and time.perf_counter() - start < 60:
+        time.sleep(1)
+        held = (attacked.resident - before) / MIB
+        most = max(most, held)
+        released = time.perf_counter() - start if held < 30 and time.perf_counter() - start > 5 else None
+    stop.set()
+    reading.join()
+    note = f"{most:.0f} MiB at the most"
+    figures.at_most(
+        "40 readers too slow for 8 MB each: their memory is released after", round(released or 999), 45, "s", note
+    )
+    for connection in connections:
+        connection.close()
+
+
+def _read_slowly(connections: list[Connection], stop: threading.Event) -> None:
+    while not stop.wait(1):
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.take(1024)
+
+
+def test_an_honest_slow_reader_gets_everything(server: Started, figures: Figures) -> None:
+    """8 MB at 400 KB a second: 28 seconds."""
+    whole = 0
+    with Connection(server.address, buffer=65536) as connection:
+        connection.send(posted("/v1/forward", large_answer(MIB)))
+        try:
+            while whole < 8 * MIB:
+                whole += len(connection.take(40_000))
+                time.sleep(0.1)
+        except (OSError, Hangup):
+            pass
+    figures.at_least("bytes that a reader of 400 KB a second gets, of 11.2 million", whole, 8 * MIB, "")
+
+
+def test_a_refused_upload_ends_soon(server: Started, figures: Figures) -> None:
+    """After an early refusal the server reads on for a while; not for who has fallen silent."""
+    waits = []
+    for _ in range(5):
+        with Connection(server.address) as connection:
+            connection.send(head("/v1/gradients", 10**8) + bytes(10_000))
+            assert connection.answer().status == 413
+            waits.append(connection.ended(8.0) or 8.0)
+    figures.at_most("a refused upload whose client is silent is closed after", round(max(waits), 2), 1.5, "s")

@@ -1,0 +1,109 @@
+"""Fifth guarantee: surplus load gets an early 503 with Retry-After, and what is accepted goes on at full pace."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from tests.guarantees.conftest import judge
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import pace, small
+from tests.guarantees.probe import probing
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Address, Connection, Hangup
+from tests.guarantees.test_liveness import together
+
+pytestmark = pytest.mark.guarantee(5)
+JOBS, SECONDS, DEADLINE = 60, 0.85, 10.0
+#: at the same time when a pace is measured: enough that no worker waits
+ABREAST = 4
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: its status, when its answer was there, and whether a refusal says when to come back."""
+
+    status: int
+    seconds: float
+    advised: bool
+
+
+def at_once(address: Address, body: bytes, count: int, path: str = "/v1/forward") -> list[Outcome]:
+    """So many equal jobs, each on a connection that is open already, all sent in the same moment."""
+    gate, outcomes = threading.Barrier(count), list[Outcome]()
+
+    def ask(_: int) -> None:
+        with Connection(address) as connection:
+            gate.wait()
+            start = time.perf_counter()
+            try:
+                answer = connection.ask(path, body)
+            except (OSError, Hangup):
+                outcomes.append(Outcome(0, time.perf_counter() - start, advised=False))
+                return
+            advice = answer.headers.get("retry-after", "")
+            outcomes.append(Outcome(answer.status, answer.seconds, advised=advice.isdigit() and int(advice) > 0))
+
+    together(count, ask)
+    return outcomes
+
+
+def rate(address: Address, body: bytes, jobs: int) -> float:
+    """Jobs a second where there is always one more, and none too many."""
+    start = time.perf_counter()
+
+    def ask(_: int) -> None:
+        with Connection(address) as connection:
+            for _ in range(jobs // ABREAST):
+                assert connection.ask("/v1/forward", body).status == 200
+
+    together(ABREAST, ask)
+    return jobs / (time.perf_counter() - start)
+
+
+@pytest.mark.parametrize("kind", ["steps", "piece"])
+def test_sixty_slow_jobs_at_once(start: Callable[..., Started], figures: Figures, kind: str) -> None:
+    measuring = start()
+    body = getattr(pace(measuring.address), kind)(SECONDS)
+    capacity = rate(measuring.address, body, 16)
+    measuring.stop()
+    fresh = start("--timeout-ms", str(int(1000 * DEADLINE)))
+    with probing(fresh.address) as seen:
+        outcomes = at_once(fresh.address, body, JOBS)
+    done = [outcome for outcome in outcomes if outcome.status == 200]
+    refused = [outcome for outcome in outcomes if outcome.status == 503]
+    others = [outcome.status for outcome in outcomes if outcome.status not in (200, 503)]
+    note = f"{len(done)} done, {len(refused)} refused; {capacity:.2f} a second where there are none too many"
+    what = f"of {JOBS} slow jobs ({kind}) at once"
+    figures.at_most(f"{what}: answered otherwise than by 200 or 503", len(others), 0, "", f"{sorted(others)}; {note}")
+    figures.at_most(f"{what}: time of the slowest refusal", _slowest(refused), 500, "ms", note)
+    figures.at_most(f"{what}: refusals without Retry-After", sum(not r.advised for r in refused), 0, "")
+    share = len(done) / max((outcome.seconds for outcome in done), default=1e9) / capacity
+    figures.at_least(f"{what}: pace of those accepted, of capacity", round(share, 2), 0.8, "", note)
+    judge(seen, f"{JOBS} slow jobs at once ({kind})", figures.test)
+
+
+def test_a_full_queue_refuses_at_once(start: Callable[..., Started], figures: Figures) -> None:
+    """400 small calls at once where four may wait, behind jobs that keep all workers."""
+    server = start("--queue", "4")
+    busy = pace(server.address).steps(4)
+    with probing(server.address) as seen:
+        background = threading.Thread(target=at_once, args=(server.address, busy, 6))
+        background.start()
+        time.sleep(1)
+        outcomes = at_once(server.address, small(), 400, "/v1/gradients")
+        background.join()
+    refused = [outcome for outcome in outcomes if outcome.status == 503]
+    others = [outcome.status for outcome in outcomes if outcome.status not in (200, 503)]
+    note = f"{len(refused)} of {len(outcomes)} refused"
+    figures.at_most("400 small calls at once: neither 200 nor 503", len(others), 0, "", f"{sorted(others)}; {note}")
+    figures.at_most("400 small calls at once: time of the slowest refusal", _slowest(refused), 500, "ms", note)
+    judge(seen, "400 calls at a full queue", figures.test)
+
+
+def _slowest(outcomes: list[Outcome]) -> float:
+    return round(1000 * max((outcome.seconds for outcome in outcomes), default=0.0), 1)

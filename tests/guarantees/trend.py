@@ -1,0 +1,62 @@
+"""Whether memory grows: the slope over the second half of a run, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+BLOCKS = 20
+CONFIDENCE = 0.99
+FEWEST = 2 * BLOCKS
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Bytes by which memory grew in the second half, and the 99 % interval of that; and what it was."""
+
+    growth: float
+    low: float
+    high: float
+    level: float
+
+    def is_flat(self, floor: float) -> bool:
+        """Indistinguishable from zero: the interval holds zero, or what it is above it is too little to be seen.
+
+        `floor` bytes are what an allocator may take up once more, however long a run has been.
+        """
+        return self.low <= floor
+
+    def __str__(self) -> str:
+        mib = [part / (1 << 20) for part in (self.growth, self.low, self.high, self.level)]
+        return "{:+.2f} MiB in the second half (99 % interval {:+.2f} to {:+.2f}) of {:.0f} MiB".format(*mib)
+
+
+def trend(samples: Sequence[float]) -> Trend:
+    """Of samples at equal distances in work done. Raises ValueError where there are too few.
+
+    The second half is cut into 20 blocks; a line is laid through their medians by least squares. Neighbouring blocks
+    are alike, since memory that was taken stays, so the line's standard error is that of fewer, independent blocks:
+    n (1 − r) / (1 + r) of them, where r is the correlation of neighbours about the line.
+    """
+    half = np.asarray(samples[len(samples) // 2 :], float)
+    if len(half) < FEWEST:
+        raise ValueError(f"{len(half)} samples in the second half, and {FEWEST} are needed")
+    medians = np.array([np.median(block) for block in np.array_split(half, BLOCKS)])
+    x = np.linspace(0.0, 1.0, BLOCKS)
+    slope, start = np.polyfit(x, medians, 1)
+    error = _error(x, medians - (start + slope * x))
+    return Trend(slope, slope - error, slope + error, float(np.median(half)))
+
+
+def _error(x: np.ndarray, residuals: np.ndarray) -> float:
+    """Half the width of the slope's interval."""
+    spread = float(residuals @ residuals)
+    if spread == 0.0:
+        return 0.0
+    alike = max(0.0, float(residuals[1:] @ residuals[:-1]) / spread)
+    count = max(4.0, BLOCKS * (1 - alike) / (1 + alike))
+    variance = spread / (count - 2) / float(((x - x.mean()) ** 2).sum() * count / BLOCKS)
+    return float(student.ppf((1 + CONFIDENCE) / 2, count - 2) * variance**0.5)
