@@ -165,7 +165,9 @@ ACTORS: tuple[Actor, ...] = (
 def run(server: Started, seconds: float, seed: int) -> tuple[Tally, Seen]:
     """All actors, so long; then good traffic alone must be answered."""
     tally = Tally()
-    threads = [threading.Thread(target=actor, args=(server, tally, random.Random(seed + i))) for i, actor in enumerate(ACTORS)]
+    threads = [
+        threading.Thread(target=actor, args=(server, tally, random.Random(seed + i))) for i, actor in enumerate(ACTORS)
+    ]
     with probing(server.address) as seen:
         for thread in threads:
             thread.start()
@@ -196,7 +198,9 @@ def report(tally: Tally, seen: Seen, memory: Trend) -> bool:
 
 def main() -> None:
     """Chaos at a server of its own; status 1 where something happens that may not."""
-    parser = argparse.ArgumentParser(description="Deaths, disconnects, bad input, slow clients and good traffic together.")
+    parser = argparse.ArgumentParser(
+        description="Deaths, disconnects, bad input, slow clients and good traffic together."
+    )
     parser.add_argument("--seconds", type=float, default=60 * MINUTES)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

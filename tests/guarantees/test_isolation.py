@@ -56,7 +56,9 @@ def test_together_equals_alone_bit_for_bit(start: Callable[..., Started], figure
 
     with probing(server.address) as seen:
         together(16, ask)
-    figures.at_most(f"answers of {16 * len(asked)} that differ from those alone", len(differing), 0, "", str(differing[:5]))
+    figures.at_most(
+        f"answers of {16 * len(asked)} that differ from those alone", len(differing), 0, "", str(differing[:5])
+    )
     judge(seen, "16 clients with calls of all kinds", figures.test)
 
 

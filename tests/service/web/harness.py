@@ -13,6 +13,7 @@ import pytest
 from service.app import create_app
 from service.compute.job import Job, Reply
 from service.compute.pool import Done
+from service.compute.stats import Stats
 from service.errors import Refusal
 from service.settings import Settings
 from service.web.connection import Connection
@@ -69,6 +70,9 @@ class FakePool:
         self.done.pop(job, None)
         self.news.set()
 
+    def stats(self) -> Stats:
+        raise NotImplementedError
+
     def drain(self) -> None:
         self.ready = False
 
@@ -124,7 +128,7 @@ class Client:
 class House:
     """A front that serves, and what a test knows of it."""
 
-    def __init__(self, front: Front, pool: FakePool, address: tuple[str, int]) -> None:
+    def __init__(self, front: Front, pool: Any, address: tuple[str, int]) -> None:
         self.front, self.pool, self.address = front, pool, address
         self.clients: list[Client] = []
 
@@ -149,15 +153,16 @@ def application() -> Any:
 
 @asynccontextmanager
 async def house(
-    pool: FakePool | None = None,
+    pool: Any = None,
     app: Any = None,
     observer: RequestObserver | None = None,
+    settings: Settings | None = None,
     ssl: Any = None,
     **stated: Any,
 ) -> AsyncIterator[House]:
-    """A front with these settings."""
+    """A front with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
-    front = Front(Settings(device="cpu", **stated), app or application(), pool, observer)
+    front = Front(settings or Settings(device="cpu", **stated), app or application(), pool, observer)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)
     front.sweep()
     opened = House(front, pool, server.sockets[0].getsockname())
