@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Final
+
 import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
-from engine import Registry, registry, warm
+from engine import Registry, registry
 from schemas import Vocabulary, components
 from service.calls import calls
 from service.calls.computing import computing_calls
@@ -18,6 +21,8 @@ from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
 from service.observe.exposition import Exposition
+from service.observe.lines import Lines
+from service.observe.request_log import RequestLog
 from service.observe.tally import Tally
 from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
@@ -29,9 +34,14 @@ from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
 from service.web.middleware.slashes import Slashes
 from service.web.readiness import Readiness
+from service.web.recorder import Recorder
 from service.web.responses import on_error
 from service.web.routes import router
+from service.web.server import serve
 from service.web.state import State
+
+#: seconds that the last lines of the log have to be read
+_LAST_LINES: Final = 2.0
 
 
 def create_app(settings: Settings | None = None, pool: Pool | None = None) -> ASGIApp:
@@ -40,19 +50,19 @@ def create_app(settings: Settings | None = None, pool: Pool | None = None) -> AS
     return wrap(create_routes(settings, pool or open_pool(settings)), settings)
 
 
-def assemble(settings: Settings) -> tuple[ASGIApp, ThreadPool]:
-    """The application and its workers, ready to serve. Raises RuntimeError when the device cannot be had."""
-    pool = open_pool(settings)
-    app = wrap(create_routes(settings, pool), settings)
-    # Before the server listens: it is 0.1 to 0.2 s of the second that a start takes, and beside requests it would slow
-    # them, as Python's threads take turns.
-    warm(registry())
-    return app, pool
+def run(settings: Settings) -> None:
+    """Serve until a signal, with workers in processes of their own, and with a record of what is served.
 
-
-def open_processes(settings: Settings) -> ProcessPool:
-    """Workers that are processes, to be started on the event loop."""
-    return ProcessPool(settings)
+    Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS.
+    """
+    tally, pool = Tally(), ProcessPool(settings)
+    lines = Lines(sys.stderr.write) if settings.log_level in ("debug", "info") else None
+    recorder = Recorder(tally, RequestLog(lines) if lines else None)
+    try:
+        serve(settings, pool, lambda: wrap(create_routes(settings, pool, tally), settings), recorder)
+    finally:
+        if lines is not None:
+            lines.close(_LAST_LINES)
 
 
 def open_pool(settings: Settings) -> ThreadPool:
@@ -81,7 +91,7 @@ def create_routes(settings: Settings, pool: Pool, tally: Tally | None = None) ->
         document=documents[0],
         document30=documents[1],
         readiness=Readiness(pool),
-        metrics=Exposition(tally or Tally(), pool.stats, pool.device),
+        metrics=Exposition(tally or Tally(), pool),
     )
     return app
 

@@ -70,6 +70,12 @@ class Crew:
         """Workers that take jobs, or could."""
         return sum(worker.ready for worker in self._alive)
 
+    def count(self) -> dict[str, int]:
+        """Workers that are ready, by what they are for."""
+        alone = {"quick": self.quick, "spare": self.spare}
+        found = {name: int(worker is not None and worker.ready) for name, worker in alone.items()}
+        return found | {"long": sum(worker.ready for worker in self.general)}
+
     @property
     def working(self) -> list[WorkerProcess]:
         """Workers that are given jobs."""

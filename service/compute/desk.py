@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import socket
@@ -20,6 +19,7 @@ from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Job, Reply
 from service.compute.prison import behave, die_with_parent
 from service.compute.slabs import Passage
+from service.logs import begin_log
 from service.settings import Settings
 
 #: (job, most seconds) → reply
@@ -42,9 +42,7 @@ def attend(make: OpenDevice) -> None:
     channel, side, cell = map(int, sys.argv[1:])
     front = socket.socket(fileno=channel)
     settings = Settings.model_validate_json(_settings(front))
-    logging.basicConfig(
-        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    begin_log(settings)
     with suppress(ConnectionError):
         try:
             work, device = make(settings)

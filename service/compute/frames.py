@@ -24,7 +24,7 @@ JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS = range(1, 1
 _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
 _JOB: Final = struct.Struct("<IBBBBIIIQddd")
-_REPLY: Final = struct.Struct("<IBBHBBIIQdddddd")
+_REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
 _CACHED, _NEEDS_GRAPH = 1, 2
@@ -95,9 +95,7 @@ def slot_of(frame: bytes, at: int) -> int:
 
 def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     """The reply of a frame that begins at `at`, to a job of that time; it has no pieces where they are in a slab."""
-    (
-        size, _, _, status, media, flags, mores, slab, nbytes, begun, ended, decode, plan, execute, encode,
-    ) = _REPLY.unpack_from(frame, at)  # fmt: skip
+    size, _, _, status, media, flags, mores, slab, nbytes, begun, ended, *phases = _REPLY.unpack_from(frame, at)
     start = at + _REPLY.size
     body = start + mores
     reply = Reply(
@@ -105,7 +103,7 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
         _MEDIA[media],
         () if slab else (frame[body : at + size],),
         (),
-        Phases(begun - submitted, decode, plan, execute, encode),
+        Phases(begun - submitted, *phases),
         bool(flags & _CACHED),
     )
     if mores:

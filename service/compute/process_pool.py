@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,9 +19,10 @@ from service.compute.lanes import Lanes
 from service.compute.pool import Done
 from service.compute.process import COMMAND, WorkerProcess
 from service.compute.rooms import Rooms, SlabRoom
+from service.compute.stats import Stats
 from service.compute.threads import refused
 from service.compute.ticket import Ticket
-from service.compute.watch import GRACE, Watch
+from service.compute.watch import GRACE, Watch, resident_bytes
 from service.errors import Refusal
 from service.settings import Settings
 
@@ -31,18 +31,6 @@ _TICK: Final = 0.02
 _INSPECTION: Final = 50
 #: seconds that workers have to end by themselves
 _LEAVE: Final = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class PoolStats:
-    """What a pool is doing: jobs that wait, by lane, and that run; bytes that are held; workers, and their ends."""
-
-    waiting: dict[str, int]
-    running: int
-    bytes_held: int
-    workers: int
-    restarts: dict[str, int]
-    ready: bool
 
 
 class ProcessPool:
@@ -94,15 +82,15 @@ class ProcessPool:
         """Whether a job runs or waits."""
         return bool(self._tickets)
 
-    def stats(self) -> PoolStats:
+    def stats(self) -> Stats:
         """What is going on now."""
-        return PoolStats(
-            {"quick": len(self._lanes.short), "general": len(self._lanes.long)},
-            len(self._tickets) - self._lanes.waiting,
-            self._admission.held,
-            self._crew.ready,
-            dict(self._crew.ends),
-            self.ready,
+        return Stats(
+            queued={"quick": len(self._lanes.short), "long": len(self._lanes.long)},
+            running=len(self._tickets) - self._lanes.waiting,
+            workers=self._crew.count(),
+            restarts=dict(self._crew.ends),
+            reserved=self._admission.held,
+            resident=sum(resident_bytes(worker.pid) for worker in self._crew),
         )
 
     def room(self, nbytes: int) -> SlabRoom:

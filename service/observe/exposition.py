@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -11,6 +11,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from service.compute.pool import Pool
 from service.compute.stats import Stats
 from service.observe.histogram import Histogram
 from service.observe.tally import Tally
@@ -23,10 +24,9 @@ _OURS: Final = "gradserve"
 class Exposition(Collector):
     """Answers a scrape. Nothing is computed for it in between."""
 
-    def __init__(self, tally: Tally, stats: Callable[[], Stats], device: str) -> None:
+    def __init__(self, tally: Tally, pool: Pool) -> None:
         self._tally = tally
-        self._stats = stats
-        self._device = device
+        self._pool = pool
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)  # of the front: descriptors, memory, time of the processor
@@ -42,10 +42,10 @@ class Exposition(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Every metric, as it is now."""
-        yield InfoMetricFamily(_OURS, "what serves", {**VERSIONS, "device": self._device})
+        yield InfoMetricFamily(_OURS, "what serves", {**VERSIONS, "device": self._pool.device})
         yield from self._requests()
         yield from self._work()
-        yield from _pool(self._stats())
+        yield from _of_pool(self._pool.stats())
 
     def _requests(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(
@@ -73,7 +73,7 @@ def _durations(name: str, text: str, label: str, histograms: Mapping[str, Histog
     return family
 
 
-def _pool(stats: Stats) -> Iterator[Metric]:
+def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield _by(GaugeMetricFamily(f"{_OURS}_queued", "jobs that wait for a worker", labels=("lane",)), stats.queued)
     yield GaugeMetricFamily(f"{_OURS}_running", "jobs that workers have", value=stats.running)
     yield _by(GaugeMetricFamily(f"{_OURS}_workers", "workers that are ready", labels=("lane",)), stats.workers)

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from starlette.types import ASGIApp
 
 from service.compute.pool import Pool
+from service.observe.banner import banner
 from service.settings import Settings
 from service.web.connection import Connection
 from service.web.front import RESERVE, Front
@@ -107,34 +108,39 @@ class Server:
 
 
 def serve(
-    settings: Settings,
-    assemble: Callable[[Settings], tuple[ASGIApp, Workers]],
-    observer: RequestObserver | None = None,
+    settings: Settings, pool: Workers, make_app: Callable[[], ASGIApp], observer: RequestObserver | None = None
 ) -> None:
-    """Serve what `assemble` makes until a signal.
+    """Serve the application that is made, and its calls by the pool, until a signal.
 
     Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS.
     """
-    logging.basicConfig(
-        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
     _calm_the_collector()
     allow_descriptors(settings.max_connections + RESERVE + _DESCRIPTORS)
     with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         tls_context(settings)  # raises before the workers are made
-        app, pool = assemble(settings)
-        ended = runner.run(_served(Front(settings, app, pool, observer), pool, listening))
-        if not ended:
+        if not runner.run(_served(settings, pool, make_app, observer, listening)):
             _leave()
 
 
-async def _served(front: Front, pool: Workers, listening: socket.socket) -> bool:
+async def _served(
+    settings: Settings,
+    pool: Workers,
+    make_app: Callable[[], ASGIApp],
+    observer: RequestObserver | None,
+    listening: socket.socket,
+) -> bool:
     """Whether nothing is left that runs."""
     left = 0.0
+    starting = asyncio.create_task(pool.start())
     try:
-        await pool.start()
-        left = await Server(front, listening).run()
+        await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
+        app = make_app()
+        await starting
+        for line in banner(settings, pool.device):
+            _logger.info(line)
+        left = await Server(Front(settings, app, pool, observer), listening).run()
     finally:
+        starting.cancel()
         ended = await pool.close(left)
     return ended
 

@@ -21,6 +21,7 @@ SERVICE = (
     "spelling",
     "sizes",
     "settings",
+    "logs",
     "wire",
     "calls",
     "compute",
