@@ -127,9 +127,8 @@ class Settings(BaseSettings):
     send_timeout: float = Field(
         20.0, gt=0, le=3600, allow_inf_nan=False, description="seconds in which nothing of an answer is taken"
     )
-    min_rate: int = Field(
-        240, ge=1, description="bytes a second, on average, that bodies come and answers are taken at"
-    )
+    min_rate: int = Field(240, ge=1, description="bytes a second that a body comes at, on average, or more")
+    min_send_rate: int = Field(4096, ge=1, description="bytes a second that an answer is taken at, on average, or more")
     max_chunks: int = Field(262_144, ge=1, description="chunks of a body that comes in chunks")
     max_connections: int = Field(4096, ge=1, description="connections at a time; on more, only health is answered")
     max_connections_per_client: int = Field(4096, ge=1, description="connections at a time from one address")

@@ -117,7 +117,7 @@ class Chunks:
             self._next = _Next.NOTHING
         elif not _TRAILER.fullmatch(data, at, end):
             raise malformed()
-        self._spend(end - at)
+        self._spend(end + 2 - at)
         return end + 2
 
     def _spend(self, nbytes: int) -> None:

@@ -60,7 +60,7 @@ class Front:
         self.dated = Dated()
         self.memory = memoryview(bytearray(_RECEIVED))
         self.arriving = Pace(settings.body_timeout, settings.min_rate)
-        self.leaving = Pace(settings.send_timeout, settings.min_rate)
+        self.leaving = Pace(settings.send_timeout, settings.min_send_rate)
         self.draining = False
         self.blocked: set[Guest] = set()
         self.tasks: set[asyncio.Task[None]] = set()

@@ -16,7 +16,7 @@ from service.web.incoming import Incoming
 from service.web.parsing import Head
 from service.web.request_ids import new_id
 from service.web.response_head import CONTINUE
-from service.web.sending import Sending
+from service.web.sending import Sending, unsent_bytes
 from service.wire.media import PROBLEM
 
 #: when nothing is due
@@ -121,7 +121,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.paused = True
         if self.sending is not None:
             self.sending.pause()
-        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent = unsent_bytes(self.transport)
         self._late = time.monotonic() + self.front.leaving.credit
         self.front.blocked.add(self)
 
@@ -140,7 +140,7 @@ class Line(asyncio.BufferedProtocol, ABC):
 
     def look(self, now: float) -> None:
         """See whether the client takes what is written to it."""
-        unsent = self.transport.get_write_buffer_size()
+        unsent = unsent_bytes(self.transport)
         self._late = self.front.leaving.after(self._late, now, self._unsent - unsent)
         self._unsent = unsent
         if now > self._late:
@@ -190,7 +190,7 @@ class Line(asyncio.BufferedProtocol, ABC):
             self.sending = None
             ended()
 
-        self.sending = Sending(self.transport, pieces, out)
+        self.sending = Sending(self.transport, pieces, out, secure=self.secure)
         self.sending.begin()
 
     def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None) -> None:
