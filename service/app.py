@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -10,17 +12,20 @@ from starlette.types import ASGIApp
 
 from engine import Registry, registry, warm
 from schemas import Vocabulary, components
+from schemas.registered import GraphList, RegisteredGraph, RegisterGraphRequest, without_graph
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.compute.pool import Pool
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
+from service.graphs import GraphStore
 from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
 from service.pages.openapi import document
 from service.pages.openapi30 import version30
 from service.settings import Settings
+from service.web.graph_routes import graph_router
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import BodyLimits, Guard
@@ -58,13 +63,15 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
     app.include_router(router)
+    app.include_router(graph_router)
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu", "compile": "off"}))
     described = document(app.routes, components(vocabulary(known), messages()), example_worker)
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
-    app.state.service = State(settings, known, pool, catalogue_of(known), *documents)
+    graphs = GraphStore(settings.max_graphs, settings.max_graph_bytes)
+    app.state.service = State(settings, known, pool, graphs, catalogue_of(known), *documents)
     return app
 
 
@@ -98,5 +105,6 @@ def vocabulary(known: Registry) -> Vocabulary:
 
 
 def messages() -> list[type]:
-    """What the calls take and answer."""
-    return [message for call in calls().values() for message in (call.request, call.answer)]
+    """What the calls take and answer, and what is said of registered graphs."""
+    of_calls = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
+    return [*chain.from_iterable(of_calls), RegisterGraphRequest, RegisteredGraph, GraphList]

@@ -80,6 +80,8 @@ class Settings(BaseSettings):
         "again, and an eighth for graphs that were read; what alone takes more is not kept. Default: 1GiB, or an "
         "eighth of the memory where that is less",
     )
+    max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
+    max_graph_bytes: Size = Field(256 << 20, ge=0, description="bytes of the registered graphs together")
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
     )

@@ -7,24 +7,28 @@ from settings alone, it can as well live in a process of its own.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final
 
 from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
 from schemas.graph import NAME_CHARACTERS
+from schemas.registered import without_graph
 from service import machine
 from service.calls import calls
-from service.calls.definition import Engine
+from service.calls.definition import AnyCall, Engine
 from service.compute.job import Estimate, Job, Phases, Reply
 from service.compute.kernels import kernel_store
+from service.compute.registration import REGISTER, Registration
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
+from service.wire.apart import take_apart
 from service.wire.binary import read
-from service.wire.graph_source import Programs
+from service.wire.graph_source import GraphSource, Programs
 from service.wire.json_reader import JsonReader
 from service.wire.media import PROBLEM, SAFETENSORS
 from service.wire.message import Message
-from service.wire.request import RequestReader
+from service.wire.request import ParsedRequest, RequestReader
 from service.wire.translate import Translator
 
 #: plans that are ready to run again may take one part in so many of what is there for plans
@@ -58,9 +62,11 @@ class Worker:
         self._settings = settings
         self._limits = limits
         translator = Translator(registry(), limits)
-        programs = Programs(translator, settings.plan_cache, settings.plan_cache_bytes // GRAPH_SHARE)
+        of_graphs = settings.plan_cache_bytes // GRAPH_SHARE
+        self._programs = programs = Programs(translator, settings.plan_cache, of_graphs, settings.json_depth - 1)
         self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
+        self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
         self._engine = Engine(
             Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), fuses=executor.fuses),
             executor,
@@ -92,10 +98,13 @@ class Worker:
     def _reply(self, job: Job, most_seconds: float | None) -> Reply:
         started = perf_counter()
         deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
+        source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
+        if job.graph is not None and source is None:
+            return _unanswered(needs_graph=True)
         message = self._parse(job)
         deadline.check()
-        call = calls()[job.call]
-        request = self._reader.open(message, call.request, call.roles, packed=job.accepted == SAFETENSORS)
+        call = self._calls[job.call]
+        request = self._open(call, message, source, packed=job.accepted == SAFETENSORS)
         task = call.read(request)
         decoded = perf_counter()
         ready = call.prepare(task, self._engine, deadline)
@@ -107,6 +116,22 @@ class Worker:
         pieces = call.write(outcome, ready, request.encoding)
         phases = Phases(0.0, decoded - started, planned - decoded, executed - planned, perf_counter() - executed)
         return Reply(200, job.accepted, pieces, (), phases, call.is_cached(ready))
+
+    def _open(self, call: AnyCall, message: Message, source: GraphSource | None, *, packed: bool) -> ParsedRequest:
+        """The request, on its own graph or on one that is registered."""
+        if source is None:
+            return self._reader.open(message, call.request, call.roles, packed=packed)
+        roles = [role for role in call.roles if role != "constants"]
+        return self._reader.open(replace(message, source=source), without_graph(call.request), roles, packed=packed)
+
+    def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
+        """The registered graph of this key; None where it is not known, and was not sent along."""
+        known = self._programs.known(key)
+        if known is not None or record is None:
+            return known
+        apart = take_apart(record)
+        assert apart is not None, "a worker has written it"
+        return self._programs.source(key, apart.graph)
 
     def _parse(self, job: Job) -> Message:
         if job.sent == SAFETENSORS:

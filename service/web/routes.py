@@ -12,9 +12,10 @@ from starlette.responses import Response
 
 from engine import Registry, printable
 from service.calls import calls
-from service.compute.job import Job
+from service.compute.job import Job, Reply
 from service.compute.pool import awaited
 from service.errors import Refusal
+from service.graphs import Registered
 from service.web.query import timeout_of
 from service.web.responses import answer, from_reply
 from service.web.state import State
@@ -24,7 +25,8 @@ from service.wire.media import SAFETENSORS
 router: Final = APIRouter()
 
 
-def _state(request: Request) -> State:
+def state_of(request: Request) -> State:
+    """What the application was given."""
     state: State = request.app.state.service
     return state
 
@@ -44,19 +46,22 @@ def add_calls(to: APIRouter) -> None:
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        return await _compute(call, request)
+        return from_reply(await reply_to(call, request))
 
     return endpoint
 
 
-async def _compute(call: str, request: Request) -> Response:
-    state = _state(request)
+async def reply_to(call: str, request: Request, graph: Registered | None = None) -> Reply:
+    """What a worker replies to a request, on its own graph or on one that is registered. Raises Refusal."""
+    state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     expires = request.state.arrived + timeout
     sent, accepted = request.state.sent, request.state.accepted
     body = await (whole_body(request) if sent == SAFETENSORS else request.body())
     job = Job(call, body, request.state.request_id, timeout, expires, sent, accepted)
-    return from_reply(await awaited(state.pool, job))
+    if graph is not None:
+        job.graph, job.graph_bytes = graph.key, graph.record
+    return await awaited(state.pool, job)
 
 
 add_calls(router)
@@ -68,16 +73,16 @@ async def list_ops(request: Request) -> Response:
 
     Operands, attributes, dtypes, the gradient as a formula, and how other systems spell the op.
     """
-    return answer(_state(request).catalogue)
+    return answer(state_of(request).catalogue)
 
 
 @router.get("/v1/ops/{name}", operation_id="getOp", tags=["catalogue"])
 async def get_op(request: Request) -> Response:
     """One op, by its name or by any alias, ignoring case."""
     name = request.path_params["name"]
-    op = _state(request).op(name)
+    op = state_of(request).op(name)
     if op is None:
-        raise _no_such_op(name, _state(request).registry)
+        raise _no_such_op(name, state_of(request).registry)
     return answer(op)
 
 
@@ -101,7 +106,7 @@ async def ready(request: Request) -> Response:
 
     The device is open and the ops are loaded. 503 while the server stops.
     """
-    pool = _state(request).pool
+    pool = state_of(request).pool
     if not pool.ready:
         raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
     return answer({"status": "ready", "device": pool.device})
@@ -110,10 +115,10 @@ async def ready(request: Request) -> Response:
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """The document that clients are generated from."""
-    return Response(_state(request).document, media_type="application/json")
+    return Response(state_of(request).document, media_type="application/json")
 
 
 @router.get("/openapi-3.0.json", include_in_schema=False)
 async def openapi30(request: Request) -> Response:
     """The same document in the version that some generators still need."""
-    return Response(_state(request).document30, media_type="application/json")
+    return Response(state_of(request).document30, media_type="application/json")

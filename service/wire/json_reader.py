@@ -42,9 +42,11 @@ class JsonReader:
         apart = take_apart(text)
         if apart is None or (fields := _or_none(lambda: parse_json(apart.rest, self.depth))) is None:
             return None
-        source = GraphSource(blake2b(apart.graph, digest_size=32).digest(), apart.graph, self.depth - 1)
-        if not self._programs.knows(source.name):
+        name = blake2b(apart.graph, digest_size=32).digest()
+        source = self._programs.known(name)
+        if source is None:
             self._admit_nodes(apart.graph)
+            source = self._programs.source(name, apart.graph)
             if _or_none(lambda: source.graph) is None:
                 return None
         return JsonRequest(fields, source)

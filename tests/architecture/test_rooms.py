@@ -21,6 +21,7 @@ SERVICE = (
     "spelling",
     "sizes",
     "settings",
+    "graphs",
     "wire",
     "calls",
     "compute",
