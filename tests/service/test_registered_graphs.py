@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import re
 import time
@@ -13,7 +14,7 @@ import httpx
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.app import create_app, open_pool
@@ -28,8 +29,9 @@ from service.settings import Settings
 from service.wire.media import JSON, SAFETENSORS
 from tests.conftest import Client
 from tests.docs.test_wire_page import PAGE, VECTOR
+from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, Json, feed, node, problem, request, tensor
-from tests.service.test_generated import LEAVES, completed, nodes
+from tests.service.test_generated import LEAVES, completed, mutate, nodes
 from tests.service.wire.safetensors_support import SENT
 from tests.service.wire.safetensors_support import body as packed
 
@@ -113,6 +115,23 @@ def test_a_random_request_is_answered_alike(data: st.DataObject, call: str, leng
         agree(call, body)
     else:
         assert run(call, orjson.dumps(body)).status == 422
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(st.data(), st.sampled_from([REGISTER, *calls()]), st.integers(1, 3))
+def test_a_mutated_request_is_an_answer_or_a_refusal(data: st.DataObject, call: str, times: int) -> None:
+    """Of a graph that is to be registered, and on one that is."""
+    body = {"graph": copy.deepcopy(GRAPH), "description": "x"} if call == REGISTER else copy.deepcopy(ASKED[call])
+    graph = None if call == REGISTER else registered(body.pop("graph"))
+    for _ in range(times):
+        if body:
+            body = mutate(data, body)
+    reply = run(call, json.dumps(body).encode(), graph)
+    assert reply.status == 200 or 400 <= reply.status < 500, reply.body
+    if call == REGISTER and reply.status == 200:
+        again = Registered.of(reply.body)
+        assert registered(orjson.loads(again.record)["graph"]) is not None, "what is kept can be read"
 
 
 def test_a_field_that_is_wrong_is_refused_with_those_that_there_are() -> None:
