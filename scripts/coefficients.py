@@ -20,11 +20,15 @@ from __future__ import annotations
 
 from typing import Final
 
+#: c in TAIL
+TAIL_CENTRE: Final = {centre}
 '''
 #: bits of a number
 PLACES = {"float32": 24, "float64": 53}
 #: points that an error is looked for at
 POINTS = 400
+#: c in the scaled tail of erfc
+TAIL_CENTRE = 1.25
 #: where the polynomial of exp ends, a little past ln 2 / 2; those of sin and cos, a little past π / 4
 HALF_LN2, QUARTER_PI = mp.mpf("0.3470"), mp.mpf("0.7863")
 
@@ -88,16 +92,16 @@ def of_square(function: Function) -> Function:
 
 
 def scaled_tail(t: Real) -> Real:
-    """(2 x + 1) exp(x²) erfc(x) − 1, for t = (x − 2) / (x + 2)."""
-    x = 2 * (1 + t) / (1 - t)
-    return (2 * x + 1) * mp.exp(x * x) * mp.erfc(x) - 1
+    """(x + c) exp(x²) erfc(x) − 1, for t = (x − c) / (x + c), c the TAIL_CENTRE."""
+    x = TAIL_CENTRE * (1 + t) / (1 - t)
+    return (x + TAIL_CENTRE) * mp.exp(x * x) * mp.erfc(x) - 1
 
 
 #: end of log(erfc(1 + u)), and of the scaled tail
-ENDS = {"float32": (mp.mpf("2.95"), mp.mpf("10.5")), "float64": (mp.mpf(5), mp.mpf(28))}
+ENDS = {"float32": (mp.mpf("2.95"), mp.mpf("10.2")), "float64": (mp.mpf(5), mp.mpf("27.3"))}
 DEGREES = {
-    "float32": {"EXP": 4, "LOG": 8, "SIN": 2, "COS": 2, "ERF": 7, "LOG_ERFC": 6, "TAIL": 8},
-    "float64": {"EXP": 10, "LOG": 6, "SIN": 5, "COS": 5, "ERF": 14, "LOG_ERFC": 17, "TAIL": 20},
+    "float32": {"EXP": 4, "LOG": 8, "SIN": 2, "COS": 2, "ERF": 7, "LOG_ERFC": 6, "TAIL": 11},
+    "float64": {"EXP": 10, "LOG": 6, "SIN": 5, "COS": 5, "ERF": 14, "LOG_ERFC": 17, "TAIL": 30},
 }
 
 
@@ -134,8 +138,8 @@ def fits(dtype: str) -> Iterator[tuple[str, str, Fit]]:
     )
     yield (
         "TAIL",
-        "(2 x + 1) exp(x²) erfc(x) - 1 of (x - 2) / (x + 2), x > ¾",
-        Fit(scaled_tail, lambda t: 1 / (1 + scaled_tail(t)), mp.mpf(-5) / 11, (tail - 2) / (tail + 2)),
+        "(x + c) exp(x²) erfc(x) - 1 of (x - c) / (x + c), x ≥ 0, with c = TAIL_CENTRE",
+        Fit(scaled_tail, lambda t: 1 / (1 + scaled_tail(t)), mp.mpf(-1), (tail - TAIL_CENTRE) / (tail + TAIL_CENTRE)),
     )
 
 
@@ -183,7 +187,8 @@ def main() -> None:
                 for x in mp.linspace(fit.start, fit.end, 300)
             )
             print(f"{dtype} {name}: off by {mp.nstr(error, 2)}", flush=True)
-    FILE.write_text(HEAD + "".join(written(name, *table) for name, table in tables.items()), encoding="utf-8")
+    whole = "".join(written(name, *table) for name, table in tables.items())
+    FILE.write_text(HEAD.format(centre=TAIL_CENTRE) + whole, encoding="utf-8")
 
 
 def written(name: str, words: str, table: dict[str, list[float]]) -> str:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Final
+
 import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
-from engine import Registry, registry, warm
+from engine import Registry, registry
 from schemas import Vocabulary, components
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.compute.pool import Pool
+from service.compute.process_pool import ProcessPool
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
+from service.observe.exposition import Exposition
+from service.observe.lines import Lines
+from service.observe.request_log import RequestLog
+from service.observe.tally import Tally
 from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
 from service.pages.openapi import document
@@ -23,11 +31,17 @@ from service.pages.openapi30 import version30
 from service.settings import Settings
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
-from service.web.middleware.guard import BodyLimits, Guard
+from service.web.middleware.guard import Guard
 from service.web.middleware.slashes import Slashes
+from service.web.readiness import Readiness
+from service.web.recorder import Recorder
 from service.web.responses import on_error
 from service.web.routes import router
+from service.web.server import serve
 from service.web.state import State
+
+#: seconds that the last lines of the log have to be read
+_LAST_LINES: Final = 2.0
 
 
 def create_app(settings: Settings | None = None, pool: Pool | None = None) -> ASGIApp:
@@ -36,24 +50,29 @@ def create_app(settings: Settings | None = None, pool: Pool | None = None) -> AS
     return wrap(create_routes(settings, pool or open_pool(settings)), settings)
 
 
-def assemble(settings: Settings) -> tuple[ASGIApp, ThreadPool]:
-    """The application and its workers, ready to serve. Raises RuntimeError when the device cannot be had."""
-    pool = open_pool(settings)
-    app = wrap(create_routes(settings, pool), settings)
-    # Before the server listens: it is 0.1 to 0.2 s of the second that a start takes, and beside requests it would slow
-    # them, as Python's threads take turns.
-    warm(registry())
-    return app, pool
+def run(settings: Settings) -> None:
+    """Serve until a signal, with workers in processes of their own, and with a record of what is served.
+
+    Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS.
+    """
+    tally, pool = Tally(), ProcessPool(settings)
+    lines = Lines(sys.stderr.write) if settings.log_level in ("debug", "info") else None
+    recorder = Recorder(tally, RequestLog(lines) if lines else None)
+    try:
+        serve(settings, pool, lambda: wrap(create_routes(settings, pool, tally), settings), recorder)
+    finally:
+        if lines is not None:
+            lines.close(_LAST_LINES)
 
 
 def open_pool(settings: Settings) -> ThreadPool:
-    """The workers."""
+    """Workers that are threads of this process."""
     worker = Worker(settings)
     return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 
 
-def create_routes(settings: Settings, pool: Pool) -> FastAPI:
-    """The paths, and what they share."""
+def create_routes(settings: Settings, pool: Pool, tally: Tally | None = None) -> FastAPI:
+    """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
@@ -64,20 +83,22 @@ def create_routes(settings: Settings, pool: Pool) -> FastAPI:
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
-    app.state.service = State(settings, known, pool, catalogue_of(known), *documents)
+    app.state.service = State(
+        settings=settings,
+        registry=known,
+        pool=pool,
+        catalogue=catalogue_of(known),
+        document=documents[0],
+        document30=documents[1],
+        readiness=Readiness(pool),
+        metrics=Exposition(tally or Tally(), pool),
+    )
     return app
 
 
 def wrap(app: ASGIApp, settings: Settings) -> ASGIApp:
     """`app` behind the middleware, the outermost last."""
-    limits = BodyLimits(
-        settings.max_body_bytes,
-        settings.max_binary_bytes,
-        settings.max_header_bytes,
-        settings.body_timeout,
-        settings.drain_bytes,
-    )
-    app = Guard(app, limits)
+    app = Guard(app, settings)
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
     return Envelope(app)

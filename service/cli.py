@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from engine import printable, registry
-from service.app import assemble
+from service.app import run
 from service.arguments import parse
+from service.logs import begin_log
 from service.pages.catalogue import catalogue_of
 from service.settings import Settings, complaint, default, flag, misspelt, shown, variable
-from service.web.server import serve
 from service.wire.answers import VERSIONS
 
 Options = dict[str, str | None]
@@ -52,7 +52,8 @@ def _stated(options: Options) -> dict[str, Any]:
 def _serve(options: Options) -> None:
     settings = _read(options)
     try:
-        serve(settings, assemble)
+        begin_log(settings)
+        run(settings)
     except BrokenPipeError:
         raise
     except (OSError, UnicodeError) as error:

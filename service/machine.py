@@ -3,29 +3,76 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_GROUP_LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_GROUPS: Final = Path("/sys/fs/cgroup")
+_OWN_GROUPS: Final = Path("/proc/self/cgroup")
+_CARDS: Final = Path("/proc/driver/nvidia/gpus")
 
 
 def memory_bytes() -> int:
-    """Physical memory, or the limit of the control group where that is lower."""
+    """Physical memory, or the limit of a control group that this process is in, where that is lower."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([physical, *filter(None, map(_group_limit, _GROUP_LIMITS))])
-
-
-def _group_limit(path: Path) -> int | None:
-    try:
-        text = path.read_text(encoding="ascii").strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None
+    return min([physical, *_limits("memory", "memory.max"), *_limits("memory", "memory.limit_in_bytes")])
 
 
 def cpus() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The processors that this process may use: those that it may run on, or the time that its control group has."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([available, *_quotas()]))
+
+
+def cards() -> tuple[str, ...]:
+    """The NVIDIA GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; as far as their driver says."""
+    try:
+        count = len(list(_CARDS.iterdir()))
+    except OSError:
+        return ()
+    stated = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if stated is None:
+        return tuple(map(str, range(count)))
+    return tuple(card for card in stated.split(",") if card.strip())
+
+
+def _quotas() -> Iterator[int]:
+    """Whole processors that control groups grant, by version 2 and by version 1."""
+    for text in _texts("cpu", "cpu.max"):
+        quota, _, period = text.partition(" ")
+        if quota.isdigit() and period.isdigit():
+            yield int(quota) // int(period)
+    for quota, period in zip(_texts("cpu", "cpu.cfs_quota_us"), _texts("cpu", "cpu.cfs_period_us"), strict=False):
+        if quota.isdigit() and period.isdigit():  # -1: without end
+            yield int(quota) // int(period)
+
+
+def _limits(controller: str, file: str) -> Iterator[int]:
+    return (int(text) for text in _texts(controller, file) if text.isdigit())
+
+
+def _texts(controller: str, file: str) -> Iterator[str]:
+    """What a file says in each control group that this process is in, its own first: the strictest one counts.
+
+    In a container, its own group is at the root, whatever its name outside; so the root is looked at as well.
+    """
+    for folder in _folders(controller):
+        with suppress(OSError):
+            yield (folder / file).read_text(encoding="ascii").strip()
+
+
+def _folders(controller: str) -> Iterator[Path]:
+    """The folders of the process's control group and of those around it, version 2 and version 1."""
+    try:
+        lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    for root, owner in ((_GROUPS, ""), (_GROUPS / controller, controller)):
+        paths = [path for _, names, path in (line.split(":", 2) for line in lines) if owner in names.split(",")]
+        for path in paths or ["/"]:
+            own = root / path.lstrip("/")
+            yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(root))
 
 
 def cpus_each(workers: int) -> int:

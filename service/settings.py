@@ -39,6 +39,10 @@ def _default_plan_cache_bytes() -> int:
     return int(min(PLAN_BYTES, machine.memory_bytes() // 8))
 
 
+def _default_worker_bytes(stated: dict[str, Any]) -> int:
+    return int(stated.get("max_bytes", 0) + _default_plan_cache_bytes())
+
+
 class Settings(BaseSettings):
     """How the server runs."""
 
@@ -52,7 +56,13 @@ class Settings(BaseSettings):
     workers: int = Field(
         default_factory=_default_workers, ge=1, le=256, description="requests that compute at the same time"
     )
-    queue: int = Field(64, ge=0, description="requests that wait for a worker; one more gets 503 queue_full")
+    queue: int = Field(1024, ge=0, description="requests that wait for a worker; one more gets 503 queue_full")
+    held_bytes: Size = Field(
+        default_factory=lambda: machine.memory_bytes() // 4,
+        ge=1,
+        description="bytes of large bodies and answers that are held at a time; more get 503 queue_full. "
+        "Default: a quarter of the memory",
+    )
     timeout_ms: int = Field(30_000, ge=1, le=86_400_000, description="time for one request; ?timeout_ms= may lower it")
     max_nodes: int = Field(100_000, ge=1, description="nodes of a graph as it is sent")
     max_expanded_nodes: int = Field(1_000_000, ge=1, description="nodes of a graph with those of its gradients")
@@ -77,7 +87,16 @@ class Settings(BaseSettings):
         default_factory=_default_plan_cache_bytes,
         ge=0,
         description="bytes of these plans together, a quarter of them for the memory of plans that are ready to run "
-        "again; what alone takes more is not kept. Default: 1GiB, or an eighth of the memory where that is less",
+        "again, and an eighth for graphs that were read; what alone takes more is not kept. Default: 1GiB, or an "
+        "eighth of the memory where that is less",
+    )
+    worker_jobs: int = Field(0, ge=0, description="requests after which a worker process is replaced; 0: never")
+    worker_age: int = Field(0, ge=0, description="seconds after which a worker process is replaced; 0: never")
+    worker_bytes: Size = Field(
+        default_factory=_default_worker_bytes,
+        ge=0,
+        description="private memory of a worker process upon which it is replaced; 0: never. Default: what it may use "
+        "at the peak of an execution and for its plans",
     )
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
@@ -95,14 +114,34 @@ class Settings(BaseSettings):
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
     )
-    body_timeout: float = Field(
-        10.0, gt=0, le=3600, allow_inf_nan=False, description="seconds without a byte of the body before 408"
+    header_timeout: float = Field(
+        8.0,
+        gt=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="seconds in which a request's head has to come",
     )
+    body_timeout: float = Field(
+        8.0, gt=0, le=3600, allow_inf_nan=False, description="seconds without a byte of the body before 408"
+    )
+    send_timeout: float = Field(
+        20.0, gt=0, le=3600, allow_inf_nan=False, description="seconds in which nothing of an answer is taken"
+    )
+    min_rate: int = Field(
+        240, ge=1, description="bytes a second, on average, that bodies come and answers are taken at"
+    )
+    max_chunks: int = Field(262_144, ge=1, description="chunks of a body that comes in chunks")
+    max_connections: int = Field(4096, ge=1, description="connections at a time; on more, only health is answered")
+    max_connections_per_client: int = Field(4096, ge=1, description="connections at a time from one address")
     drain_bytes: Size = Field(
         16 << 20, ge=0, description="bytes read and dropped after an early refusal, so that the client sees it"
     )
     keep_alive: int = Field(75, ge=1, description="seconds that an idle connection stays open")
     shutdown_grace: int = Field(30, ge=1, description="seconds that work in flight gets after SIGTERM")
+    tls_cert: Annotated[Path | None, NoDecode] = Field(
+        None, description="file with the certificate, and those that lead to its issuer, in PEM; none: plain HTTP"
+    )
+    tls_key: Annotated[Path | None, NoDecode] = Field(None, description="file with the certificate's key, in PEM")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level to log")
 
     @field_validator("cors_origins", mode="before")
@@ -110,7 +149,7 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
-    @field_validator("cache_dir", mode="before")
+    @field_validator("cache_dir", "tls_cert", "tls_key", mode="before")
     @classmethod
     def _place(cls, value: object) -> object:
         if not isinstance(value, str):

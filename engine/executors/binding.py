@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from engine.graph.op import Array, KernelCall, Namespace
+from engine.graph.tensor_type import HostArray
 from engine.planning.plan import Step
 
-#: (array module, step, operands, where the result goes) → calls to be made in their order
-Binder = Callable[[Namespace, Step, Sequence[Array], Array], Sequence[KernelCall]]
+
+class Binder:
+    """Binds each step to its op's own call."""
+
+    def workspace(self, step: Step) -> int:
+        """Bytes of memory that a step's calls work in: no other step's are made meanwhile, so that all share it."""
+        return 0
+
+    def calls(
+        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
+    ) -> Sequence[KernelCall]:
+        """What makes `out` of `operands`: calls to be made in their order, again and again.
+
+        `workspace` has as many bytes as the steps want at most, which nothing is left in from call to call.
+        """
+        return bind_step(xp, step, operands, out)
 
 
 def bind_step(xp: Namespace, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:

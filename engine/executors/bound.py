@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.executors.binding import Binder, bind_step
+from engine.executors.binding import Binder
 from engine.executors.feeds import fed
 from engine.executors.handout import Handout
 from engine.executors.interpreter import Buffer, Executor
@@ -24,9 +24,9 @@ from engine.graph.tensor_type import Shape, TensorType
 from engine.loops.turns import joined
 from engine.oplib.source import Source
 from engine.planning.arena import aligned
-from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
+_OWN_CALLS: Final = Binder()
 #: bytes of a step's arrays and calls, beside what the plan holds of it, as counted in CPython
 CALL_BYTES: Final = 600
 #: in the place of a call that is bound with each run
@@ -64,10 +64,10 @@ class Bound:
     `nbytes` is what keeping it takes, beside the plan.
     """
 
-    def __init__(self, plan: Plan, executor: Executor, bind: Binder = bind_step) -> None:
+    def __init__(self, plan: Plan, executor: Executor, binder: Binder = _OWN_CALLS) -> None:
         self._executor = executor
         self._xp = executor.xp
-        self._bind = bind
+        self._binder = binder
         self._slots: list[Array] = [None] * plan.slots
         self._segments = Segments()
         self._rebound: list[_Rebound] = []
@@ -77,7 +77,8 @@ class Bound:
         self._handouts = [(k, Handout(plan.buffers[k], executor.allocate)) for k in sorted(residence.handed)]
         sizes = [0 if k in residence.handed else nbytes for k, nbytes in enumerate(plan.buffers)]
         sizes += [plan.feed_types[feed].nbytes if i in residence.copied else 0 for feed, i in plan.feeds.items()]
-        memory = _cut(executor, sizes)
+        workspace = max(map(binder.workspace, plan.steps), default=0)
+        *memory, self._workspace = _cut(executor, [*sizes, workspace])
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = [
             self._intake(residence, plan, feed, own)
@@ -87,10 +88,12 @@ class Bound:
         self._context = Context()
         self._context.run(np.seterr, all="ignore")
         self._context.run(self._bind_all, plan.steps, residence)
+        self._forth, self._back = self._segments.ways
         self._loans = _loans(plan, residence)
         self._passing = sorted(residence.passing)
-        self._results = [(i, self._slots[i]) for k, i in enumerate(plan.results) if k not in plan.borrowed]
-        self.nbytes = footprint(plan) + residence.beside
+        own = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
+        self._results = [(i, residence.is_copied_out(k)) for k, i in own]
+        self.nbytes = sum(plan.buffers) + workspace + residence.beside + CALL_BYTES * len(plan.steps)
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `Executor.execute`. After an error it can be called again."""
@@ -134,7 +137,7 @@ class Bound:
         """The calls of a step; none for a view, which goes to its slot."""
         operands = [self._slots[i] for i in step.operands]
         if step.places or not isinstance(step.op, View):
-            return self._bind(self._xp, step, operands, self._slots[step.result])
+            return self._binder.calls(self._xp, step, operands, self._slots[step.result], self._workspace)
         self._slots[step.result] = step.op.view(self._xp, operands[0], **step.attrs)
         return ()
 
@@ -144,7 +147,12 @@ class Bound:
         """All but handing out the results."""
         self._take(feeds)
         self._rebind(self._rebound if self._renew() else self._fed)
-        for segment in self._segments:
+        for segment in self._forth:
+            deadline.check()
+            segment.make()
+        if self._back:
+            deadline.turn()
+        for segment in self._back:
             deadline.check()
             segment.make()
         deadline.check()
@@ -184,7 +192,7 @@ class Bound:
     def _handed_out(self, feeds: Mapping[Hashable, Array]) -> list[Array]:
         for _, handout in self._handouts:
             handout.count()
-        found = [self._slots[slot].view() if kept is None else kept.copy() for slot, kept in self._results]
+        found = [self._slots[slot].copy() if copied else self._slots[slot].view() for slot, copied in self._results]
         for position, feed, shape in self._loans:
             found.insert(position, feeds[feed].reshape(shape))
         return found
@@ -197,12 +205,6 @@ def _cut(executor: Executor, sizes: Sequence[int]) -> list[Buffer]:
     return [memory[start : start + nbytes] for start, nbytes in zip(starts, sizes, strict=False)]
 
 
-def footprint(plan: Plan) -> int:
-    """Bytes that a Bound of the plan takes at most, but for copies and constants; of loops, what one thread needs."""
-    loops = sum(step.op.workspace(step.types) for step in plan.steps if isinstance(step.op, Fused))
-    return sum(plan.buffers) + CALL_BYTES * len(plan.steps) + loops
-
-
 def _loans(plan: Plan, residence: Residence) -> list[_Loan]:
     feeds = {slot: feed for feed, slot in plan.feeds.items()}
-    return [_Loan(k, feeds[residence.roots[k]], plan.result_types[k].shape) for k in plan.borrowed]
+    return [_Loan(k, feeds[residence.roots[k].slot], plan.result_types[k].shape) for k in plan.borrowed]

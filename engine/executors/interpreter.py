@@ -27,8 +27,8 @@ class Executor(ABC):
     """Runs plans on one device."""
 
     device: ClassVar[str]
-    #: whether it runs loops of several nodes
-    fuses: ClassVar[bool] = False
+    #: what may take part in a loop of several nodes, as plans are to count them; 0: it runs none
+    loop_threads: int = 0
 
     @property
     @abstractmethod

@@ -9,16 +9,15 @@ from weakref import WeakValueDictionary
 
 from engine.executors.binding import Binder, bind_step
 from engine.graph.op import Array, KernelCall, Namespace
+from engine.graph.tensor_type import HostArray
 from engine.loops.blocks import bind_blocks
-from engine.loops.functions import expand_functions
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.loops.kernel_store import KernelStore, kernel_key
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code, target
-from engine.loops.native import NativeKernel, native_kernel
+from engine.loops.native import NativeKernel, kernel_workspace, native_kernel
 from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
-from engine.loops.tiles import TILE
 from engine.loops.turns import make_calls
 from engine.loops.within_range import bind_within_range
 from engine.planning.fused import Fused
@@ -46,18 +45,17 @@ class Kernels:
     """
 
     def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:
-        self._threads = threads
+        self.threads = threads
         self._store = KernelStore() if store is None else store
         self._loaded: WeakValueDictionary[str, NativeKernel] = WeakValueDictionary()
         self._refused: dict[str, str] = {}
         #: binds fused nodes by NumPy, block by block
-        self.without: Binder = partial(bind_loops, {}, threads)
-        #: the same in one thread: for once, others are not worth waking, while those of BLAS still look for work
-        self.alone: Binder = partial(bind_loops, {}, 1)
+        self.without = LoopBinder({}, threads)
 
-    def compile(self, plan: Plan, closing: Callable[[], bool] = _never) -> Binder | None:
+    def compile(self, plan: Plan, closing: Callable[[], bool] = _never) -> LoopBinder | None:
         """What binds the steps of a plan, all fused ones by kernels; None where `closing` came true between two.
 
+        As many threads take part in them as may, unless they would work in more memory than was planned: then one.
         Raises KernelUnavailable: either all of a plan's kernels are there, or none is used.
         """
         made: dict[Fused, CompiledLoop] = {}
@@ -66,10 +64,19 @@ class Kernels:
                 if closing():
                     return None
                 made[step.op] = self._compiled(step.op)
-        return partial(bind_loops, made, self._threads)
+        return self._fitting(plan, made)
+
+    def _fitting(self, plan: Plan, made: Mapping[Fused, CompiledLoop]) -> LoopBinder:
+        """So that bits do not depend on threads, it is decided for one whether kernels fit in what was planned."""
+        alone, together = LoopBinder(made, 1), LoopBinder(made, self.threads)
+        takes = {binder: max(map(binder.workspace, plan.steps), default=0) for binder in (alone, together)}
+        room = max((op.works_in(1) for op in made), default=0)
+        if takes[alone] > room:
+            raise KernelUnavailable(f"kernels would work in {takes[alone]} bytes, and {room} were planned")
+        return together if takes[together] <= max((op.works_in(op.threads) for op in made), default=0) else alone
 
     def _compiled(self, op: Fused) -> CompiledLoop:
-        loop = expand_functions(op.loop)
+        loop = op.expanded
         lanes = lanes_of(loop, op.space.columns)
         text = llvm_text(loop, lanes)
         key = kernel_key(text, **target())
@@ -104,26 +111,38 @@ class Kernels:
         return kernel
 
 
-def bind_loops(
-    compiled: Mapping[Fused, CompiledLoop],
-    threads: int,
-    xp: Namespace,
-    step: Step,
-    operands: Sequence[Array],
-    out: Array,
-) -> Sequence[KernelCall]:
-    """The calls of a step: those of a loop by its kernel, where there is one, else by NumPy, block by block."""
-    if not isinstance(step.op, Fused):
-        return bind_step(xp, step, operands, out)
-    op, found = step.op, compiled.get(step.op)
-    if found is None:
-        if op.space.length > TILE:
-            return [(_run_blocks, (op, operands, out, threads))]
-        return bind_blocks(op.loop, op.space, operands, out, threads)
-    by_numpy = partial(bind_blocks, op.loop, op.space, threads=threads)
-    return bind_within_range(found.kernel, found.loop, op.space, operands, out, threads, by_numpy)
+class LoopBinder(Binder):
+    """Binds loops to their kernels, where there are any, else to NumPy, which computes them block by block.
+
+    `threads` may take part in a kernel, and in the rest those that it was planned for. Other steps are bound to their
+    ops' own calls.
+    """
+
+    def __init__(self, compiled: Mapping[Fused, CompiledLoop], threads: int) -> None:
+        self.compiled = compiled
+        self._threads = threads
+
+    def workspace(self, step: Step) -> int:
+        """That of a kernel. NumPy's is allocated anew with each run."""
+        if not isinstance(step.op, Fused) or step.op not in self.compiled:
+            return 0
+        kernel, loop = self.compiled[step.op]
+        return kernel_workspace(kernel, loop, step.op.space, self._threads)
+
+    def calls(
+        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
+    ) -> Sequence[KernelCall]:
+        """As its parent."""
+        if not isinstance(step.op, Fused):
+            return bind_step(xp, step, operands, out)
+        op, found = step.op, self.compiled.get(step.op)
+        if found is None:
+            return [(_run_blocks, (op, operands, out))]
+        by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
+        kernel, loop = found
+        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, workspace)
 
 
-def _run_blocks(op: Fused, operands: Sequence[Array], out: Array, threads: int) -> None:
+def _run_blocks(op: Fused, operands: Sequence[Array], out: Array) -> None:
     """Bound anew with each run, so that a plan of many loops holds the blocks of one at a time."""
-    make_calls(bind_blocks(op.loop, op.space, operands, out, threads))
+    make_calls(bind_blocks(op.loop, op.space, operands, out, op.threads))

@@ -29,7 +29,6 @@ class NumPyExecutor(Executor):
     """
 
     device: ClassVar[str] = "cpu"
-    fuses: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -39,6 +38,9 @@ class NumPyExecutor(Executor):
         store: KernelStore | None = None,
     ) -> None:
         self.threads = threads
+        # What is compiled by and by is planned anew; NumPy runs it a few times, for which other threads are not worth
+        # waking, while those of BLAS still look for work.
+        self.loop_threads = 1 if determinism == "fast" else threads
         self.leases = Leases() if leases is None else leases
         self._kernels = Kernels(store, threads)
         self._tiers = Tiers(self._kernels, determinism, self.leases.retire) if determinism else None
@@ -85,8 +87,8 @@ class NumPyExecutor(Executor):
         return results
 
     def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
-        plan, bind = tier
-        bound = self.leases.take(plan) or Bound(plan, self, bind)
+        plan, binder = tier
+        bound = self.leases.take(plan) or Bound(plan, self, binder)
         try:
             return bound.run(feeds, deadline)
         finally:

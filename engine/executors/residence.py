@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from engine.oplib.source import Source
 from engine.planning.plan import Plan, Step
@@ -23,24 +23,32 @@ class Lasting(Enum):
     ONE_RUN = 2
 
 
+class Root(NamedTuple):
+    """What owns memory: a slot, and which of its results it is, where it has several."""
+
+    slot: int
+    which: int
+
+
 class Residence:
     """Which feeds are copied in, which steps are constants made once, and which buffers are handed out.
 
     `copied` and `constant` are slots: of feeds, and of results that no result of the plan looks at. `handed` are the
     buffers that go to the caller as they are; smaller kept results are copied out. `beside` counts the bytes of all
-    copies, and of constants that are not the plan's own tensors. `roots` are the slots that own the results' memory,
-    `passing` those of the feeds that are not copied and, once `lasting` has seen all steps, of views of them.
+    copies, and of constants that are not the plan's own tensors. `roots` say what owns the results' memory, `passing`
+    are the slots of the feeds that are not copied and, once `lasting` has seen all steps, of views of them.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.beside = 0
         self.roots = _roots(plan)
-        types, kept = plan.feed_types, set(self.roots)
+        types, kept = plan.feed_types, {root.slot for root in self.roots}
         self.copied = {slot for feed, slot in plan.feeds.items() if self._takes(types[feed].nbytes)}
         self.handed = {k for k, nbytes in enumerate(plan.buffers) if k and not self._takes(nbytes)}
         sources = [step for step in plan.steps if not step.operands and step.result not in kept]
         self.constant = {step.result for step in sources if self._is_constant(step)}
         self.passing = {slot for slot in plan.feeds.values() if slot not in self.copied}
+        self._kept_at = {step.result: step.places for step in plan.steps if step.result in kept}
         self._lent: set[int] = set()
 
     def lasting(self, step: Step) -> Lasting:
@@ -61,6 +69,11 @@ class Residence:
         """Whether a step writes to memory that is handed out."""
         return bool(self.handed) and any(place.buffer in self.handed for place in step.places)
 
+    def is_copied_out(self, k: int) -> bool:
+        """Whether the k-th result lies in memory that serves again. It may come of a step that hands out others."""
+        slot, which = self.roots[k]
+        return self._kept_at[slot][which].buffer not in self.handed
+
     def _takes(self, nbytes: int) -> bool:
         fits = nbytes < SMALL_BYTES and self.beside + nbytes <= BESIDE_BYTES
         self.beside += nbytes if fits else 0
@@ -70,13 +83,15 @@ class Residence:
         return isinstance(step.op, Source) and ("value" in step.attrs or self._takes(step.types[0].nbytes))
 
 
-def _roots(plan: Plan) -> list[int]:
-    """For each result, the slot that owns its memory."""
-    seen = {step.result: step.operands[0] for step in plan.steps if not step.places}
+def _roots(plan: Plan) -> list[Root]:
+    """What each result looks at, or is itself."""
+    seen = {step.result: Root(step.operands[0], step.attrs.get("index", 0)) for step in plan.steps if not step.places}
     return [_root(slot, seen) for slot in plan.results]
 
 
-def _root(slot: int, seen: Mapping[int, int]) -> int:
-    while slot in seen:
-        slot = seen[slot]
-    return slot
+def _root(slot: int, seen: Mapping[int, Root]) -> Root:
+    """Several results are read through `get_output` alone: only the last look can be at one of them."""
+    root = Root(slot, 0)
+    while root.slot in seen:
+        root = seen[root.slot]
+    return root

@@ -37,14 +37,25 @@ class Segment:
 
 
 class Segments(list[Segment]):
-    """Segments as they grow, by a few milliseconds each: a run that is late is noticed as late."""
+    """Segments as they grow, by a few milliseconds each: a run that is late is noticed as late.
+
+    The way back, from the first step that differentiation wrote, begins with a segment of its own.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._left = 0
+        self._turn: int | None = None
+
+    @property
+    def ways(self) -> tuple[list[Segment], list[Segment]]:
+        """What goes forth, and from where on it goes back."""
+        return self[: self._turn], [] if self._turn is None else self[self._turn :]
 
     def add(self, step: Step, calls: Sequence[KernelCall]) -> tuple[Segment, int]:
         """Append the calls of a step. Where they lie: the segment, and the first one's position in it."""
+        if self._turn is None and step.origin is not None and step.origin.backward:
+            self._turn, self._left = len(self), 0
         if self._left <= 0 or len(self[-1].calls) >= MOST_CALLS:
             self.append(Segment())
             self._left = MOST_NANOSECONDS

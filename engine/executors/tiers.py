@@ -32,18 +32,18 @@ class Tier(NamedTuple):
     """A plan as it runs: itself or one in its place, and what binds its steps."""
 
     plan: Plan
-    bind: Binder
+    binder: Binder
 
 
 class _Twin:
     """How a plan fares: its runs, and what takes its place, as soon as there is something. Known by its identity."""
 
-    __slots__ = ("asked", "bind", "instead", "lock", "runs")
+    __slots__ = ("asked", "binder", "instead", "lock", "runs")
 
     def __init__(self) -> None:
         self.runs = 0
         self.asked = False
-        self.bind: Binder | None = None  # of the plan itself
+        self.binder: Binder | None = None  # of the plan itself
         self.instead: Tier | None = None
         self.lock = Lock()
 
@@ -75,7 +75,7 @@ class Tiers:
         twin = self._twins.get(plan) or self._begin(plan)
         if not self._is_fast:
             return Tier(plan, self._decided(plan, twin))
-        return twin.instead or Tier(plan, self._kernels.alone)
+        return twin.instead or Tier(plan, self._kernels.without)
 
     def ran(self, plan: Plan) -> None:
         """It has run once more, and is compiled if that is worth it: not during its first run, which it would slow."""
@@ -108,19 +108,19 @@ class Tiers:
         """Fuse all that can be, and compile it. Raises KernelUnavailable."""
         if plan is None:
             return
-        chosen = fused_within(graph_of(plan, registry()), plan.peak_bytes) or replace(plan)
+        chosen = fused_within(graph_of(plan, registry()), plan.peak_bytes, self._kernels.threads) or replace(plan)
         if any(isinstance(step.op, Fused) for step in chosen.steps):
-            bind = self._kernels.compile(chosen, lambda: self._compiler.closing)
-            if bind is not None:
-                twin.instead = Tier(chosen, bind)
+            binder = self._kernels.compile(chosen, lambda: self._compiler.closing)
+            if binder is not None:
+                twin.instead = Tier(chosen, binder)
                 self._replaced(plan)
 
     def _decided(self, plan: Plan, twin: _Twin) -> Binder:
         """What binds a plan, whoever asks first: others wait, so that all compute the same."""
         with twin.lock:
-            if twin.bind is None:
-                twin.bind = self._decide(plan)
-            return twin.bind
+            if twin.binder is None:
+                twin.binder = self._decide(plan)
+            return twin.binder
 
     def _decide(self, plan: Plan) -> Binder:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,18 +63,33 @@ class Limits:
 
 
 class Deadline:
-    """A moment on the monotonic clock after which work on a request stops."""
+    """A moment on the monotonic clock after which work on a request stops; or before it, when nobody wants it.
 
-    __slots__ = ("at", "seconds")
+    `turned` is when the last run on it, by prebound calls, began its way back; None where it has none.
+    """
 
-    def __init__(self, seconds: float | None = None, start: float | None = None) -> None:
-        """`seconds` from `start` on the monotonic clock, by default from now; None never passes."""
+    __slots__ = ("at", "seconds", "stop", "turned")
+
+    def __init__(self, seconds: float | None = None, start: float | None = None, stop: Sequence[int] = b"\0") -> None:
+        """`seconds` from `start` on the monotonic clock, by default from now; None never passes.
+
+        The first byte of `stop`, which may be memory of another process's, ends it too.
+        """
         self.seconds = seconds
+        self.stop = stop
+        self.turned: float | None = None
         begun = time.monotonic() if start is None else start
         self.at = float("inf") if seconds is None else begun + seconds
 
+    def turn(self) -> None:
+        """Note that the way back begins."""
+        if self.seconds is not None:  # the deadline of all that have none says nothing of any run
+            self.turned = time.monotonic()
+
     def check(self) -> None:
-        """Raise DeadlineExceeded once the moment has passed."""
+        """Raise DeadlineExceeded once the moment has passed, or the work is stopped."""
+        if self.stop[0]:
+            raise DeadlineExceeded("nobody waits for the answer any more")
         if time.monotonic() > self.at:
             raise DeadlineExceeded(f"the request was not finished within its {self.seconds:g} s")
 

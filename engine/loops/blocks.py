@@ -53,10 +53,14 @@ def bind_blocks(
     return [*bind_frame(frame, threads), *additions]
 
 
-def workspace_bytes(loop: Loop, space: Space, threads: int) -> int:
-    """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a tile's size, and parts."""
+def workspace_bytes(loop: Loop, space: Space, threads: int, least_parts: int = 1) -> int:
+    """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a tile's size, and parts.
+
+    Of these there may be more where a kernel computes the loop: `least_parts`.
+    """
     first, count = first_tile(loop, space)
-    parts = count * part_elements(loop, space) * np.dtype(loop.dtype).itemsize if count > 1 else 0
+    several = max(count, least_parts)
+    parts = several * part_elements(loop, space) * np.dtype(loop.dtype).itemsize if several > 1 else 0
     shares = max(1, min(threads, count)) if space.length >= LEAST_SHARED else 1
     return parts + frame_bytes(loop, np.dtype(loop.dtype), _plan(loop, space), first, shares)
 

@@ -54,24 +54,48 @@ def more_than_head(head: Scalar, rest: Scalar) -> Scalar:
     return (r * r).fma(series(EXP, r), rest)
 
 
+class ExpParts(NamedTuple):
+    """exp(x) = 2ⁿ exp(r), r the `head` but for the second part of ln 2, and exp(r) = 1 + r · `slope`."""
+
+    power: PowerOfTwo
+    head: Scalar
+    r: Scalar
+    slope: Scalar
+
+    @property
+    def value(self) -> Scalar:
+        """exp(r)."""
+        return self.r.fma(self.slope, 1.0)
+
+    @property
+    def lacking(self) -> Scalar:
+        """What r is rounded by."""
+        return self.power.n.fma(-LN2[self.r.dtype][1], self.head - self.r)
+
+
+def exp_parts(x: Scalar) -> ExpParts:
+    """What `write_exp` makes exp(x) of."""
+    low, high = EXP_RANGE[x.dtype]
+    return _parts(at_least(at_most(x, high), low))
+
+
 def write_exp(x: Scalar) -> Scalar:
     """exp(x)."""
-    low, high = EXP_RANGE[x.dtype]
-    power, value = _power_and_value(at_least(at_most(x, high), low))
-    return power.scale(value)
+    parts = exp_parts(x)
+    return parts.power.scale(parts.value)
 
 
 def write_normal_exp(x: Scalar) -> Scalar:
     """exp(x), for x whose power is a normal number."""
-    power, value = _power_and_value(x)
-    return value * power.times(1.0)
+    parts = _parts(x)
+    return parts.value * parts.power.times(1.0)
 
 
-def _power_and_value(x: Scalar) -> tuple[PowerOfTwo, Scalar]:
-    """2ⁿ and exp(r)."""
+def _parts(x: Scalar) -> ExpParts:
     power = nearest_power(x)
-    r = power.n.fma(-LN2[x.dtype][1], head(x, power))
-    return power, r.fma(r.fma(series(EXP, r), 1.0), 1.0)
+    first = head(x, power)
+    r = power.n.fma(-LN2[x.dtype][1], first)
+    return ExpParts(power, first, r, r.fma(series(EXP, r), 1.0))
 
 
 def write_expm1(x: Scalar) -> Scalar:

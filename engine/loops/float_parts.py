@@ -52,10 +52,13 @@ def integer(x: Scalar, number: int) -> Scalar:
     return x.builder.integer(number)
 
 
-def series(coefficients: Coefficients, x: Scalar) -> Scalar:
-    """A polynomial: by Horner's rule, or in float64, where that is a long chain, in pairs (G. Estrin)."""
+def series(coefficients: Coefficients, x: Scalar, singly: int = 0) -> Scalar:
+    """A polynomial: by Horner's rule, or in float64, where that is a long chain, in pairs (G. Estrin).
+
+    The first terms, which say most, are added `singly`: that is more accurate.
+    """
     terms = [x.builder.constant(c) for c in coefficients[x.dtype]]
-    return _in_pairs(terms, x) if x.dtype == "float64" else _one_by_one(terms, x)
+    return _one_by_one([*terms[:singly], _in_pairs(terms[singly:], x)] if x.dtype == "float64" else terms, x)
 
 
 def _one_by_one(terms: Sequence[Scalar], x: Scalar) -> Scalar:

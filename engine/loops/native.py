@@ -17,7 +17,7 @@ from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code
 from engine.loops.object_file import load_function
 from engine.loops.program import Loop, Space, part_elements
-from engine.loops.schedule import lanes_of, schedule
+from engine.loops.schedule import Schedule, lanes_of, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
 
 _SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
@@ -77,8 +77,7 @@ def native_kernel(loop: Loop, lanes: int, data: bytes) -> NativeKernel:
 def kernel_at(loop: Loop, lanes: int, address: int, memory: Any) -> NativeKernel:
     """The kernel of a loop whose code is at `address`, as long as `memory` lives."""
     passes = schedule(loop)
-    work = sum(len(sweep.computed) + len(sweep.fetched) for sweep in passes.sweeps)
-    return NativeKernel(_SIGNATURE(address), lanes, table_layout(loop), len(passes.scratch), work, memory)
+    return NativeKernel(_SIGNATURE(address), lanes, table_layout(loop), len(passes.scratch), _work(passes), memory)
 
 
 def bind_native(
@@ -88,35 +87,68 @@ def bind_native(
     operands: Sequence[HostArray],
     results: Sequence[HostArray],
     threads: int = 1,
+    workspace: HostArray | None = None,
 ) -> list[KernelCall]:
     """The calls that compute `results` from `operands`, arrays whose memory starts at row 0, column 0 of the space.
 
     `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. The last argument of the first
     call is a `KernelTable`. With several threads, where that is worth it, blocks are shared among them; the bits stay
-    the same. Parts of sums over blocks have memory of their own. One thread at a time may make these calls.
+    the same. One thread at a time may make these calls.
+
+    The scratch of each thread and the parts of sums over blocks lie in `workspace`, of at least `kernel_workspace`
+    bytes, which whoever makes the calls may use for something else in between; by default, in memory of their own.
     """
-    rows = math.prod(space.rows)
-    blocks = -(-rows // space.block)
-    taking_part = threads if kernel.work * space.length >= WORTH_THREADS else 1
-    places, sums = _parts(loop, space, blocks, results)
-    pointer = _table(kernel, loop, space, rows, [*operands, *places], max(1, min(taking_part, blocks)))
+    if workspace is None:
+        workspace = np.empty(kernel_workspace(kernel, loop, space, threads), np.uint8)
+    blocks = block_count(space)
+    taking_part = _taking_part(kernel.work, space, threads)
+    each = _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
+    scratch: HostArray = np.ndarray((taking_part, each), loop.dtype, workspace)
+    places, sums = _parts(loop, space, blocks, results, workspace[scratch.nbytes :])
+    pointer = _table(kernel, space, [*operands, *places], scratch)
     if not blocks:
         return sums
-    if taking_part == 1 or blocks == 1:
+    if taking_part == 1:
         return [(kernel.function, (0, blocks, pointer)), *sums]
-    return [(_run_in_threads, (kernel.function, blocks, min(taking_part, blocks), pointer)), *sums]
+    return [(_run_in_threads, (kernel.function, blocks, taking_part, pointer)), *sums]
+
+
+def kernel_workspace(kernel: NativeKernel, loop: Loop, space: Space, threads: int) -> int:
+    """Bytes that a bound kernel works in: parts of sums, and the scratch of each thread that takes part."""
+    scratch = _taking_part(kernel.work, space, threads) * _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
+    return np.dtype(loop.dtype).itemsize * (scratch + _elements_of_parts(loop, space))
 
 
 def native_workspace(loop: Loop, space: Space, threads: int) -> int:
-    """Bytes that `bind_native` allocates at most: parts of sums, and the scratch of each thread."""
-    blocks = -(-math.prod(space.rows) // space.block)
-    parts = part_elements(loop, space)
-    scratch = threads * len(schedule(loop).scratch) * _padded(space.columns, lanes_of(loop, space.columns))
-    return np.dtype(loop.dtype).itemsize * (scratch + (blocks * parts if blocks > 1 else 0))
+    """`kernel_workspace` of a loop without FUNCTIONS whose kernel is not there yet."""
+    passes = schedule(loop)
+    each = _scratch_elements(len(passes.scratch), lanes_of(loop, space.columns), space)
+    scratch = _taking_part(_work(passes), space, threads) * each
+    return np.dtype(loop.dtype).itemsize * (scratch + _elements_of_parts(loop, space))
 
 
-def _padded(columns: int, lanes: int) -> int:
-    return -(-columns // lanes) * lanes
+def _work(passes: Schedule) -> int:
+    return sum(len(sweep.computed) + len(sweep.fetched) for sweep in passes.sweeps)
+
+
+def _elements_of_parts(loop: Loop, space: Space) -> int:
+    blocks = block_count(space)
+    return blocks * part_elements(loop, space) if blocks > 1 else 0
+
+
+def block_count(space: Space) -> int:
+    """Blocks of rows, each of which makes a part of every sum."""
+    return -(-math.prod(space.rows) // space.block)
+
+
+def _taking_part(work: int, space: Space, threads: int) -> int:
+    """How many threads do: one where there is nothing to share, or too little."""
+    return max(1, min(threads, block_count(space))) if work * space.length >= WORTH_THREADS else 1
+
+
+def _scratch_elements(scratch_rows: int, lanes: int, space: Space) -> int:
+    """What one thread keeps of a row between sweeps."""
+    return scratch_rows * -(-space.columns // lanes) * lanes
 
 
 def _run_in_threads(function: Callable[[int, int, int], object], blocks: int, threads: int, of: KernelTable) -> None:
@@ -125,28 +157,27 @@ def _run_in_threads(function: Callable[[int, int, int], object], blocks: int, th
 
 
 def _parts(
-    loop: Loop, space: Space, blocks: int, results: Sequence[HostArray]
+    loop: Loop, space: Space, blocks: int, results: Sequence[HostArray], memory: HostArray
 ) -> tuple[list[HostArray], list[KernelCall]]:
     """Where a kernel writes each result, and the calls that add up the parts of those that have several."""
-    places, sums = [], list[KernelCall]()
+    places, sums, start = [], list[KernelCall](), 0
     for result, array in zip(loop.results, results, strict=True):
         if not result.adds_up or blocks == 1:
             places.append(array)
             continue
         shape = (space.columns,) if result.kind == "columns" else ()
-        parts: HostArray = np.empty((blocks, *shape), array.dtype)
+        parts: HostArray = np.ndarray((blocks, *shape), array.dtype, memory, start)
+        start += parts.nbytes
         places.append(parts)
         sums.append((np.add.reduce, (parts, 0, None, np.reshape(array, shape, copy=False))))
     return places, sums
 
 
-def _table(
-    kernel: NativeKernel, loop: Loop, space: Space, rows: int, arrays: Sequence[HostArray], threads: int
-) -> KernelTable:
-    layout = kernel.layout
-    scratch: HostArray = np.empty((threads, kernel.scratch_rows * _padded(space.columns, kernel.lanes)), loop.dtype)
+def _table(kernel: NativeKernel, space: Space, arrays: Sequence[HostArray], scratch: HostArray) -> KernelTable:
+    """A table whose entries have a row for each row of `scratch`; one where there is none."""
+    layout, threads = kernel.layout, len(scratch)
     entries: HostArray = np.zeros((threads if scratch.size else 1, layout.size), np.int64)
-    sizes = space.columns, space.length, rows, space.block, *space.rows
+    sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
     entries[:, TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
     if scratch.size:
         entries[:, layout.scratch] = scratch.ctypes.data + scratch.strides[0] * np.arange(threads)

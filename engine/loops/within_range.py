@@ -24,6 +24,7 @@ def bind_within_range(
     results: Sequence[HostArray],
     threads: int,
     otherwise: Otherwise,
+    workspace: HostArray | None = None,
 ) -> list[KernelCall]:
     """`bind_native` for what `expand_functions` made of a loop, with no wrong result where that `reports_range`.
 
@@ -31,10 +32,10 @@ def bind_within_range(
     the arrays of that run, and its calls are made.
     """
     if len(loop.results) == len(results):
-        return bind_native(kernel, loop, space, operands, results, threads)
+        return bind_native(kernel, loop, space, operands, results, threads, workspace)
     count = np.zeros((), loop.dtype)
     wider = space._replace(strides=(*space.strides, ()))
-    calls = bind_native(kernel, loop, wider, operands, [*results, count], threads)
+    calls = bind_native(kernel, loop, wider, operands, [*results, count], threads, workspace)
     table = calls[0][1][-1]
     # with no rows there is no kernel to call
     again = [(_compute_again, (count, loop, table, results, otherwise))] if isinstance(table, KernelTable) else []

@@ -40,13 +40,15 @@ def by_a_number(node: Node, operands: Sequence[Value]) -> Value | None:
 
 
 def scalars_together(node: Node, operands: Sequence[Value]) -> Value | None:
-    """(x · a) · b, a a power of two, as x · (a b): exact, short of overflow."""
+    """(x · a) · b, a a power of two, as x · (a b), or x where that is x · 1: exact, short of overflow."""
     inner = source(operands[0], "mul_scalar")
     if inner is None:
         return None
     a, b = operands[0].node.attrs["scalar"], node.attrs["scalar"]
     exact = abs(math.frexp(a)[0]) == 0.5 and 1 / 1024 <= abs(a) <= 1024
-    return inner.mul_scalar(scalar=a * b) if exact and holds(inner, a * b) else None
+    if not exact or not holds(inner, a * b):
+        return None
+    return inner if a * b == 1 else inner.mul_scalar(scalar=a * b)
 
 
 def holds(x: Value, number: float) -> bool:

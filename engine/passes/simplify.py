@@ -1,7 +1,8 @@
 """Algebraic simplification: what differentiation writes down mechanically, said shorter.
 
 Every rule keeps the value, but for the sign of a zero (x + 0 becomes x, also where x is −0.0) and, where a factor is
-put together from several, for the last digits. None drops a factor that could be infinite or NaN: x · 0 stays.
+put together from several or a sum is taken before a product, for the last digits. None drops a factor that could be
+infinite or NaN: x · 0 stays.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_END, Limits
 from engine.graph.op import Definition
 from engine.oplib.elementwise import Elementwise
-from engine.passes import arithmetic, movement
+from engine.passes import arithmetic, movement, pieces, products
 from engine.passes.allowance import UNBOUNDED, Allowance
 from engine.passes.matching import Rule
 
@@ -87,7 +88,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "broadcast_to": (movement.broadcast_of_broadcast,),
     "transpose": (movement.transpose_in_place, movement.transpose_of_transpose),
     "neg": (arithmetic.twice("neg"), arithmetic.negated_scalar),
-    "add": (arithmetic.without(0.0, either=True), arithmetic.sum_with_negated),
+    "add": (arithmetic.without(0.0, either=True), arithmetic.sum_with_negated, pieces.sum_of_pieces),
     "sub": (arithmetic.without(0.0, either=False),),
     "mul": (arithmetic.without(1.0, either=True), arithmetic.by_a_number),
     "div": (arithmetic.without(1.0, either=False),),
@@ -102,6 +103,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 ALONE: dict[str, tuple[tuple[int, Rule], ...]] = {
     "mul": ((0, arithmetic.sign_out(0)), (1, arithmetic.sign_out(1))),
     "reshape": ((0, movement.kept_sum),),
+    "sum": ((0, products.sum_of_product),),
 }
 
 _NUMBER = {"full", "broadcast_to", "reshape"}
@@ -109,9 +111,9 @@ _NUMBER = {"full", "broadcast_to", "reshape"}
 #: what an operand must be for a rule of the op to find anything; an op with rules that is not here is looked at always
 TELLING: dict[str, frozenset[str]] = {
     "neg": frozenset({"neg", "mul_scalar"}),
-    "add": frozenset({"neg", *_NUMBER}),
+    "add": frozenset({"neg", "pad", "cat", *_NUMBER}),
     "sub": frozenset(_NUMBER),
     "mul": frozenset({"neg", *_NUMBER}),
     "div": frozenset(_NUMBER),
-    "sum": frozenset({"broadcast_to"}),
+    "sum": frozenset({"broadcast_to", "matmul", "neg"}),
 }

@@ -55,17 +55,19 @@ class Packing(NamedTuple):
         return sum(self.buffers)
 
 
-def pack(blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance = UNBOUNDED) -> Packing:
+def pack(
+    blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance = UNBOUNDED, *, tight: bool = False
+) -> Packing:
     """Places for blocks, listed in the order in which they are born; the `kept` ones outlive the run.
 
-    Best fit, and for up to MOST_PACKED blocks, while that wastes memory, by size: of equal ones the first one first,
-    then the last one. Raises DeadlineExceeded.
+    Best fit, and for up to MOST_PACKED blocks, while that wastes memory (`tight`: any), by size: of equal ones the
+    first one first, then the last one. Raises DeadlineExceeded.
     """
     packing = _by_time(blocks, kept, allowance)
     if len(blocks) > MOST_PACKED or packing.nbytes > _MOST_ADDRESSED:
         return packing
     live, (least, part) = max(live_bytes(blocks, kept)), WORTH_SAVING
-    enough = max(live + least, live * (1 + part))
+    enough = live if tight else max(live + least, live * (1 + part))
     for direction in (1, -1):
         if packing.nbytes > enough:
             packing = min(packing, _by_size(blocks, kept, direction, allowance), key=lambda p: p.nbytes)

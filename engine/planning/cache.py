@@ -62,6 +62,15 @@ class Cache(Generic[_Value]):
             if value is not None:
                 return value, True
 
+    def find(self, key: Hashable) -> _Value | None:
+        """The value of `key`, where it is there; it counts as used."""
+        with self._lock:
+            entry = self._kept.get(key)
+            if entry is None:
+                return None
+            self._kept.move_to_end(key)
+            return entry.value
+
     def _entry(self, key: Hashable) -> tuple[Entry[_Value], bool]:
         """The entry of `key`, and whether it is new: then it is the caller's to fill."""
         with self._lock:

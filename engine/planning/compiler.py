@@ -66,10 +66,10 @@ class Compiler:
     for is made once.
     """
 
-    def __init__(self, limits: Limits, capacity: int = 256, bytes: int = PLAN_BYTES, *, fuses: bool = True) -> None:
-        """`fuses`: for an executor that runs loops. CuPy's does not."""
+    def __init__(self, limits: Limits, capacity: int = 256, bytes: int = PLAN_BYTES, *, loop_threads: int = 1) -> None:
+        """`loop_threads`: those of the executor, which may run no loops at all."""
         self.limits = limits
-        self.fuses = fuses
+        self.loop_threads = loop_threads
         self._plans: Cache[Compiled] = Cache(capacity, bytes, lambda made: made.nbytes)
 
     def forward(
@@ -113,21 +113,26 @@ class Compiler:
         What the call does not need may be fed, too: it is checked, and the plan is the same without it. For somebody
         who looks on at a run, it has a step for each node: `node_by_node`.
         """
-        fuses = self.fuses and not node_by_node
+        threads = 0 if node_by_node else self.loop_threads
         used = program.used(call.example(program, types), call.roots, deadline)
-        name = (program.digest, frozenset(used.items()), call, fuses)
+        name = (program.digest, frozenset(used.items()), call, threads)
         found, known = self._plans.get(
-            name, lambda: compile_call(program, types, call, self.limits, deadline, fuses), deadline
+            name, lambda: compile_call(program, types, call, self.limits, deadline, threads), deadline
         )
         return replace(found, cached=known)
 
 
 def compile_call(
-    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline = NO_DEADLINE, fuses: bool = True
+    program: Program,
+    types: FeedTypes,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    loop_threads: int = 1,
 ) -> Compiled:
     """Write, optimise and plan, in this order. Raises EngineError."""
     with collector_paused():
-        asked, plan = plan_call(program, types, call, limits, deadline, fuses=fuses)
+        asked, plan = plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
     return Compiled(plan, asked.labels, asked.disconnected, GraphName(), asked.dtype)
 
 
@@ -139,12 +144,12 @@ def plan_call(
     deadline: Deadline = NO_DEADLINE,
     pieces: Sequence[int] = PIECE_BYTES,
     foldable: int | None = None,
-    fuses: bool = True,
+    loop_threads: int = 1,
 ) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller pieces where all at once is over budget.
 
-    The plan has loops in it where that pays at once, unless it is not to have any: `fuses`. `foldable` are the FLOPs
-    that a graph may take for its constants to be folded, by default those of `limits`.
+    The plan has loops in it where that pays at once, in which at most `loop_threads` take part; 0: it has none.
+    `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
     Raises EngineError.
     """
     allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
@@ -153,8 +158,7 @@ def plan_call(
         try:
             asked = write_call(program, types, call, limits, deadline, piece_bytes)
             optimised = asked._replace(graph=optimise(asked.graph, allowance))
-            plan = smallest_plan if fuses else make_plan
-            return optimised, plan(optimised.graph, limits, deadline)
+            return optimised, smallest_plan(optimised.graph, limits, deadline, loop_threads)
         except TooManyNodes as error:
             raise refused or error from None
         except OverBudget as error:
@@ -163,9 +167,12 @@ def plan_call(
     raise refused
 
 
-def smallest_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Plan:
-    """The plan of an optimised graph, fused; or as it is, where that needs less memory. Raises as `make_plan`."""
-    fused = fuse(graph)
+def smallest_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, loop_threads: int = 1) -> Plan:
+    """The plan of an optimised graph, fused for so many threads, if any; or as it is, where that needs less memory.
+
+    Raises as `make_plan`.
+    """
+    fused = fuse(graph, threads=loop_threads) if loop_threads else graph
     if fused is graph:
         return make_plan(graph, limits, deadline)
     endless = replace(limits, bytes=NO_END)

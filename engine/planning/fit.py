@@ -18,15 +18,16 @@ MOST_APART: Final = 8
 _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
-def fused_within(graph: Graph, most_bytes: int) -> Plan | None:
+def fused_within(graph: Graph, most_bytes: int, threads: int) -> Plan | None:
     """The plan of `graph` with all loops that can be compiled, of a peak of at most `most_bytes`; None: there is none.
 
-    A loop lets live longer what it reads. Where that makes the peak, it is left out, and the next one is looked at.
+    At most `threads` take part in a loop. One lets live longer what it reads: where that makes the peak, it is left
+    out, and the next one is looked at.
     """
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
-        fused = fuse(graph, 0, compiled=True, apart=apart)
-        plan = make_plan(fused, _UNBOUNDED)
+        fused = fuse(graph, 0, compiled=True, threads=threads, apart=apart)
+        plan = make_plan(fused, _UNBOUNDED, tight=True)
         if plan.peak_bytes <= most_bytes:
             return plan if fused is not graph else None
         loop = _at_the_peak(fused)

@@ -32,15 +32,22 @@ _SHORT_ROW: Final = 64
 _MANY_ROWS: Final = 1 << 13
 
 
-def fuse(graph: Graph, least: int = LEAST_ELEMENTS, *, compiled: bool = False, apart: Container[int] = ()) -> Graph:
+def fuse(
+    graph: Graph,
+    least: int = LEAST_ELEMENTS,
+    *,
+    compiled: bool = False,
+    threads: int = 1,
+    apart: Container[int] = (),
+) -> Graph:
     """`graph` with groups of nodes over at least `least` elements as one `fused` node each. It computes the same.
 
-    The loops are to be `compiled`, or run by NumPy; nodes that stay `apart` are in none. Nearly always it needs less
-    memory; where what a loop reads must live longer for it, it may need more.
+    The loops are to be `compiled`, or run by NumPy; at most so many `threads` take part in one. Nodes that stay `apart`
+    are in none. Nearly always it needs less memory; where what a loop reads must live longer for it, it may need more.
     """
     if not any(isinstance(node.op, Elementwise) and node.type.size >= least for node in graph.nodes):
         return graph
-    written = _loops(Grouping(graph, least, apart), compiled)
+    written = _loops(Grouping(graph, least, apart), compiled, threads)
     return dce(_rewritten(graph, written)) if written else graph
 
 
@@ -64,7 +71,7 @@ class _Loop(NamedTuple):
         return isinstance(op, Fused) and op.loop.results[k].adds_up
 
 
-def _loops(grouping: Grouping, compiled: bool) -> list[_Loop]:
+def _loops(grouping: Grouping, compiled: bool, threads: int) -> list[_Loop]:
     graph, storage = grouping.graph, Storage(grouping.graph)
     parts = [part for group in grouping.groups() for part in _parts(group) if _gains(graph, part, compiled)]
     while True:
@@ -72,7 +79,7 @@ def _loops(grouping: Grouping, compiled: bool) -> list[_Loop]:
         read, found = _read(graph, groups), list[_Loop]()
         for group in groups:
             with suppress(_Unwritten):
-                found.append(_Writer(storage, grouping, read, group).write(compiled))
+                found.append(_Writer(storage, grouping, read, group).write(compiled, threads))
         if len(found) == len(parts):
             return found
         # What is left out is computed node by node: others may have to keep for it what they would not have kept.
@@ -125,7 +132,7 @@ class _Writer:
         self._inside = set(self._order)
         self._scalars: dict[int, Scalar] = {}
 
-    def write(self, compiled: bool) -> _Loop:
+    def write(self, compiled: bool, threads: int) -> _Loop:
         """The `fused` node. Raises _Unwritten."""
         results = tuple(i for i in self.group.nodes if self._is_result(i))
         if not results:
@@ -136,7 +143,7 @@ class _Writer:
         strides = [self._store(i) for i in results]
         space = self.layout.space(strides, sums_columns=any(self._member(i).ending == "columns" for i in results))
         types = tuple(self.nodes[i].type for i in results)
-        op = Fused(self._builder.loop(), space, types, self._flops(), self.group.nodes, compiled)
+        op = Fused(self._builder.loop(), space, types, self._flops(), self.group.nodes, compiled, threads)
         operands = tuple(operand for operand, _ in self._outside)
         node = Node(op, operands, {}, types, self.nodes[results[0]].origin)
         return _Loop(node, self.group.nodes, results)

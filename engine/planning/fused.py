@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from engine.graph.op import Kernel, Namespace, ResultTypes
 from engine.graph.tensor_type import TensorType
 from engine.loops.blocks import bind_blocks, workspace_bytes
-from engine.loops.native import native_workspace
+from engine.loops.functions import expand_functions, reports_range
+from engine.loops.native import block_count, native_workspace
 from engine.loops.program import Loop, Space
 from engine.loops.turns import make_calls
 
@@ -18,7 +20,7 @@ class Fused(Kernel):
     """The results of `loop` over `space`, of `types`. No op of the opset: one is made for each group.
 
     `work` are the FLOPs of the nodes whose place it takes, and `nodes` their numbers in the graph as it was; `compiled`
-    says that it is to run as machine code.
+    says that it is to run as machine code. At most `threads` take part in it.
     """
 
     loop: Loop
@@ -27,6 +29,7 @@ class Fused(Kernel):
     work: int
     nodes: tuple[int, ...] = ()
     compiled: bool = False
+    threads: int = 1
 
     name = "fused"
     operands = ("x...",)
@@ -46,6 +49,18 @@ class Fused(Kernel):
         return self.work
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """What lies between the steps of a row, or of a block; and parts of sums."""
-        count = native_workspace if self.compiled else workspace_bytes
-        return count(self.loop, self.space, 1)
+        """What lies between the steps of a row, or of a block, for each thread; and parts of sums."""
+        return self.works_in(self.threads)
+
+    def works_in(self, threads: int) -> int:
+        """Bytes of workspace for so many threads. What NumPy may run has room for most kernels, too."""
+        if self.compiled:
+            return native_workspace(self.expanded, self.space, threads)
+        blocks = block_count(self.space)
+        counts = 8 * blocks if reports_range(self.loop) else 0
+        return workspace_bytes(self.loop, self.space, threads, blocks) + counts
+
+    @cached_property
+    def expanded(self) -> Loop:
+        """The loop as it is compiled, its functions written out."""
+        return expand_functions(self.loop)

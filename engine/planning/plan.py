@@ -76,14 +76,14 @@ class Plan:
         return STEP_BYTES * len(self.steps) + ENTRY_BYTES * entries + shared + FEED_BYTES * len(self.feeds)
 
 
-def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Plan:
-    """The plan of an optimised graph. Raises OverBudget, DeadlineExceeded."""
+def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *, tight: bool = False) -> Plan:
+    """The plan of an optimised graph; `tight`: in as little memory as is found. Raises OverBudget, DeadlineExceeded."""
     allowance = Allowance(deadline=deadline)
     storage = _materialised(Storage(graph, allowance), allowance)
     graph, feeds = storage.graph, storage.graph.feeds
     flops, workspace = _costs(storage, allowance)
     limits.admit_flops(sum(flops))
-    packing = pack(storage.blocks(), storage.kept(), allowance)
+    packing = pack(storage.blocks(), storage.kept(), allowance, tight=tight)
     peak = sum(graph.nodes[i].type.nbytes for i in feeds.values()) + packing.nbytes + workspace
     limits.admit_bytes(peak)
     return Plan(

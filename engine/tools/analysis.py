@@ -49,11 +49,11 @@ def analyse(
     call: Call,
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
-    fuses: bool = True,
+    loop_threads: int = 1,
 ) -> Analysis:
     """Plan `call` as it would run within `limits`; where it is over their bytes or FLOPs, as it would run without.
 
-    `fuses` as the executor. The tensors that the call takes beside feeds are taken to fit. Raises EngineError,
+    `loop_threads` as the executor. The tensors that the call takes beside feeds are taken to fit. Raises EngineError,
     OverBudget only for a rank.
     """
     endless = replace(limits, bytes=NO_END, flops=NO_END)
@@ -61,10 +61,10 @@ def analyse(
     call = call.fitted(values)
     within = True
     try:
-        asked, plan = plan_call(program, types, call, limits, deadline, fuses=fuses)
+        asked, plan = plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
     except OverBudget:
         within = False
-        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, fuses)
+        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads)
     storage = Storage(asked.graph)
     spent = _spent(storage)
     return Analysis(

@@ -71,7 +71,7 @@ def certify(
     program.build(used, roots, deadline)
     point = Point.widened(executor, program, {node: feeds[node] for node in used}, limits, deadline)
     asked = Gradients(roots, call.of, call.wrt)
-    _, exact = plan_call(point.program, point.types, asked, limits, deadline, fuses=point.executor.fuses)
+    _, exact = plan_call(point.program, point.types, asked, limits, deadline, loop_threads=point.executor.loop_threads)
     value, *rest = point.run(exact)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
     found, linked = _by_links(point, call, gradients, directions, tolerance)

@@ -15,19 +15,18 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
 
-from service.calls.definition import CallDefinition
+from service.calls.definition import AnyCall, CallDefinition
 
 
 @lru_cache(maxsize=1)
-def calls() -> Mapping[str, CallDefinition[Any, Any]]:
+def calls() -> Mapping[str, AnyCall]:
     """All calls by name, in the order in which people are shown them."""
     found = sorted(_discover(), key=lambda call: (call.position, call.name))
     return MappingProxyType({call.name: call for call in found})
 
 
-def _discover() -> Iterator[CallDefinition[Any, Any]]:
+def _discover() -> Iterator[AnyCall]:
     for module_info in pkgutil.walk_packages(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
         for _, cls in inspect.getmembers(module, inspect.isclass):

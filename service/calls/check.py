@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from engine import Certificate, Deadline, Gradients, HostArray, Program, certify, graph_id
 from schemas.calls.check import CheckAnswer, CheckRequest
-from service.calls.definition import CallDefinition, Engine, Guide
+from service.calls.definition import CallDefinition, Cost, Engine, Guide, cost_of_analysis
 from service.calls.sample import MEAN
 from service.wire.answers import Body, RunStats, stats_fields, write_answer
 from service.wire.request import ParsedRequest
@@ -25,7 +25,7 @@ class Checking:
     tolerance: float
 
 
-class CheckCall(CallDefinition[Checking, tuple[Certificate, RunStats]]):
+class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]):
     """A certificate for gradients.
 
     Compares them with central differences, in float64, along random directions; and says which nodes could not be
@@ -52,24 +52,28 @@ class CheckCall(CallDefinition[Checking, tuple[Certificate, RunStats]]):
             tolerance=request.number("tolerance", 1e-6, 1e-12, 1.0),
         )
 
-    def run(self, task: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
+    def cost(self, ready: Checking) -> Cost:
+        """Every link of the chain is compared in each direction."""
+        return cost_of_analysis(ready.program, 10 * ready.directions)
+
+    def run(self, ready: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
         """The certificate."""
         started, limits = time.perf_counter(), engine.compiler.limits
         certificate = certify(
-            engine.executor, task.program, task.feeds, task.call, task.directions, task.tolerance, limits, deadline
+            engine.executor, ready.program, ready.feeds, ready.call, ready.directions, ready.tolerance, limits, deadline
         )
         elapsed = 1000 * (time.perf_counter() - started)
-        device, peak, identity = engine.executor.device, certificate.peak_bytes, graph_id(task.program)
+        device, peak, identity = engine.executor.device, certificate.peak_bytes, graph_id(ready.program)
         return certificate, RunStats(device, False, round(elapsed, 4), peak, identity, "float64")
 
-    def write(self, outcome: tuple[Certificate, RunStats], task: Checking, encoding: str) -> Body:
+    def write(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> Body:
         """How far gradients are from differences."""
         found, stats = outcome
         answer = {
             "passed": found.passed,
             "errors": [{"node": node, "relative_error": error} for node, error in found.errors],
             "uncertified": [open_._asdict() for open_ in found.uncertified],
-            "directions": task.directions,
+            "directions": ready.directions,
             "tolerance": found.tolerance,
             "stats": stats_fields(stats),
         }

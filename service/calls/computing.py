@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engine import Call, Compiled, Deadline, HostArray, Label, NonfiniteWatch, OverBudget, Program, TensorType
+from engine.planning.estimate import run_seconds
 from service.calls import calls
-from service.calls.definition import CallDefinition, Engine
+from service.calls.definition import CallDefinition, Cost, Engine
 from service.wire.answers import FIELD_BYTES, Body, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
 from service.wire.tensors import encoded_bytes
@@ -46,6 +47,15 @@ class Execution:
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """An execution with its plan, and how many bytes its answer has at most."""
+
+    execution: Execution
+    compiled: Compiled
+    response_bytes: int
+
+
+@dataclass(frozen=True)
 class Result:
     """Arrays and what they are, in the order of the answer; `disconnected` is None where there are no gradients."""
 
@@ -54,7 +64,7 @@ class Result:
     stats: RunStats
 
 
-class Computing(CallDefinition[Execution, Result]):
+class Computing(CallDefinition[Execution, Prepared, Result]):
     """A call that runs a graph. A subclass says which call of the engine it is."""
 
     #: roles of the tensors that it takes beside the feeds, in fields of these names
@@ -88,10 +98,21 @@ class Computing(CallDefinition[Execution, Result]):
             diagnose=request.fields.get("diagnose", False),
         )
 
-    def run(self, task: Execution, engine: Engine, deadline: Deadline) -> Result:
-        """Values and derivatives."""
+    def prepare(self, task: Execution, engine: Engine, deadline: Deadline) -> Prepared:
+        """The plan. Refuses what is over the budgets, of the answer too."""
         compiled = engine.compiler.compile(task.program, task.types, task.call, deadline, node_by_node=task.diagnose)
-        _admit_answer(compiled, task.encoding, engine.max_response_bytes)
+        response = FIELD_BYTES + encoded_bytes(compiled.plan.result_types, task.encoding)
+        _admit_answer(response, task.encoding, engine.max_response_bytes)
+        return Prepared(task, compiled, response)
+
+    def cost(self, ready: Prepared) -> Cost:
+        """By its plan."""
+        plan = ready.compiled.plan
+        return Cost(run_seconds(plan), plan.peak_bytes, ready.response_bytes)
+
+    def run(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+        """Values and derivatives."""
+        task, compiled = ready.execution, ready.compiled
         watch = NonfiniteWatch(task.program, task.tensors, compiled.plan) if task.diagnose else None
         started = time.perf_counter()
         arrays = engine.executor.run(compiled.plan, task.tensors, deadline, watch)
@@ -108,9 +129,13 @@ class Computing(CallDefinition[Execution, Result]):
         named = list(zip(compiled.labels, arrays, strict=True))
         return Result(named, compiled.disconnected if _has_gradients(compiled) else None, stats)
 
-    def write(self, outcome: Result, task: Execution, encoding: str) -> Body:
+    def write(self, outcome: Result, ready: Prepared, encoding: str) -> Body:
         """A list of tensors for each kind of result."""
         return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding)
+
+    def is_cached(self, ready: Prepared) -> bool:
+        """Whether the plan was made for an earlier request."""
+        return ready.compiled.cached
 
 
 def computing_calls() -> Mapping[str, Computing]:
@@ -118,9 +143,8 @@ def computing_calls() -> Mapping[str, Computing]:
     return {name: call for name, call in calls().items() if isinstance(call, Computing)}
 
 
-def _admit_answer(compiled: Compiled, encoding: str, limit: int) -> None:
+def _admit_answer(count: int, encoding: str, limit: int) -> None:
     """Refuse an answer that could get too long, before anything is computed."""
-    count = FIELD_BYTES + encoded_bytes(compiled.plan.result_types, encoding)
     if count > limit:
         shorter = ", or for base64" if encoding == "json" else ""
         raise OverBudget(

@@ -9,15 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
-from engine import Compiler, Deadline
+from engine import Compiler, Deadline, Program
 from engine.executors.interpreter import Executor
+from engine.planning.estimate import planning_seconds
 from service.wire.answers import Body
 from service.wire.request import ParsedRequest
 
 Json = dict[str, Any]
 Task = TypeVar("Task")
+Ready = TypeVar("Ready")
 Outcome = TypeVar("Outcome")
 
 
@@ -32,6 +34,14 @@ class Engine:
     limits: Mapping[str, int]
 
 
+class Cost(NamedTuple):
+    """What doing a task will take, about: seconds, and bytes at the peak and, at most, in the answer."""
+
+    seconds: float
+    peak_bytes: int = 0
+    response_bytes: int = 0
+
+
 class Guide:
     """A call's row in the guide: what it answers, what that costs about, and when to ask it; Markdown."""
 
@@ -43,11 +53,11 @@ class Guide:
         self.page = page
 
 
-class CallDefinition(ABC, Generic[Task, Outcome]):
+class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
     """One call, `POST /v1/NAME`. The docstring of a subclass is its text: a summary, then a paragraph.
 
-    Data flows one way: `read` says what is asked in the engine's terms, `run` does it, `write` makes the answer.
-    None of them knows HTTP.
+    Data flows one way: `read` says what is asked in the engine's terms, `prepare` plans it, `run` does it, `write`
+    makes the answer. None of them knows HTTP.
     """
 
     name: ClassVar[str]
@@ -71,15 +81,30 @@ class CallDefinition(ABC, Generic[Task, Outcome]):
     def read(self, request: ParsedRequest) -> Task:
         """What is asked, in the engine's terms. Raises Refusal and EngineError."""
 
+    def prepare(self, task: Task, engine: Engine, deadline: Deadline) -> Ready:
+        """All that can be done and refused before anything is computed; by default nothing. Raises EngineError."""
+        return cast("Ready", task)
+
     @abstractmethod
-    def run(self, task: Task, engine: Engine, deadline: Deadline) -> Outcome:
+    def cost(self, ready: Ready) -> Cost:
+        """What `run` will take."""
+
+    @abstractmethod
+    def run(self, ready: Ready, engine: Engine, deadline: Deadline) -> Outcome:
         """Do it. Raises EngineError."""
 
     @abstractmethod
-    def write(self, outcome: Outcome, task: Task, encoding: str) -> Body:
+    def write(self, outcome: Outcome, ready: Ready, encoding: str) -> Body:
         """The answer, its tensors in this encoding: json, base64 or binary."""
 
-    def answer_to(self, request: ParsedRequest, engine: Engine, deadline: Deadline) -> Body:
-        """From a request to its answer. Raises Refusal and EngineError."""
-        task = self.read(request)
-        return self.write(self.run(task, engine, deadline), task, request.encoding)
+    def is_cached(self, ready: Ready) -> bool:
+        """Whether it was planned for an earlier request."""
+        return False
+
+
+def cost_of_analysis(program: Program, times: int = 1) -> Cost:
+    """What a call takes that looks at every node, so many times over."""
+    return Cost(times * planning_seconds(len(program.statements)))
+
+
+AnyCall = CallDefinition[Any, Any, Any]

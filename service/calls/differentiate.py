@@ -9,7 +9,7 @@ from typing import cast
 from engine import Deadline, Exported, Gradients, HostArray, Label, Program, TensorType, export_gradients
 from schemas import Graph, Tensor
 from schemas.calls.differentiate import DifferentiateAnswer, DifferentiateRequest
-from service.calls.definition import CallDefinition, Engine, Guide
+from service.calls.definition import CallDefinition, Cost, Engine, Guide, cost_of_analysis
 from service.calls.sample import TYPED
 from service.wire.answers import Body, write_answer
 from service.wire.request import ParsedRequest
@@ -27,7 +27,7 @@ class Differentiation:
     graph: Graph
 
 
-class DifferentiateCall(CallDefinition[Differentiation, Exported]):
+class DifferentiateCall(CallDefinition[Differentiation, Differentiation, Exported]):
     """The gradient as a graph.
 
     The graph that was sent, under the same node ids, and behind it the nodes of its gradients: to be sent to
@@ -48,13 +48,17 @@ class DifferentiateCall(CallDefinition[Differentiation, Exported]):
         """The gradients, of leaves of these types."""
         program = request.program
         call = Gradients.of_program(program, *request.get("of", "wrt"))
-        return Differentiation(program, request.types, call, request.fields["graph"])
+        return Differentiation(program, request.types, call, request.graph)
 
-    def run(self, task: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
+    def cost(self, ready: Differentiation) -> Cost:
+        """By its nodes."""
+        return cost_of_analysis(ready.program)
+
+    def run(self, ready: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
         """The gradient as a program."""
-        return export_gradients(task.program, task.types, task.call, engine.compiler.limits, deadline)
+        return export_gradients(ready.program, ready.types, ready.call, engine.compiler.limits, deadline)
 
-    def write(self, outcome: Exported, task: Differentiation, encoding: str) -> Body:
+    def write(self, outcome: Exported, ready: Differentiation, encoding: str) -> Body:
         """The graph; constants that came beside the JSON go back beside it."""
         constants: list[tuple[Label, HostArray]] = []
 
@@ -65,7 +69,7 @@ class DifferentiateCall(CallDefinition[Differentiation, Exported]):
             return None
 
         answer = {
-            "graph": written(task.graph, outcome.statements, value),
+            "graph": written(ready.graph, outcome.statements, value),
             "gradients": [{"node": node, "gradient_node": gradient} for node, gradient in outcome.gradients],
             "disconnected": list(outcome.disconnected),
         }

@@ -11,7 +11,7 @@ import numpy as np
 from engine import Analysis, Call, Deadline, Program, TensorType, analyse, printable
 from schemas.calls.plan import PlanAnswer, PlanRequest
 from service.calls.computing import CallArguments, Computing, computing_calls
-from service.calls.definition import CallDefinition, Engine, Guide
+from service.calls.definition import CallDefinition, Cost, Engine, Guide, cost_of_analysis
 from service.calls.sample import TYPED
 from service.errors import Refusal
 from service.wire.answers import FIELD_BYTES, Body, int64, write_answer
@@ -42,7 +42,7 @@ class Forecast:
     limits: Mapping[str, int]
 
 
-class PlanCall(CallDefinition[Planning, Forecast]):
+class PlanCall(CallDefinition[Planning, Planning, Forecast]):
     """What a request would take.
 
     Shapes, FLOPs and peak bytes of the values and gradients of a graph, from the types of its leaves. Runs nothing.
@@ -69,16 +69,21 @@ class PlanCall(CallDefinition[Planning, Forecast]):
         call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
         return Planning(request.program, request.types, call, request.encoding)
 
-    def run(self, task: Planning, engine: Engine, deadline: Deadline) -> Forecast:
+    def cost(self, ready: Planning) -> Cost:
+        """By its nodes."""
+        return cost_of_analysis(ready.program)
+
+    def run(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
         """What the call would take; what is over a budget of bytes or FLOPs is no error here."""
-        analysis = analyse(task.program, task.types, task.call, engine.compiler.limits, deadline, engine.compiler.fuses)
-        response = FIELD_BYTES + encoded_bytes(analysis.result_types, task.encoding)
+        limits, threads = engine.compiler.limits, engine.compiler.loop_threads
+        analysis = analyse(ready.program, ready.types, ready.call, limits, deadline, threads)
+        response = FIELD_BYTES + encoded_bytes(analysis.result_types, ready.encoding)
         admitted = analysis.within and response <= engine.max_response_bytes
         return Forecast(analysis, response, admitted, engine.limits)
 
-    def write(self, outcome: Forecast, task: Planning, encoding: str) -> Body:
+    def write(self, outcome: Forecast, ready: Planning, encoding: str) -> Body:
         """Costs, node by node and in all."""
-        analysis, statements = outcome.analysis, task.program.statements
+        analysis, statements = outcome.analysis, ready.program.statements
         nodes = [
             {
                 "node": cost.node,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
 from engine import HostArray
 from service.wire.media import JSON
@@ -26,12 +26,18 @@ def _nothing() -> None:
     pass
 
 
+#: what `Job.stop` is for a job that nobody stops
+NEVER: Final = b"\0"
+
+
 @dataclass(eq=False, slots=True)
 class Job:
     """One call: its name, its body as it came, and when (on the monotonic clock) its time is up.
 
     `sent` and `accepted` are the media types of the body and of the answer: JSON, or safetensors. `graph` is the id of
-    the registered graph that the call is made of. `room` is what holds the body, where it was received into one.
+    the registered graph that the call is made of, and `graph_bytes` is that graph, for a worker that does not know it.
+    `room` is what holds the body, where it was received into one. A call with `effects` is never run twice. The first
+    byte of `stop` is set once nobody wants the answer any more.
     """
 
     call: str
@@ -42,18 +48,32 @@ class Job:
     sent: str = JSON
     accepted: str = JSON
     graph: str | None = None
+    graph_bytes: bytes | None = None
     room: Room | None = None
+    effects: bool = False
+    stop: Sequence[int] = NEVER
 
 
-@dataclass(frozen=True, slots=True)
-class Phases:
-    """Seconds that a job took, part by part; `waited` before a worker took it up."""
+class Phases(NamedTuple):
+    """Seconds that a job took, part by part: `waited` before a worker took it up; `backward` is a part of `execute`."""
 
     waited: float = 0.0
     decode: float = 0.0
     plan: float = 0.0
     execute: float = 0.0
+    backward: float = 0.0
     encode: float = 0.0
+
+
+class Estimate(NamedTuple):
+    """What a plan will take, as it is known before it runs: seconds, and bytes at the peak and in the answer."""
+
+    seconds: float
+    peak_bytes: int
+    response_bytes: int
+
+
+_UNKNOWN: Final = Phases()
 
 
 @dataclass(eq=False, slots=True)
@@ -61,15 +81,22 @@ class Reply:
     """The answer's status, media type and body, in pieces; a problem unless the status is 200.
 
     `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again.
+
+    What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
+    worker that `needs_graph` asks for the bytes of a registered one; and `recycle` is why a worker is not to be used
+    any more.
     """
 
     status: int
     media_type: str
     pieces: Sequence[bytes | memoryview]
     headers: tuple[tuple[str, str], ...] = ()
-    phases: Phases = field(default=Phases())
+    phases: Phases = _UNKNOWN
     cached: bool = False
     release: Callable[[], None] = _nothing
+    estimate: Estimate | None = None
+    needs_graph: bool = False
+    recycle: str | None = None
 
     @property
     def body(self) -> bytes:

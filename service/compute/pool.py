@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from service.compute.job import Job, Reply, Room
+from service.compute.stats import Stats
 
 #: called once with the reply to a job, on the event loop's thread; never after `cancel`
 Done = Callable[[Reply], None]
@@ -20,6 +21,10 @@ class Pool(Protocol):
     @property
     def ready(self) -> bool:
         """Whether work is accepted."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
 
     def room(self, nbytes: int) -> Room:
         """Memory for a body of this many bytes, taken up as they come.
@@ -35,6 +40,9 @@ class Pool(Protocol):
 
     def cancel(self, job: Job) -> None:
         """Nobody waits for the reply any more: the work stops."""
+
+    def stats(self) -> Stats:
+        """What it says of itself, at this moment."""
 
     def drain(self) -> None:
         """Accept nothing more; what was accepted goes on."""

@@ -6,10 +6,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+
+import numpy as np
 
 from service.compute.blas import divide
 from service.compute.job import Job, Reply
 from service.compute.pool import Done
+from service.compute.stats import Stats
 from service.errors import Refusal
 from service.wire.media import PROBLEM
 
@@ -18,7 +22,8 @@ class Heap:
     """A body's memory, as this process gives it."""
 
     def __init__(self, nbytes: int) -> None:
-        self.view = memoryview(bytearray(nbytes))
+        # Not a bytearray, which writes zeros: what is announced and never sent takes addresses, but no memory.
+        self.view = memoryview(np.empty(nbytes, np.uint8).data)
 
     def give_back(self) -> None:
         """Let go of it."""
@@ -33,10 +38,12 @@ class ThreadPool:
         self._work = work
         divide(workers)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
+        self._workers = workers
         self._capacity = workers + queue
         self._held = 0
         self._draining = False
         self._waiting: dict[Job, Done] = {}
+        self._freed = asyncio.Event()
 
     @property
     def ready(self) -> bool:
@@ -60,6 +67,7 @@ class ThreadPool:
             done(refused(refusal, job))
             return
         self._held += 1
+        self._freed.clear()
         self._waiting[job] = done
         loop = asyncio.get_running_loop()
         running = self._threads.submit(self._work, job)
@@ -74,9 +82,27 @@ class ThreadPool:
         """A job that has not begun leaves the queue with its deadline; one that runs looks at its own."""
         self._waiting.pop(job, None)
 
+    def stats(self) -> Stats:
+        """The jobs that are held; threads have nothing else to tell."""
+        running = min(self._held, self._workers)
+        return Stats({"all": self._held - running}, running, {"all": self._workers})
+
     def drain(self) -> None:
         """Accept nothing more; what was accepted goes on."""
         self._draining = True
+
+    async def start(self) -> None:
+        """Nothing: the threads start with their first work."""
+
+    async def close(self, grace: float) -> bool:
+        """End when the work has, or after so many seconds; whether it has. A thread cannot be stopped."""
+        self.drain()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                while self._held:
+                    await self._freed.wait()
+        return not self._held
 
     def _late(self, job: Job, running: Future[Reply]) -> None:
         running.cancel()
@@ -86,6 +112,8 @@ class ThreadPool:
     def _ended(self, job: Job, finished: Future[Reply], late: asyncio.TimerHandle) -> None:
         late.cancel()
         self._held -= 1
+        if not self._held:
+            self._freed.set()
         if not finished.cancelled():
             self._reply(job, finished.result())
 

@@ -7,26 +7,30 @@ from settings alone, it can as well live in a process of its own.
 from __future__ import annotations
 
 import logging
-from typing import Final
+from time import monotonic, perf_counter
+from typing import Any, Final
 
 from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
 from schemas.graph import NAME_CHARACTERS
 from service import machine
 from service.calls import calls
 from service.calls.definition import Engine
-from service.compute.job import Job, Reply
+from service.compute.job import Estimate, Job, Phases, Reply
 from service.compute.kernels import kernel_store
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
-from service.wire.answers import Body
 from service.wire.binary import read
-from service.wire.json_codec import parse_json
+from service.wire.graph_source import Programs
+from service.wire.json_reader import JsonReader
 from service.wire.media import PROBLEM, SAFETENSORS
 from service.wire.message import Message
 from service.wire.request import RequestReader
+from service.wire.translate import Translator
 
 #: plans that are ready to run again may take one part in so many of what is there for plans
 IDLE_SHARE: Final = 4
+#: and graphs that were read one in so many
+GRAPH_SHARE: Final = 8
 
 _logger = logging.getLogger("gradserve.worker")
 
@@ -53,44 +57,69 @@ class Worker:
         self.device = executor.device
         self._settings = settings
         self._limits = limits
-        self._reader = RequestReader(registry(), limits, settings.max_nodes)
+        translator = Translator(registry(), limits)
+        programs = Programs(translator, settings.plan_cache, settings.plan_cache_bytes // GRAPH_SHARE)
+        self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
+        self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
         self._engine = Engine(
-            Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), fuses=executor.fuses),
+            Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), loop_threads=executor.loop_threads),
             executor,
             settings.max_response_bytes,
             limits_of(settings),
         )
 
-    def __call__(self, job: Job) -> Reply:
-        """The reply to a job. Never raises: whatever goes wrong is a problem report."""
+    def __call__(self, job: Job, most_seconds: float | None = None) -> Reply:
+        """The reply to a job. Never raises: whatever goes wrong is a problem report.
+
+        A job that would take longer than `most_seconds` is not run: the reply has its estimate, and is no answer.
+        """
         try:
-            return Reply(200, job.accepted, self._answer(job))
+            return self._reply(job, most_seconds)
         except Refusal as refusal:
             return _refused(refusal, job)
         except EngineError as error:
             return _refused(from_engine(error), job)
         except MemoryError:
-            return _refused(out_of_memory(), job)
+            return _refused(out_of_memory(), job, recycle="memory")
         except Exception:
             _logger.exception("request %s failed", job.request_id)
-            return _refused(fault(), job)
+            return _refused(fault(), job, recycle="fault")
 
     def close(self, timeout: float) -> bool:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)
 
-    def _answer(self, job: Job) -> Body:
-        deadline = Deadline(job.timeout, start=job.expires - job.timeout)
+    def _reply(self, job: Job, most_seconds: float | None) -> Reply:
+        started = perf_counter()
+        deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
         message = self._parse(job)
         deadline.check()
         call = calls()[job.call]
         request = self._reader.open(message, call.request, call.roles, packed=job.accepted == SAFETENSORS)
-        return call.answer_to(request, self._engine, deadline)
+        task = call.read(request)
+        decoded = perf_counter()
+        ready = call.prepare(task, self._engine, deadline)
+        planned = perf_counter()
+        if most_seconds is not None and (cost := call.cost(ready)).seconds > most_seconds:
+            return _unanswered(estimate=Estimate(*cost))
+        outcome = call.run(ready, self._engine, deadline)
+        executed = perf_counter()
+        backward = 0.0 if deadline.turned is None else monotonic() - deadline.turned
+        pieces = call.write(outcome, ready, request.encoding)
+        phases = Phases(
+            decode=decoded - started,
+            plan=planned - decoded,
+            execute=executed - planned,
+            backward=backward,
+            encode=perf_counter() - executed,
+        )
+        return Reply(200, job.accepted, pieces, (), phases, call.is_cached(ready))
 
     def _parse(self, job: Job) -> Message:
         if job.sent == SAFETENSORS:
-            return read(job.body, self._settings.max_body_bytes, self._settings.json_depth, self._limits)
-        return Message(parse_json(bytes(job.body), self._settings.json_depth))
+            return read(job.body, self._settings.max_body_bytes, self._json, self._limits)
+        request = self._json.read(bytes(job.body))
+        return Message(request.fields, source=request.source)
 
 
 def limits_of(settings: Settings) -> dict[str, int]:
@@ -111,8 +140,14 @@ def limits_of(settings: Settings) -> dict[str, int]:
 
 def _bytes_of_plans(settings: Settings) -> int:
     """What is left for plans themselves."""
-    return settings.plan_cache_bytes - settings.plan_cache_bytes // IDLE_SHARE
+    whole = settings.plan_cache_bytes
+    return whole - whole // IDLE_SHARE - whole // GRAPH_SHARE
 
 
-def _refused(refusal: Refusal, job: Job) -> Reply:
-    return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)])
+def _unanswered(**why: Any) -> Reply:
+    """What the pool alone reads, and no client."""
+    return Reply(0, PROBLEM, [], **why)
+
+
+def _refused(refusal: Refusal, job: Job, recycle: str | None = None) -> Reply:
+    return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)], recycle=recycle)

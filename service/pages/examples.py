@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from service.calls.definition import CallDefinition, Json
+from service.calls.definition import AnyCall, Json
 from service.calls.sample import NODES, W, feed
 from service.errors import Refusal
 
@@ -48,7 +48,8 @@ ANY: Final = (
         got="more",
     ),
 )
-READY: Final = (_stated("shutting_down", "the server is stopping and takes no new work"),)
+STOPPING: Final = _stated("shutting_down", "the server is stopping and takes no new work")
+READY: Final = (STOPPING, _stated("not_ready", "the workers do not answer; the log says why"))
 READING: Final = (
     *ANY,
     _stated(
@@ -70,8 +71,9 @@ GET_OP: Final = (
 )
 STATED: Final = (
     *ANY,
-    *READY,
+    STOPPING,
     _stated("queue_full", "the server already holds 66 requests, its limit; try again shortly"),
+    _stated("worker_died", "the worker process that computed this request ended; send it again"),
     _stated("deadline_exceeded", "the request was not finished within its 0.05 s"),
     _stated("request_timeout", "no byte of the body came for 10 s"),
     _stated(
@@ -118,7 +120,7 @@ _MISTAKES: Final[Mapping[str, tuple[int, Json]]] = {
 _OUT_OF_RANGE: Final[Json] = {"op": "gather", "operands": [0], "attrs": {"indices": [7, 7]}}
 
 
-def failures(call: CallDefinition[Any, Any]) -> tuple[Failure, ...]:
+def failures(call: AnyCall) -> tuple[Failure, ...]:
     """Every refusal of a call, by a request that provokes it, where one alone does."""
     request = next(iter(call.examples.values()))
     mistaken = [Failure(code, _mistaken(request, *mistake)) for code, mistake in _MISTAKES.items()]

@@ -173,6 +173,16 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "The server has been told to stop: it finishes what it has, and takes nothing new.",
         "Send the request again after the seconds in the header `Retry-After`, to this server's successor.",
     ),
+    "not_ready": Explanation(
+        "`/health/ready` had the workers compute something, and they did not.",
+        "Send no work until it answers 200 again. The server's log has the cause; if this lasts, restart the server.",
+    ),
+    "worker_died": Explanation(
+        "The process that computed the request ended with it, twice; or once, for a call that is never run twice. The "
+        "other requests that it had were done by others.",
+        "Send the request again after the seconds in the header `Retry-After`. If it ends workers every time, report "
+        "it with its `request_id`: the server's log has the reason.",
+    ),
     "deadline_exceeded": Explanation(
         "The request was not finished within its time: `timeout_ms` of the query, or the server's own "
         "(`--timeout-ms`). Waiting for a worker counts.",

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 from service.calls import calls
-from service.calls.definition import CallDefinition, Json
+from service.calls.definition import AnyCall, Json
 from service.compute.job import Job, Reply
 from service.errors import KINDS
 from service.pages import examples
@@ -77,7 +77,7 @@ class Operation:
     parameters: Sequence[Json] = ()
 
 
-def _computing(call: CallDefinition[Any, Any]) -> Operation:
+def _computing(call: AnyCall) -> Operation:
     failing = examples.failures(call)
     return Operation(call.answer.__name__, failing, call.request.__name__, call.examples, (_TIMEOUT,))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -14,10 +14,8 @@ from starlette.types import Receive, Scope, Send
 from engine import printable
 from service.compute.job import Reply
 from service.errors import Refusal, fault, out_of_memory
+from service.web.sending import PIECE
 from service.wire.media import JSON, PROBLEM
-
-#: bytes of an array that are handed to the socket at once
-PIECE: Final = 1 << 18
 
 
 def answer(content: Mapping[str, Any]) -> Response:
@@ -26,29 +24,38 @@ def answer(content: Mapping[str, Any]) -> Response:
 
 
 class Pieces(Response):
-    """A body in pieces, sent from the memory that they lie in."""
+    """A body in pieces, each copied as it is sent: the memory that they lie in may serve another when all are."""
 
     def __init__(self, reply: Reply) -> None:
         """What a worker replied."""
         length = sum(len(piece) for piece in reply.pieces)
         super().__init__(None, reply.status, {"content-length": str(length), **dict(reply.headers)}, reply.media_type)
-        self._pieces = reply.pieces
+        self._reply = reply
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send head and body."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        for piece in self._pieces:
+        try:
+            await self._send_pieces(send)
+        finally:
+            self._reply.release()
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _send_pieces(self, send: Send) -> None:
+        for piece in self._reply.pieces:
             whole = memoryview(piece)
             for start in range(0, len(piece), PIECE):
-                part = whole[start : start + PIECE]
+                part = bytes(whole[start : start + PIECE])
                 await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
 
 
 def from_reply(reply: Reply) -> Response:
     """What a worker replied."""
-    whole = len(reply.pieces) == 1 and len(reply.pieces[0]) <= PIECE
-    return Response(reply.body, reply.status, dict(reply.headers), reply.media_type) if whole else Pieces(reply)
+    if len(reply.pieces) > 1 or len(reply.pieces[0]) > PIECE:
+        return Pieces(reply)
+    whole = Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
+    reply.release()
+    return whole
 
 
 def report(request: Request, refusal: Refusal) -> Response:

@@ -15,6 +15,7 @@ from service.calls import calls
 from service.compute.job import Job
 from service.compute.pool import awaited
 from service.errors import Refusal
+from service.web.head import Media
 from service.web.query import timeout_of
 from service.web.responses import answer, from_reply
 from service.web.state import State
@@ -53,9 +54,9 @@ async def _compute(call: str, request: Request) -> Response:
     state = _state(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     expires = request.state.arrived + timeout
-    sent, accepted = request.state.sent, request.state.accepted
-    body = await (whole_body(request) if sent == SAFETENSORS else request.body())
-    job = Job(call, body, request.state.request_id, timeout, expires, sent, accepted)
+    media: Media = request.state.media
+    body = await (whole_body(request) if media.sent == SAFETENSORS else request.body())
+    job = Job(call, body, request.state.request_id, timeout, expires, media.sent, media.accepted)
     return from_reply(await awaited(state.pool, job))
 
 
@@ -99,12 +100,19 @@ async def live() -> Response:
 async def ready(request: Request) -> Response:
     """Whether the server takes work.
 
-    The device is open and the ops are loaded. 503 while the server stops.
+    A worker has computed something on the device within the last second. 503 while the server stops, and where the
+    workers do not answer.
     """
-    pool = _state(request).pool
-    if not pool.ready:
-        raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
-    return answer({"status": "ready", "device": pool.device})
+    state = _state(request)
+    await state.readiness.check()
+    return answer({"status": "ready", "device": state.pool.device})
+
+
+@router.get("/metrics", include_in_schema=False)
+async def metrics(request: Request) -> Response:
+    """Counts, for Prometheus."""
+    text, media_type = _state(request).metrics.text(request.headers.get("accept", ""))
+    return Response(text, headers={"Content-Type": media_type})
 
 
 @router.get("/openapi.json", include_in_schema=False)

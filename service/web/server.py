@@ -1,69 +1,158 @@
-"""The process: a socket, uvicorn on it, and an orderly end."""
+"""The process: a socket, an event loop, connections on it, and an orderly end."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
+import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
-from types import FrameType
+from typing import Final, Protocol
 
-import uvicorn
 from starlette.types import ASGIApp
 
-from service.compute.threads import ThreadPool
+from service.compute.pool import Pool
+from service.observe.banner import banner
 from service.settings import Settings
-from service.web.protocol import ProblemProtocol
+from service.web.connection import Connection
+from service.web.front import RESERVE, Front
+from service.web.listening import address, allow_descriptors, bound
+from service.web.observer import RequestObserver
+from service.web.tls import tls_context
+
+#: connections that wait to be accepted
+_BACKLOG: Final = 2048
+#: descriptors of a process beside its connections
+_DESCRIPTORS: Final = 512
+#: seconds that last answers get to leave, once the grace is over
+_LAST_WORDS: Final = 1.0
+
+_logger = logging.getLogger("gradserve")
 
 
-class Server(uvicorn.Server):
-    """uvicorn, announcing its address, and refusing new work from the moment it is asked to stop."""
+class Workers(Pool, Protocol):
+    """A pool with a beginning and an end."""
 
-    def __init__(self, config: uvicorn.Config, pool: ThreadPool, url: str) -> None:
-        super().__init__(config)
-        self._pool = pool
-        self._url = url
+    async def start(self) -> None:
+        """Return when work can be done."""
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say where, once connections are taken."""
-        await super().startup(sockets)
-        sys.stdout.write(f"gradserve listening on {self._url}\n")
-        sys.stdout.flush()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal ends gracefully, the second at once."""
-        self._pool.drain()
-        self.force_exit = self.should_exit
-        self.should_exit = True
+    async def close(self, grace: float) -> bool:
+        """End, when the work has or after so many seconds; whether nothing is left that runs."""
 
 
-def serve(settings: Settings, assemble: Callable[[Settings], tuple[ASGIApp, ThreadPool]]) -> None:
-    """Serve what `assemble` makes until a signal.
+class Server:
+    """One front on one socket, from the announcement to the last answer."""
 
-    Raises OSError when the address cannot be had, RuntimeError for the device.
-    """
-    logging.basicConfig(
-        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    _calm_the_collector()
-    with listen(settings.host, settings.port) as listening:
-        app, pool = assemble(settings)
-        config = uvicorn.Config(
-            app,
-            http=ProblemProtocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=settings.keep_alive,
-            timeout_graceful_shutdown=settings.shutdown_grace,
-            h11_max_incomplete_event_size=settings.max_header_bytes,
+    def __init__(self, front: Front, listening: socket.socket) -> None:
+        self._front = front
+        self._listening = listening
+        self._asked = asyncio.Event()
+        self._asked_twice = asyncio.Event()
+
+    async def run(self) -> float:
+        """Serve until a signal, and end; the seconds of grace that are left."""
+        settings, loop = self._front.settings, asyncio.get_running_loop()
+        context = tls_context(settings)
+        for sign in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(sign, self._on_signal)
+        accepting = await loop.create_server(
+            lambda: Connection(self._front),
+            sock=self._listening,
+            backlog=_BACKLOG,
+            ssl=context,
+            ssl_handshake_timeout=settings.header_timeout if context else None,
+            ssl_shutdown_timeout=_LAST_WORDS if context else None,
         )
-        Server(config, pool, address(settings.host, listening)).run(sockets=[listening])
-    _leave(pool)
+        self._front.sweep()
+        url = address(settings.host, self._listening, "https" if context else "http")
+        sys.stdout.write(f"gradserve listening on {url}\n")
+        sys.stdout.flush()
+        await self._asked.wait()
+        over = time.monotonic() + settings.shutdown_grace
+        accepting.close()
+        await self._end()
+        self._front.stop()
+        return 0.0 if self._asked_twice.is_set() else max(0.0, over - time.monotonic())
+
+    def _on_signal(self) -> None:
+        """The first signal ends gracefully, the second at once."""
+        if self._asked.is_set():
+            self._asked_twice.set()
+        self._front.pool.drain()
+        self._asked.set()
+
+    async def _end(self) -> None:
+        """Let the connections finish within the grace; then tell those that are left."""
+        front = self._front
+        front.drain()
+        if not await self._all_gone(front.settings.shutdown_grace):
+            _logger.warning("requests were still in work when the grace was over")
+            front.give_up()
+            await self._all_gone(_LAST_WORDS)
+        for guest in front.guests:
+            guest.abort()
+        for task in [*front.tasks]:
+            task.cancel()
+
+    async def _all_gone(self, seconds: float) -> bool:
+        """Wait until nobody is connected, so long at most, or until the second signal."""
+        ends = [asyncio.ensure_future(wait) for wait in (self._asked_twice.wait(), self._front.emptied())]
+        await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
+        return not self._front.guests
+
+
+def serve(
+    settings: Settings, pool: Workers, make_app: Callable[[], ASGIApp], observer: RequestObserver | None = None
+) -> None:
+    """Serve the application that is made, and its calls by the pool, until a signal.
+
+    Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS.
+    """
+    _calm_the_collector()
+    allow_descriptors(settings.max_connections + RESERVE + _DESCRIPTORS)
+    with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        tls_context(settings)  # raises before the workers are made
+        if not runner.run(_served(settings, pool, make_app, observer, listening)):
+            _leave()
+
+
+async def _served(
+    settings: Settings,
+    pool: Workers,
+    make_app: Callable[[], ASGIApp],
+    observer: RequestObserver | None,
+    listening: socket.socket,
+) -> bool:
+    """Whether nothing is left that runs."""
+    left = 0.0
+    starting = asyncio.create_task(pool.start())
+    try:
+        await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
+        app = make_app()
+        await starting
+        for line in banner(settings, pool.device):
+            _logger.info(line)
+        left = await Server(Front(settings, app, pool, observer), listening).run()
+    finally:
+        starting.cancel()
+        ended = await pool.close(left)
+    return ended
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop, where there is one."""
+    try:
+        import uvloop  # noqa: PLC0415 - not on every system
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
 
 
 def _calm_the_collector() -> None:
@@ -73,28 +162,8 @@ def _calm_the_collector() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound to the address.
-
-    An answer's head and body are two writes: with Nagle's algorithm the second would wait some 40 ms for the client's
-    delayed acknowledgement. asyncio turns it off only for sockets it made itself; accepted ones inherit this.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    socket.getaddrinfo(host, port, family)  # raises gaierror, which create_server would make an error without a reason
-    listening = socket.create_server((host, port), family=family, backlog=2048)
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listening
-
-
-def address(host: str, listening: socket.socket) -> str:
-    """The URL of a bound socket."""
-    port = listening.getsockname()[1]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _leave(pool: ThreadPool) -> None:
+def _leave() -> None:
     """A thread inside a kernel cannot be stopped, and Python would wait for it."""
-    if pool.busy:
-        logging.getLogger("gradserve").warning("work was still running when the grace was over")
-        sys.stdout.flush()
-        os._exit(0)
+    _logger.warning("work was still running when the grace was over")
+    sys.stdout.flush()
+    os._exit(0)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from engine import Registry
 from schemas import Catalogue, OpInfo
 from service.compute.pool import Pool
+from service.observe.exposition import Exposition
 from service.settings import Settings
+from service.web.readiness import Readiness
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class State:
     catalogue: Catalogue
     document: bytes
     document30: bytes
+    readiness: Readiness
+    metrics: Exposition
 
     def op(self, spelling: str) -> OpInfo | None:
         """The catalogue's row for an op, under any of its names."""

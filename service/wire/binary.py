@@ -16,6 +16,7 @@ import orjson
 from engine import EngineError, HostArray, Label, Limits, TensorType, printable
 from service.errors import Refusal, from_engine
 from service.wire.json_codec import parse_json
+from service.wire.json_reader import JsonReader, JsonRequest
 from service.wire.message import Message
 
 _DTYPES: Final = {
@@ -35,21 +36,21 @@ _METADATA: Final = "__metadata__"
 _NAME: Final = re.compile(r"([a-z]{1,32})\.(0|[1-9][0-9]{0,17})")
 
 
-def read(body: bytes | memoryview | HostArray, most: int, depth: int, limits: Limits) -> Message:
+def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, limits: Limits) -> Message:
     """The request that a body holds, its tensors as read-only views of it.
 
-    `most` bounds the bytes of the header, and `depth` its nesting: it is JSON, and as costly as other JSON.
-    Raises Refusal: what `parse` finds wrong with the JSON, body_too_large, invalid_field, bad_tensor, over_budget.
+    `most` bounds the bytes of the header, and `reader` its nesting: it is JSON, and as costly as other JSON.
+    Raises Refusal: what is wrong with the JSON, body_too_large, invalid_field, bad_tensor, over_budget.
     """
     view = np.frombuffer(body, np.uint8).data.toreadonly()
     start = _LENGTH + _header_length(view, most)
-    header = parse_json(bytes(view[_LENGTH:start]), depth, _HEADER)
-    request = _request(header.pop(_METADATA, None), depth)
+    header = parse_json(bytes(view[_LENGTH:start]), reader.depth, _HEADER)
+    request = _request(header.pop(_METADATA, None), reader)
     places = {name: _place(name) for name in header}
     data = view[start:]
     _check_layout(header, len(data))
     tensors = {place: _array(name, header[name], data, limits) for name, place in places.items()}
-    return Message(_without_places(request, tensors), tensors)
+    return Message(_without_places(request.fields, tensors), tensors, request.source)
 
 
 def write(response: Mapping[str, Any], arrays: Iterable[tuple[Label, HostArray]]) -> list[bytes | memoryview]:
@@ -79,15 +80,15 @@ def _header_length(view: memoryview, most: int) -> int:
     return length
 
 
-def _request(metadata: object, depth: int) -> dict[str, Any]:
+def _request(metadata: object, reader: JsonReader) -> JsonRequest:
     text = metadata.get("request") if isinstance(metadata, dict) else None
     if not isinstance(text, str):
         detail = "has no request: __metadata__.request holds the JSON request without its tensors, as a string"
         raise _malformed(detail, "a string in __metadata__.request", "none")
-    return parse_json(text.encode(), depth, "__metadata__.request of the safetensors body")
+    return reader.read(text.encode(), "__metadata__.request of the safetensors body")
 
 
-def _without_places(request: dict[str, Any], tensors: Mapping[tuple[str, int], HostArray]) -> dict[str, Any]:
+def _without_places(request: Mapping[str, Any], tensors: Mapping[tuple[str, int], HostArray]) -> dict[str, Any]:
     """`request` without list entries that only say `{"node": n}`, where the tensor of that place is there."""
     return {
         field: [entry for entry in value if not _only_a_place(field, entry, tensors)]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import jiter
 import numpy as np
 
-from engine import printable
+from engine import HostArray, printable
 from service.errors import Refusal
 
 _CHUNK: Final = 1 << 20
 _QUOTE: Final = ord('"')
-_NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b'[]{}"'))
+_COMMA: Final = ord(",")
+_STRUCTURE: Final = b'[]{}"'
 _STEP: Final = np.zeros(256, np.int8)
 _STEP[[ord("["), ord("{")]] = 1
 _STEP[[ord("]"), ord("}")]] = -1
@@ -60,30 +62,44 @@ def json_kind(value: object) -> str:
     return names.get(type(value), "something else")
 
 
+def elements(array: bytes) -> int:
+    """How many elements a JSON array has, without making them: an upper bound where it is malformed."""
+    commas = 0
+    for codes, depths in _levels(array, _STRUCTURE + b","):
+        commas += int(np.count_nonzero((codes == _COMMA) & (depths == 1)))
+    return commas + 1 if array.strip()[1:-1].strip() else 0
+
+
 def _check_depth(body: bytes, limit: int) -> None:
     """Raise too_deep before the parser, in one pass of array code that costs the same for every input."""
     if body.count(b"[") + body.count(b"{") <= limit:
         return
-    depth, in_string = 0, False
-    skeleton = np.frombuffer(_structure(body), np.uint8)
-    for start in range(0, len(skeleton), _CHUNK):
-        codes = skeleton[start : start + _CHUNK]
-        quoted = np.logical_xor.accumulate(codes == _QUOTE) ^ in_string
-        depths = np.cumsum(np.where(quoted, 0, _STEP[codes]), dtype=np.int64) + depth
+    for _, depths in _levels(body, _STRUCTURE):
         if depths.max() > limit:
             raise Refusal(
                 "too_deep",
                 f"the JSON is nested more than {limit} levels deep",
                 expected=f"at most {limit} levels",
             )
+
+
+def _levels(body: bytes, kept: bytes) -> Iterator[tuple[HostArray, HostArray]]:
+    """The bytes of `kept` in a JSON text and how deep each is nested, chunk by chunk; 0 for all in strings."""
+    depth, in_string = 0, False
+    skeleton = np.frombuffer(_skeleton(body, kept), np.uint8)
+    for start in range(0, len(skeleton), _CHUNK):
+        codes = skeleton[start : start + _CHUNK]
+        quoted = np.logical_xor.accumulate(codes == _QUOTE) ^ in_string
+        depths = np.cumsum(np.where(quoted, 0, _STEP[codes]), dtype=np.int64) + depth
         depth, in_string = int(depths[-1]), bool(quoted[-1])
+        yield codes, np.where(quoted, 0, depths)
 
 
-def _structure(body: bytes) -> bytes:
-    """Brackets and the quotes that open and close strings; nothing else."""
+def _skeleton(body: bytes, kept: bytes) -> bytes:
+    """The bytes of `kept`, of quotes only those that open and close strings; nothing else."""
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return body.translate(None, _NOT_STRUCTURE)
+    return body.translate(None, bytes(set(range(256)) - set(kept)))
 
 
 def _refusal(body: bytes, reason: str, what: str) -> Refusal:

@@ -7,14 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine import HostArray
+from service.wire.graph_source import GraphSource
 
 
 @dataclass(frozen=True)
 class Message:
-    """The JSON of a request, and the tensors that came beside it, by (role, node)."""
+    """The JSON of a request, and the tensors that came beside it, by (role, node).
+
+    With a `source`, that is the graph, and not the field of the body.
+    """
 
     body: Mapping[str, Any]
     tensors: Mapping[tuple[str, int], HostArray] = field(default_factory=dict)
+    source: GraphSource | None = None
 
     def of_role(self, role: str) -> dict[int, HostArray]:
         """The tensors of one role, by node."""

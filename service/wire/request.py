@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from engine import NO_END, EngineError, HostArray, Limits, Program, Registry, TensorType
-from schemas import Feed, NodeType
+from engine import NO_END, EngineError, HostArray, Limits, Program, TensorType
+from schemas import Feed, Graph, NodeType
 from service.errors import Refusal
+from service.wire.graph_source import Programs
+from service.wire.json_reader import admit_nodes
 from service.wire.message import Message
 from service.wire.tensors import type_of
 from service.wire.translate import Translator, located, read_array, unexpected_tensor
@@ -19,9 +21,10 @@ from service.wire.validation import validate
 class RequestReader:
     """Opens requests of one opset within limits."""
 
-    def __init__(self, registry: Registry, limits: Limits, max_nodes: int) -> None:
+    def __init__(self, translator: Translator, programs: Programs, limits: Limits, max_nodes: int) -> None:
         self.limits = limits
-        self.translator = Translator(registry, limits)
+        self.translator = translator
+        self.programs = programs
         self._max_nodes = max_nodes
 
     def open(self, message: Message, model: type, roles: Sequence[str], *, packed: bool) -> ParsedRequest:
@@ -38,13 +41,8 @@ class RequestReader:
         """Refuse a graph that is too long before each of its nodes is looked at."""
         graph = body.get("graph")
         nodes = graph.get("nodes") if isinstance(graph, dict) else None
-        if isinstance(nodes, list) and len(nodes) > self._max_nodes:
-            raise Refusal(
-                "too_many_nodes",
-                f"the graph has {len(nodes)} nodes, and the limit is {self._max_nodes}",
-                expected=f"at most {self._max_nodes} nodes",
-                got=f"{len(nodes)} nodes",
-            )
+        if isinstance(nodes, list):
+            admit_nodes(len(nodes), self._max_nodes)
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,16 @@ class ParsedRequest:
     @cached_property
     def program(self) -> Program:
         """The program that the graph stands for."""
-        return self.reader.translator.program(self.fields["graph"], self.message.of_role("constants"))
+        constants, source = self.message.of_role("constants"), self.message.source
+        if source is None or constants:
+            return self.reader.translator.program(self.graph, constants)
+        return self.reader.programs.of(source)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph as it was sent."""
+        graph: Graph = self.fields["graph"] if self.message.source is None else self.message.source.graph
+        return graph
 
     @cached_property
     def feeds(self) -> dict[int, HostArray]:

@@ -118,6 +118,7 @@ def assert_planned_peak_holds(plan: Plan, feeds: Mapping[Any, Array], remedy: st
     It should not be the first of its kind, which fills caches; what executors keep for it is let go. `remedy` ends the
     sentence where it does not hold.
     """
+    instead = run_instead(plan)
     if isinstance(EXECUTOR, NumPyExecutor):
         EXECUTOR.leases.clear()
     gc.collect()
@@ -129,11 +130,10 @@ def assert_planned_peak_holds(plan: Plan, feeds: Mapping[Any, Array], remedy: st
         tracemalloc.stop()
     del results
     used = measured + sum(a.nbytes for a in feeds.values())
-    plan = run_instead(plan)
-    planned = plan.peak_bytes
-    kept = sum(a.nbytes for a in feeds.values()) + sum(plan.buffers)
+    planned = instead.peak_bytes
+    kept = sum(a.nbytes for a in feeds.values()) + sum(instead.buffers)
     declared = f"{max(used - kept, 0)} bytes are allocated beside operands and results, and {planned - kept} declared"
-    slack = SLACK + CALL_BYTES * len(plan.steps)
+    slack = SLACK + CALL_BYTES * len(instead.steps)
     assert used <= planned + slack, f"{used} bytes used, {planned} planned: {declared}{remedy}"
     assert planned <= max(LARGE, 1.1 * used), f"{planned} bytes planned, {used} used: {declared}{remedy}"
 

@@ -10,9 +10,9 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from threading import RLock
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -20,11 +20,10 @@ import pytest
 
 from engine import Plan, registry
 from engine.executors.binding import Binder
-from engine.executors.bound import Bound
-from engine.executors.kernels import CompiledLoop, Kernels, bind_loops
+from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.tiers import Tier
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
-from engine.loops.functions import expand_functions
 from engine.loops.kernel_store import KernelStore
 from engine.loops.native import NativeKernel
 from engine.loops.program import Loop
@@ -36,6 +35,8 @@ from tests.engine.loops.c_compiler import COMPILER, c_kernels
 
 #: the printer of all tests; none: plans run as they are
 PRINTER: Final = os.environ.get("GRADSERVE_TEST_PRINTER", "none")
+#: whether loops are machine code, with functions of their own
+COMPILED: Final = PRINTER in ("llvm", "c")
 
 _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
@@ -43,9 +44,9 @@ _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END
 def _by_c(plan: Plan) -> Binder:
     """Kernels that the C compiler makes, all of a plan at once."""
     ops = list(dict.fromkeys(step.op for step in plan.steps if isinstance(step.op, Fused)))
-    loops = [expand_functions(op.loop) for op in ops]
+    loops = [op.expanded for op in ops]
     kernels = in_c([(loop, lanes_of(loop, op.space.columns)) for op, loop in zip(ops, loops, strict=True)])
-    return partial(bind_loops, dict(zip(ops, map(CompiledLoop, kernels, loops), strict=True)), 1)
+    return LoopBinder(dict(zip(ops, map(CompiledLoop, kernels, loops), strict=True)), 1)
 
 
 _kernels: Final = Kernels(KernelStore())
@@ -61,7 +62,9 @@ PRINTERS: Final = [name for name in _BINDERS if _THERE[name]]
 #: compiled quickly: bits do not depend on how well
 _C_FLAGS: Final = ("-O1",)
 _built: Final[dict[tuple[str, int], NativeKernel]] = {}
-_instead: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _BINDERS}
+_fused: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _BINDERS}
+_ready: Final[dict[str, WeakKeyDictionary[Plan, Tier]]] = {name: WeakKeyDictionary() for name in _BINDERS}
+_lock: Final = RLock()  # fusing patches a module, and threads share plans
 _current: Final = {"printer": "none"}
 
 
@@ -77,18 +80,29 @@ def in_c(wanted: list[tuple[Loop, int]]) -> list[NativeKernel]:
 
 def fused(plan: Plan, printer: str) -> Plan:
     """The same with all of it fused that can be, single nodes too."""
-    found = _instead[printer].get(plan)
-    if found is None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("engine.planning.fuse._COSTLY", 0)
-            graph = fuse(graph_of(plan, registry()), 0, compiled=printer != "numpy")
-        found = _instead[printer][plan] = make_plan(graph, _UNBOUNDED)
-    return found
+    with _lock:
+        if plan not in _fused[printer]:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("engine.planning.fuse._COSTLY", 0)
+                graph = fuse(graph_of(plan, registry()), 0, compiled=printer != "numpy")
+            _fused[printer][plan] = make_plan(graph, _UNBOUNDED)
+        return _fused[printer][plan]
+
+
+def ready(plan: Plan, printer: str) -> Tier:
+    """What runs in the place of this plan, fused and compiled."""
+    with _lock:
+        if plan not in _ready[printer]:
+            instead = fused(plan, printer)
+            binder = _BINDERS[printer](instead)
+            assert binder is not None
+            _ready[printer][plan] = Tier(instead, binder)
+        return _ready[printer][plan]
 
 
 def run_instead(plan: Plan) -> Plan:
-    """The plan that runs in the place of this one."""
-    return plan if _current["printer"] == "none" else fused(plan, _current["printer"])
+    """The plan that runs in the place of this one; from now on, running it makes nothing ready."""
+    return plan if _current["printer"] == "none" else ready(plan, _current["printer"]).plan
 
 
 @contextmanager
@@ -98,21 +112,13 @@ def printing(printer: str) -> Iterator[None]:
         yield
         return
     execute = NumPyExecutor.execute
-    binders = WeakKeyDictionary[Plan, Binder]()
 
     def execute_fused(
         self: Any, plan: Plan, feeds: Any, deadline: Deadline = NO_DEADLINE, watch: Any = None
     ) -> list[Any]:
         if self._tiers is not None or watch is not None:
             return execute(self, plan, feeds, deadline, watch)
-        instead = run_instead(plan)
-        if instead not in binders:
-            binders[instead] = _BINDERS[printer](instead)
-        bound = self.leases.take(instead) or Bound(instead, self, binders[instead])
-        try:
-            return bound.run(feeds, deadline)
-        finally:
-            self.leases.give(instead, bound)
+        return self._run(ready(plan, printer), feeds, deadline)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NumPyExecutor, "execute", execute_fused)

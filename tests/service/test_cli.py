@@ -10,7 +10,7 @@ from engine import registry
 from service import machine
 from service.cli import main
 from service.settings import Settings, flag, variable
-from service.web.server import address, listen
+from service.web.listening import address, bound
 
 Capture = pytest.CaptureFixture[str]
 
@@ -73,7 +73,8 @@ def test_a_bad_variable_is_told_too(capsys: Capture, monkeypatch: pytest.MonkeyP
 
 
 def test_an_address_that_is_taken(capsys: Capture) -> None:
-    with listen("127.0.0.1", 0) as taken:
+    with bound("127.0.0.1", 0) as taken:
+        taken.listen()
         port = taken.getsockname()[1]
         told = complaint(capsys, "--port", str(port))
     assert told == f"gradserve: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
@@ -103,17 +104,17 @@ def test_an_op_that_does_not_exist(capsys: Capture) -> None:
 
 def test_accepted_connections_send_at_once() -> None:
     """With Nagle's algorithm, the second write of each answer would wait for a delayed acknowledgement."""
-    with listen("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname(), timeout=30):
-        accepted, _ = listening.accept()
-        with accepted:
+    with bound("127.0.0.1", 0) as listening:
+        listening.listen()
+        with socket.create_connection(listening.getsockname(), timeout=30), listening.accept()[0] as accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_the_urls_of_sockets() -> None:
-    with listen("127.0.0.1", 0) as v4:
+    with bound("127.0.0.1", 0) as v4:
         assert address("127.0.0.1", v4) == f"http://127.0.0.1:{v4.getsockname()[1]}"
     if socket.has_ipv6:
-        with listen("::1", 0) as v6:
+        with bound("::1", 0) as v6:
             assert address("::1", v6) == f"http://[::1]:{v6.getsockname()[1]}"
 
 
@@ -121,15 +122,3 @@ def test_the_budget_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(machine, "memory_bytes", lambda: 8 << 30)
     assert Settings(workers=1).max_bytes == 4 << 30
     assert Settings(workers=4).max_bytes == 1 << 30
-
-
-def test_the_memory_of_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    from pathlib import Path
-
-    folder = Path(str(tmp_path))
-    (folder / "limited").write_text("1048576\n", encoding="ascii")
-    (folder / "unlimited").write_text("max\n", encoding="ascii")
-    whole = machine.memory_bytes()
-    for names, expected in ((["limited"], 1 << 20), (["unlimited"], None), (["absent"], None)):
-        monkeypatch.setattr(machine, "_GROUP_LIMITS", tuple(folder / name for name in names))
-        assert machine.memory_bytes() == expected or (expected is None and machine.memory_bytes() >= whole)

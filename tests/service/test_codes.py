@@ -172,6 +172,10 @@ ELSEWHERE = {
     "not_found", "method_not_allowed", "not_acceptable", "unsupported_media_type", "body_too_large", "forbidden",
     # test_limits
     "too_many_nodes", "queue_full", "shutting_down", "deadline_exceeded", "internal_error",
+    # test_readiness
+    "not_ready",
+    # compute/test_deaths
+    "worker_died",
     # test_sockets
     "bad_request_framing", "request_timeout", "headers_too_large",
 }  # fmt: skip

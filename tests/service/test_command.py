@@ -16,7 +16,7 @@ import pytest
 from engine import registry
 from service.settings import OF_THE_TESTS, PREFIX, Settings, flag, misspelt, shown, variable
 from service.spelling import hint
-from service.web.server import listen
+from service.web.listening import bound
 
 pytestmark = pytest.mark.slow
 
@@ -202,7 +202,8 @@ class TestAddresses:
         assert said == "cannot listen on 192.0.2.1 port 0: Cannot assign requested address"
 
     def test_a_port_in_use(self) -> None:
-        with listen("127.0.0.1", 0) as taken:
+        with bound("127.0.0.1", 0) as taken:
+            taken.listen()
             port = str(taken.getsockname()[1])
             said = sentence(gradserve("--port", port))
         assert said == f"cannot listen on 127.0.0.1 port {port}: Address already in use"

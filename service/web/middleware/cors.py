@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 
 from engine import printable
 from service.errors import Refusal
-from service.web.middleware.envelope import HEADER
+from service.web.request_ids import HEADER
 
 
 class Cors(CORSMiddleware):

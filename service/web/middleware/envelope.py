@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
-import uuid
-from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Refusal, fault
+from service.web.request_ids import HEADER, new_id, sane
 from service.web.responses import report
 
 _logger = logging.getLogger("gradserve")
-
-HEADER: Final = "X-Request-Id"
-_SANE: Final = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
 
 
 class Envelope:
@@ -29,11 +24,12 @@ class Envelope:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request. Never raises: uvicorn would close the connection."""
+        """Serve one request. Never raises: a server would close the connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scope["state"] = {**scope.get("state", {}), "request_id": id_of(scope), "arrived": time.monotonic()}
+        known = {"request_id": id_of(scope), "arrived": time.monotonic()}
+        scope["state"] = {**known, **scope.get("state", {})}  # what holds the connection may have begun it
         outgoing = _Outgoing(scope["state"]["request_id"], send)
         try:
             await self._app(scope, receive, outgoing)
@@ -63,8 +59,7 @@ class _Outgoing:
 
 def id_of(scope: Scope) -> str:
     """The client's own id for the request where it is sane, else a new one."""
-    stated = Headers(scope=scope).get(HEADER, "")
-    return stated if _SANE.fullmatch(stated) else uuid.uuid4().hex
+    return sane(Headers(scope=scope).get(HEADER, "")) or new_id()
 
 
 async def _last_word(refusal: Refusal, scope: Scope, outgoing: _Outgoing) -> None:

@@ -114,6 +114,18 @@ def test_a_small_result_keeps_its_own_memory_only() -> None:
         assert result.base is None
 
 
+@pytest.mark.parametrize("sizes", [(LARGE, 3), (3, LARGE)])
+def test_a_small_result_of_a_step_that_hands_out_a_large_one_is_the_callers(sizes: tuple[int, int]) -> None:
+    x = leaf(LARGE + 3)
+    parts = x.split(sizes=sizes)
+    bound = Bound(planned(parts.output(0), parts.output(1), parts.output(1).reshape(shape=(-1, 1))), NumPyExecutor())
+    found = [bound.run({0: np.full(LARGE + 3, float(k))}) for k in range(3)]
+    for k, results in enumerate(found):
+        assert all((result == k).all() for result in results)
+        results[0 if sizes[0] == 3 else 1][...] = np.nan
+    assert all((result == 7).all() for result in bound.run({0: np.full(LARGE + 3, 7.0)}))
+
+
 # ---------------------------------------------------------------- what is kept of a run
 
 

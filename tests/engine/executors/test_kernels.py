@@ -9,7 +9,6 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,14 +87,14 @@ def test_bound_calls_keep_their_kernels() -> None:
     x = builder.leaf(TensorType((6, 40), np.dtype("float32")), 0)
     for y in (x.sin() + x, x.exp() + x):
         plan = make_plan(fuse(builder.graph([y]), 0, compiled=True), Limits())
-        bind = Kernels().compile(plan)
-        assert isinstance(bind, partial)
-        (compiled,) = bind.args[0].values()
+        binder = Kernels().compile(plan)
+        assert binder is not None
+        (compiled,) = binder.compiled.values()
         memory = weakref.ref(compiled.kernel.memory)
         step = next(step for step in plan.steps if isinstance(step.op, Fused))
         out = tuple(np.zeros(type.shape, type.dtype) for type in step.types)
-        calls = bind(np, step, [FEED[0]], out)
-        del bind, compiled
+        calls = binder.calls(np, step, [FEED[0]], out, np.empty(binder.workspace(step), np.uint8))
+        del binder, compiled
         gc.collect()
         assert memory() is not None
         for function, arguments in calls:

@@ -11,7 +11,6 @@ import pytest
 
 from engine import Plan
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.loops.functions import expand_functions
 from engine.loops.schedule import lanes_of
 from engine.oplib.elementwise import Elementwise
 from engine.passes.pipeline import optimise
@@ -125,7 +124,7 @@ def test_c_and_llvm_give_the_same_bits(dtype: str, kind: str) -> None:
 def build_in_c(plans: Sequence[Plan]) -> None:
     """Compile all kernels of the plans at once: a compiler takes longer to begin than for a kernel."""
     ops = [step.op for plan in plans for step in plan.steps if isinstance(step.op, Fused)]
-    loops = [expand_functions(op.loop) for op in ops]
+    loops = [op.expanded for op in ops]
     in_c([(loop, lanes_of(loop, op.space.columns)) for op, loop in zip(ops, loops, strict=True)])
 
 

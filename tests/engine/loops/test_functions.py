@@ -138,3 +138,21 @@ def test_equal_parts_are_written_once() -> None:
     assert len(both.instructions) - alone < 12
     assert [result.kind for result in both.results] == ["element", "element", "total"]
     assert isinstance(both.results[0], LoopResult)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_erfc_has_the_exponential_of_its_derivative(dtype: str) -> None:
+    """So that a GELU, which wants both, costs no more than one made of erf."""
+
+    def operations(*formulas: Callable[[Scalar], Scalar]) -> int:
+        builder = LoopBuilder(dtype)
+        x = builder.load(Level.ELEMENT)
+        for formula in formulas:
+            builder.store("element", formula(x))
+        return sum(i.op not in ("load", "constant") for i in expand_functions(builder.loop()).instructions)
+
+    def slope(x: Scalar) -> Scalar:
+        return (-(x * x)).exp()
+
+    assert operations(function("erfc"), slope) <= operations(function("erfc")) + 2
+    assert operations(function("erfc"), slope) <= operations(function("erf"), slope) + 2

@@ -66,7 +66,18 @@ def written(x: Value) -> dict[str, Value]:
     numbers = {f"full {fill}": x.builder.full(F.shape, fill, F.dtype) for fill in (0.0, 1.0, -1.0, 2.0)}
     spread = {f"broadcast_to {shape}": x.sum().broadcast_to(shape=shape) for shape in (F.shape, (1, 3))}
     reshaped = x.builder.full((6,), 1.0, F.dtype).reshape(shape=F.shape)
-    return {"input": x, **forms, **numbers, **spread, "reshape": reshaped, "mul_scalar": x.mul_scalar(scalar=2.0)}
+    left, right = (x.slice(starts=(0, i), stops=(2, i + 1)) for i in range(2))
+    made = {"pad": left.pad(pad_width=(0, 0, 0, 2)), "cat": left.cat(x.full_like(0.0, (2, 1)), right, axis=1)}
+    made["matmul"] = x @ x.full_like(2.0, (3, 3))
+    made["-matmul"] = -made["matmul"]
+    return made | {
+        "input": x,
+        **forms,
+        **numbers,
+        **spread,
+        "reshape": reshaped,
+        "mul_scalar": x.mul_scalar(scalar=2.0),
+    }
 
 
 def graphs() -> Iterator[tuple[str, Graph]]:

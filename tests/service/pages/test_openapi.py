@@ -19,7 +19,7 @@ METHODS = {"getOp": "/v1/ops/add", "listOps": "/v1/ops", "live": "/health/live",
 #: what no single request brings about, or only one that is too large for a document; tested elsewhere
 NO_EXAMPLE = {
     "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
-    "deadline_exceeded",
+    "worker_died", "not_ready", "deadline_exceeded",
 }  # fmt: skip
 
 

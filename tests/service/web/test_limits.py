@@ -18,7 +18,6 @@ from service.compute.job import Job, Reply
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.settings import Settings
-from service.web.middleware import guard
 from service.wire.media import JSON
 from tests.conftest import Client
 from tests.service.support import SQUARES, feed, node, problem, request
@@ -226,7 +225,7 @@ def test_a_fault_of_the_front_is_reported_and_not_shown(
     client = make_client()
     monkeypatch.setattr("service.web.routes.timeout_of", broken)
     assert "secret" not in problem(client.post("/v1/forward", json={}), 500, "internal_error")["detail"]
-    monkeypatch.setattr("service.web.middleware.guard.check_head", broken)
+    monkeypatch.setattr("service.web.middleware.guard.check_framing", broken)
     assert "secret" not in problem(client.get("/health/live"), 500, "internal_error")["detail"]
 
 
@@ -240,45 +239,3 @@ def test_a_plan_that_is_over_the_cache_is_not_kept_and_displaces_no_other(make_c
     assert [cached(SQUARES), cached(SQUARES)] == [False, True]
     assert [cached(large), cached(large)] == [False, False]
     assert cached(SQUARES)
-
-
-class Pieces:
-    """A client's side of a refused request: pieces of a body, None for a silence, and nothing more after them."""
-
-    def __init__(self, *pieces: bytes | None) -> None:
-        self.left = [*pieces]
-        self.asked = 0
-
-    async def receive(self) -> dict[str, object]:
-        self.asked += 1
-        piece = self.left.pop(0) if self.left else None
-        if piece is None:
-            await asyncio.Event().wait()
-        return {"type": "http.request", "body": piece, "more_body": True}
-
-    async def send(self, message: object) -> None:
-        pass
-
-
-@pytest.mark.parametrize(
-    ("pieces", "asked"),
-    [
-        ([], 2),
-        ([b"x"] * 5, 7),
-        ([None, b"x", None, b"x"], 6),
-        ([b"x" * 100] * 50, 10),
-        ([b"x", None, None, b"x"], 3),
-    ],
-    ids=["silent", "sends, and stops", "stalls in between", "more than is dropped", "goes on too late"],
-)
-def test_a_refused_body_is_read_on_while_bytes_come(
-    monkeypatch: pytest.MonkeyPatch, pieces: list[bytes | None], asked: int
-) -> None:
-    monkeypatch.setattr(guard, "_SILENCE", 0.01)
-    limits = guard.BodyLimits(10, 10, 10_000, 3600.0, 1000)
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"100000")]
-    scope = {"type": "http", "method": "POST", "path": "/v1/forward", "query_string": b"", "headers": headers}
-    scope |= {"state": {"request_id": "r", "arrived": 0.0}, "raw_path": b"/v1/forward"}
-    client = Pieces(*pieces)
-    asyncio.run(guard.Guard(None, limits)(scope, client.receive, client.send))  # type: ignore[arg-type]
-    assert client.asked == asked

@@ -1,0 +1,64 @@
+"""What is turned away before anything is done for it: more jobs or bytes than are held, or what cannot be in time."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from service.errors import Refusal
+
+#: seconds that a client is told to wait, at most
+_LONGEST_WAIT: Final = 60
+#: the weight of the last look in the rate of replies
+_NEW: Final = 0.3
+
+
+class Admission:
+    """Counts what is held against `jobs` and `nbytes`, and refuses."""
+
+    def __init__(self, jobs: int, nbytes: int) -> None:
+        self._jobs = jobs
+        self._bytes = nbytes
+        #: bodies that are received or wait, answers that are sent, and answers that are promised: bytes
+        self.held = 0
+        self._rate = 0.0
+        self._replies = 0
+        self._looked = 0.0
+
+    def full(self, jobs: int) -> bool:
+        """Whether so many jobs are all that are held."""
+        return jobs >= self._jobs
+
+    def crowded(self, jobs: int) -> Refusal:
+        """The refusal of one job more."""
+        detail = f"the server already holds {jobs} requests, its limit; try again shortly"
+        return Refusal("queue_full", detail, retry_after=self._wait(jobs))
+
+    def take(self, nbytes: int, jobs: int) -> None:
+        """Reserve bytes: a single request always may, the next only within the budget. Raises Refusal: queue_full."""
+        if self.held and self.held + nbytes > self._bytes:
+            detail = f"the server holds {self.held} bytes of other requests, and has no room for {nbytes} more"
+            raise Refusal("queue_full", detail, retry_after=self._wait(jobs))
+        self.held += nbytes
+
+    @staticmethod
+    def hopeless(needed: float, left: float) -> Refusal:
+        """The refusal of a job that would be done in `needed` seconds, and has `left`."""
+        detail = f"what waits already would take this request to {needed:.3g} s, and it has {left:.3g} s"
+        return Refusal("queue_full", detail, retry_after=min(_LONGEST_WAIT, max(1, math.ceil(needed - left))))
+
+    def replied(self) -> None:
+        """A job is done with."""
+        self._replies += 1
+
+    def look(self, now: float) -> None:
+        """Measure the rate of replies since the last look."""
+        if self._looked:
+            rate = self._replies / (now - self._looked)
+            self._rate = self._rate * (1 - _NEW) + rate * _NEW
+        self._looked = now
+        self._replies = 0
+
+    def _wait(self, jobs: int) -> int:
+        """Whole seconds until half of what waits is done, as fast as jobs were done lately."""
+        return min(_LONGEST_WAIT, max(1, math.ceil(jobs / (2 * self._rate)))) if self._rate else 1

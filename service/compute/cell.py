@@ -1,0 +1,72 @@
+"""What a worker process and the front both see at any time: which job is executed, and which ones are to stop.
+
+A kill may only hit the worker that executes the job it is meant for, and a job that is stopped must find out while it
+computes: neither can wait for a message to be read. So both are words in memory that two processes share.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from typing import Final
+
+#: jobs that a worker may have at a time: the one that it executes, and what waits in its socket
+SLOTS: Final = 64
+_STOPS: Final = 64  # where the bytes begin by which jobs are stopped: in a cache line of their own
+_BYTES: Final = 4096
+
+
+class Cell:
+    """One worker's shared page. A job is known by its slot, which it has from being sent until it is replied to."""
+
+    __slots__ = ("_executing", "_memory", "_since", "fd", "stops")
+
+    def __init__(self, fd: int) -> None:
+        """The page behind a descriptor; `create` makes a new one."""
+        self.fd = fd
+        self._memory = memoryview(mmap.mmap(fd, _BYTES))
+        self._executing = self._memory[:8].cast("Q")
+        self._since = self._memory[8:16].cast("d")
+        #: one byte for each slot: not 0 once its job is to stop
+        self.stops = [self._memory[_STOPS + slot : _STOPS + slot + 1] for slot in range(SLOTS)]
+
+    @classmethod
+    def create(cls) -> Cell:
+        """A page of zeros, whose descriptor a worker inherits."""
+        return cls(sealed_memory("gradserve-cell", _BYTES))
+
+    @property
+    def executing(self) -> int | None:
+        """The slot of the job that is being executed."""
+        slot = self._executing[0]
+        return slot - 1 if slot else None
+
+    @property
+    def since(self) -> float:
+        """When that began, on the monotonic clock."""
+        return self._since[0]
+
+    def begin(self, slot: int, now: float) -> None:
+        """The worker takes up a job."""
+        self._since[0] = now
+        self._executing[0] = slot + 1
+
+    def end(self) -> None:
+        """The worker executes nothing."""
+        self._executing[0] = 0
+
+    def close(self) -> None:
+        """Let go of the descriptor; the memory goes with its last user."""
+        os.close(self.fd)
+
+
+def sealed_memory(name: str, nbytes: int) -> int:
+    """A descriptor of anonymous memory of zeros that can neither shrink nor grow.
+
+    Could it shrink, a worker gone wrong would take the front down with SIGBUS.
+    """
+    fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, nbytes)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return fd

@@ -1,0 +1,24 @@
+"""A worker process: `python -m service.compute.child`, with the descriptors of its sockets and of its cell.
+
+It is spawned, never forked, so that a GPU can be opened in it, and ends when the front does.
+"""
+
+from __future__ import annotations
+
+from engine import registry, warm
+from service.compute.blas import divide
+from service.compute.desk import Execute, attend
+from service.compute.worker import Worker
+from service.settings import Settings
+
+
+def computing(settings: Settings) -> tuple[Execute, str]:
+    """The work of a server, and the device that does it."""
+    worker = Worker(settings)
+    divide(settings.workers)
+    warm(registry())
+    return worker, worker.device
+
+
+if __name__ == "__main__":
+    attend(computing)

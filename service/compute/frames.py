@@ -1,0 +1,183 @@
+"""The messages between the front and a worker process, as bytes: a fixed part each, then texts and a body.
+
+Nothing is pickled: what a worker sends is read field by field, and a frame costs a microsecond. Bodies over `INLINE`
+bytes are not in the frame, but in a slab that it names.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from service.compute.job import Estimate, Job, Phases, Reply
+from service.wire.media import JSON, PROBLEM, SAFETENSORS
+
+#: a body of more bytes than this goes through shared memory
+INLINE: Final = 64 << 10
+
+#: kinds of frames
+JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS = range(1, 10)
+
+_PREFIX: Final = struct.Struct("<IB")
+_NOTE: Final = struct.Struct("<IBI")
+_JOB: Final = struct.Struct("<IBBBBIIIQddd")
+_REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
+_MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
+_MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
+_CACHED, _NEEDS_GRAPH = 1, 2
+_NO_GRAPH: Final = (1 << 32) - 1
+_NO_BOUND: Final = float("inf")
+
+
+class Whereabouts(NamedTuple):
+    """Where a body lies: the number of a slab, or 0 for the frame itself; and its length in bytes."""
+
+    slab: int
+    nbytes: int
+
+
+def job_frame(slot: int, job: Job, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
+    """A job on its way to a worker; `graph` where the worker is known not to know it."""
+    text = f"{job.call}\n{job.graph or ''}\n{job.request_id}".encode()
+    inline = b"" if place.slab else bytes(job.body)
+    head = _JOB.size + len(text) + len(inline) + (len(graph) if graph is not None else 0)
+    fixed = _JOB.pack(
+        head, JOB, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted],
+        len(text), _NO_GRAPH if graph is None else len(graph), place.slab, place.nbytes,
+        job.timeout, job.expires, _NO_BOUND if most_seconds is None else most_seconds,
+    )  # fmt: skip
+    return b"".join((fixed, text, graph or b"", inline))
+
+
+def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None]:
+    """The slot, the job, where its body is, and how long it may take, of a frame that begins at `at`."""
+    size, _, slot, sent, accepted, texts, graphs, slab, nbytes, timeout, expires, most = _JOB.unpack_from(frame, at)
+    start = at + _JOB.size
+    call, graph, request_id = frame[start : start + texts].decode().split("\n", 2)
+    start += texts
+    graph_bytes = None
+    if graphs != _NO_GRAPH:
+        graph_bytes = frame[start : start + graphs]
+        start += graphs
+    body = frame[start : at + size]
+    job = Job(call, body, request_id, timeout, expires, _MEDIA[sent], _MEDIA[accepted], graph or None, graph_bytes)
+    return slot, job, Whereabouts(slab, nbytes), None if most == _NO_BOUND else most
+
+
+def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended: float) -> bytes:
+    """A reply on its way to the front."""
+    more = _more(reply)
+    size = _REPLY.size + len(more) + (0 if place.slab else place.nbytes)
+    flags = (_CACHED if reply.cached else 0) | (_NEEDS_GRAPH if reply.needs_graph else 0)
+    fixed = _REPLY.pack(
+        size, REPLY, slot, reply.status, _MEDIA_NUMBER[reply.media_type], flags,
+        len(more), place.slab, place.nbytes, begun, ended, *reply.phases[1:],
+    )  # fmt: skip
+    return fixed + more if place.slab else b"".join((fixed, more, *reply.pieces))
+
+
+class Returned(NamedTuple):
+    """A reply as it came from a worker, with where its body is, and when the job was executed."""
+
+    reply: Reply
+    place: Whereabouts
+    begun: float
+    ended: float
+
+
+def slot_of(frame: bytes, at: int) -> int:
+    """The slot of the job that a frame is about."""
+    return frame[at + _PREFIX.size]
+
+
+def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
+    """The reply of a frame that begins at `at`, to a job of that time; it has no pieces where they are in a slab."""
+    size, _, _, status, media, flags, mores, slab, nbytes, begun, ended, *phases = _REPLY.unpack_from(frame, at)
+    start = at + _REPLY.size
+    body = start + mores
+    reply = Reply(
+        status,
+        _MEDIA[media],
+        () if slab else (frame[body : at + size],),
+        (),
+        Phases(begun - submitted, *phases),
+        bool(flags & _CACHED),
+    )
+    if mores:
+        _add(reply, orjson.loads(frame[start:body]))
+    if flags & _NEEDS_GRAPH:
+        reply.needs_graph = True
+    return Returned(reply, Whereabouts(slab, nbytes), begun, ended)
+
+
+def _more(reply: Reply) -> bytes:
+    """What most replies have not."""
+    if not reply.headers and reply.estimate is None and reply.recycle is None:
+        return b""
+    estimate = list(reply.estimate) if reply.estimate else None
+    return orjson.dumps({"headers": reply.headers, "estimate": estimate, "recycle": reply.recycle})
+
+
+def _add(reply: Reply, more: dict[str, Any]) -> None:
+    reply.headers = tuple((name, value) for name, value in more["headers"])
+    reply.estimate = Estimate(*more["estimate"]) if more["estimate"] else None
+    reply.recycle = more["recycle"]
+
+
+def note(kind: int, number: int) -> bytes:
+    """A frame that says one number: of the slot that was SKIPPED, or of a slab.
+
+    FORGET one that is gone; one of the reader's is RELEASED; one of the reader's is KEPT, since something still looks
+    at it, and must not be written again.
+    """
+    return _NOTE.pack(_NOTE.size, kind, number)
+
+
+def read_note(frame: bytes, at: int) -> int:
+    """The number that a frame says."""
+    number: int = _NOTE.unpack_from(frame, at)[2]
+    return number
+
+
+def text(kind: int, value: str) -> bytes:
+    """A frame that says a text: CAME, the device; FAILED, why there is none; the SETTINGS, as JSON."""
+    encoded = value.encode()
+    return _PREFIX.pack(_PREFIX.size + len(encoded), kind) + encoded
+
+
+def read_text(frame: bytes, at: int) -> str:
+    """The text that a frame says."""
+    return frame[at + _PREFIX.size : at + _PREFIX.unpack_from(frame, at)[0]].decode()
+
+
+class Inbox:
+    """Cuts bytes, as a socket gives them, into frames."""
+
+    __slots__ = ("_rest", "_wanted")
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._wanted = 0
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, bytes, int]]:
+        """Kind, bytes and beginning of each frame that is whole now; what follows it there is not looked at."""
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._wanted:
+                return
+            data = bytes(self._rest)
+            self._rest.clear()
+        at, end, prefix = 0, len(data), _PREFIX.size
+        self._wanted = prefix
+        while end - at >= prefix:
+            size, kind = _PREFIX.unpack_from(data, at)
+            if end - at < size:
+                self._wanted = size
+                break
+            yield kind, data, at
+            at += size
+        if at < end:
+            self._rest += data[at:]

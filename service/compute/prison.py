@@ -1,0 +1,61 @@
+"""What a worker process may not do: outlive the front, push it aside, or take memory without end."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import resource
+import signal
+from pathlib import Path
+from typing import Final
+
+from service.settings import Settings
+
+_PR_SET_PDEATHSIG: Final = 1
+#: the front, and so health checks and refusals, goes before the work
+_NICENESS: Final = 5
+#: what JSON takes as Python objects, for each of its bytes
+_PARSED: Final = 16
+
+
+def behave(settings: Settings) -> None:
+    """Call it once everything is loaded: what that took is not counted."""
+    os.nice(_NICENESS)
+    limit_memory(settings)
+    calm_the_collector()
+
+
+def die_with_parent() -> None:
+    """However the front ends, this process does as well; it may be in a kernel, where it does not read its socket."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def limit_memory(settings: Settings) -> None:
+    """Behind the budgets: what they allow, on top of what is taken now. Shared memory does not count.
+
+    RLIMIT_DATA and not RLIMIT_AS: CUDA reserves addresses that it never uses.
+    """
+    allowed = (
+        settings.max_bytes
+        + settings.plan_cache_bytes
+        + 2 * settings.max_response_bytes
+        + _PARSED * settings.max_body_bytes
+    )
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = data_bytes() + allowed
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def data_bytes() -> int:
+    """Private writable memory that this process has reserved."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmData:")) * 1024
+
+
+def calm_the_collector() -> None:
+    """Scan seldom: a request makes up to millions of small objects without a cycle among them."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)

@@ -1,0 +1,326 @@
+"""One worker process as the front sees it: a socket that jobs go down, replies that come up, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
+from mmap import mmap
+from typing import Final, Protocol, cast
+
+from service.compute import frames
+from service.compute.cell import SLOTS, Cell
+from service.compute.frames import Inbox, Whereabouts
+from service.compute.job import Reply
+from service.compute.slabs import LARGEST, Passage
+from service.compute.ticket import Ticket
+
+COMMAND: Final = (sys.executable, "-P", "-m", "service.compute.child")
+_SOCKET_BYTES: Final = 1 << 20
+#: kinds of jobs that are remembered of a worker
+_SEEN: Final = 256
+
+
+class Supervisor(Protocol):
+    """Who is told that a worker comes and goes."""
+
+    def came(self, worker: WorkerProcess) -> None:
+        """It is ready for jobs."""
+
+    def went(self, worker: WorkerProcess) -> None:
+        """It has ended, and everything that it said has been heard."""
+
+
+class Receiver(Protocol):
+    """Who is told what has become of a job."""
+
+    def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
+        """A job has its reply, after so many seconds of work."""
+
+    def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """A job was stopped: it has no reply."""
+
+    def answered(self, nbytes: int) -> None:
+        """An answer of so many bytes is held."""
+
+    def released(self, nbytes: int) -> None:
+        """It is not any more."""
+
+
+class WorkerProcess(asyncio.Protocol):
+    """A process of `command`, from its start to its end; asyncio calls the methods of a protocol."""
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        receiver: Receiver,
+        settings: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+    ) -> None:
+        self._supervisor = supervisor
+        self._receiver = receiver
+        self._settings = settings
+        self._command = command
+        self._environment = environment
+        self._loop = asyncio.get_running_loop()
+        self._inbox = Inbox()
+        self._out: list[bytes] = []
+        self._tickets: list[Ticket | None] = [None] * SLOTS
+        self._free = list(range(SLOTS))
+        self._transport: asyncio.WriteTransport | None = None
+        self._spoilt: set[int] = set()
+        self.device = ""
+        self.failure = ""
+        self.ready = False
+        self.ended = False
+        #: why it ends, where that is our doing
+        self.reason: str | None = None
+        self.started = time.monotonic()
+        #: jobs that it has replied to
+        self.served = 0
+        #: the long job that it has: no other is sent after it
+        self.long: Ticket | None = None
+        #: kinds of long jobs that it has done, whose plans it may have
+        self.seen: dict[Hashable, None] = {}
+        #: done once the process is no more
+        self.reaped: asyncio.Future[None] = self._loop.create_future()
+
+    def start(self) -> None:
+        """Spawn the process. It says when it is ready."""
+        ours, theirs = socket.socketpair()
+        side, their_side = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        ours.setblocking(False)
+        side.setblocking(False)
+        self.cell = Cell.create()
+        passed = (theirs.fileno(), their_side.fileno(), self.cell.fd)
+        self._process = subprocess.Popen(  # noqa: S603  our own program
+            (*self._command, *map(str, passed)),
+            pass_fds=passed,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.__stderr__,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **self._environment},
+        )
+        theirs.close()
+        their_side.close()
+        self.cell.close()
+        self._passage = Passage(side)
+        self._sentinel = os.pidfd_open(self._process.pid)
+        self._loop.add_reader(self._sentinel, self._reap)
+        self._connecting = self._loop.create_task(self._loop.create_connection(lambda: self, sock=ours))
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has no job."""
+        return len(self._free) == SLOTS
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another job can be sent."""
+        return bool(self._free)
+
+    @property
+    def sent(self) -> int:
+        """Jobs that it has."""
+        return SLOTS - len(self._free)
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        """The jobs that it has, in the order of their slots."""
+        return [ticket for ticket in self._tickets if ticket is not None]
+
+    @property
+    def executing(self) -> Ticket | None:
+        """The job that it executes."""
+        slot = self.cell.executing
+        return None if slot is None else self._tickets[slot]
+
+    def send(self, ticket: Ticket) -> None:
+        """Send a job. There must be a free slot."""
+        slot = self._free.pop()
+        self.cell.stops[slot][0] = 0
+        self._tickets[slot] = ticket
+        ticket.worker = self
+        ticket.slot = slot
+        job = ticket.job
+        room = ticket.room
+        if room is None or room.slab is None:
+            place = Whereabouts(0, len(job.body))
+        else:
+            self._passage.show(room.slab)
+            place = Whereabouts(room.slab.number, len(job.body))
+        self.write(frames.job_frame(slot, job, place, ticket.bound, job.graph_bytes if ticket.graph_wanted else None))
+
+    def send_long(self, ticket: Ticket) -> None:
+        """Send a job after which no other is sent until it is done."""
+        self.long = ticket
+        self.seen[ticket.kind] = None
+        if len(self.seen) > _SEEN:
+            del self.seen[next(iter(self.seen))]
+        self.send(ticket)
+
+    def stop(self, ticket: Ticket) -> None:
+        """The job is not to begin, or to end early: that comes as skipped."""
+        self.cell.stops[ticket.slot][0] = 1
+
+    def take_back(self, executing: Ticket) -> list[Ticket]:
+        """The jobs that wait behind the one that is executed, for other workers: this one will not begin them.
+
+        But not those with effects, since it may begin one at this very moment; nor those with a body in a slab, which
+        would be given back while this worker reads it.
+        """
+        taken = [t for t in self.tickets if t is not executing and not t.job.effects and t.room is None]
+        for ticket in taken:
+            self.stop(ticket)
+            self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so
+            ticket.worker = None
+        return taken
+
+    def write(self, frame: bytes) -> None:
+        """Send a frame, with others of this turn of the event loop."""
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out.append(frame)
+
+    def forget(self, number: int) -> None:
+        """A slab of ours is gone."""
+        if not self.ended and self._passage.hide(number):
+            self.write(frames.note(frames.FORGET, number))
+
+    def kill(self, reason: str) -> None:
+        """End it now, whatever it does."""
+        if self.reason is None:
+            self.reason = reason
+        self._process.send_signal(signal.SIGKILL)
+
+    def finish(self, reason: str) -> None:
+        """Let it end once it has done what it was sent."""
+        if self.reason is None:
+            self.reason = reason
+        self._flush()
+        if self._transport is not None:
+            self._transport.write_eof()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Tell it the settings first."""
+        self._transport = cast("asyncio.WriteTransport", transport)
+        self._transport.write(frames.text(frames.SETTINGS, self._settings))
+
+    def data_received(self, data: bytes) -> None:
+        """Replies, and what else it says."""
+        for kind, frame, at in self._inbox.feed(data):
+            if kind == frames.REPLY:
+                self._reply(frame, at)
+            else:
+                self._heard(kind, frame, at)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It has ended."""
+        self.ended = True
+        self.ready = False
+        self._passage.close()
+        self._process.send_signal(signal.SIGKILL)  # should it have closed its socket, and live
+        self._supervisor.went(self)
+
+    def _reply(self, frame: bytes, at: int) -> None:
+        slot = frames.slot_of(frame, at)
+        ticket = self._returned(slot)
+        reply, place, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
+        if place.slab:
+            memory = self._passage.mapped(place.slab)
+            reply.pieces = (memoryview(memory)[: place.nbytes],)
+            reply.release = _Answer(self, place.slab, memory)
+            self._receiver.answered(len(memory))
+        self.served += 1
+        if ticket is None:
+            reply.release()
+        else:
+            self._receiver.replied(self, ticket, reply, ended - begun)
+
+    def _heard(self, kind: int, frame: bytes, at: int) -> None:
+        if kind == frames.SKIPPED:
+            if ticket := self._returned(frames.slot_of(frame, at)):
+                self._receiver.skipped(self, ticket)
+        elif kind == frames.KEPT:
+            self._spoilt.add(frames.read_note(frame, at))
+        elif kind == frames.FORGET:
+            self._dispose(self._passage.forget(frames.read_note(frame, at)))
+        elif kind == frames.CAME:
+            self.device = frames.read_text(frame, at)
+            self.ready = True
+            self._supervisor.came(self)
+        elif kind == frames.FAILED:
+            self.failure = frames.read_text(frame, at)
+
+    def _returned(self, slot: int) -> Ticket | None:
+        """The job of a slot, which is free now; none where it was taken back."""
+        ticket = self._tickets[slot]
+        self._free.append(slot)
+        if ticket is None:
+            return None
+        self._tickets[slot] = None
+        ticket.worker = None
+        if ticket is self.long:
+            self.long = None
+        if self._spoilt and ticket.room is not None and ticket.room.slab is not None:
+            ticket.room.spoilt = ticket.room.slab.number in self._spoilt
+            self._spoilt.discard(ticket.room.slab.number)
+        return ticket
+
+    def release(self, number: int, memory: mmap) -> None:
+        """Nobody needs an answer any more that lies in a slab of the process's."""
+        self._receiver.released(len(memory))
+        if self.ended:
+            self._dispose(memory)
+        else:
+            self.write(frames.note(frames.RELEASED, number))
+
+    def _dispose(self, memory: mmap | None) -> None:
+        if memory is not None and len(memory) > LARGEST:
+            self._loop.run_in_executor(None, _unmap, memory)
+
+    def _flush(self) -> None:
+        if self._out and self._transport is not None and not self.ended:
+            self._transport.write(b"".join(self._out))
+        self._out.clear()
+
+    def _reap(self) -> None:
+        self._loop.remove_reader(self._sentinel)
+        os.close(self._sentinel)
+        self._process.wait()
+        if not self.reaped.done():
+            self.reaped.set_result(None)
+
+
+class _Answer:
+    """Gives an answer's memory back, once."""
+
+    __slots__ = ("_memory", "_number", "_worker")
+
+    def __init__(self, worker: WorkerProcess, number: int, memory: mmap) -> None:
+        self._worker: WorkerProcess | None = worker
+        self._number = number
+        self._memory = memory
+
+    def __call__(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.release(self._number, self._memory)
+
+
+def _unmap(memory: mmap) -> None:
+    with suppress(BufferError):  # it goes with the last view
+        memory.close()

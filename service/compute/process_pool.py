@@ -1,0 +1,310 @@
+"""The pool of worker processes: jobs are admitted, sent to workers, stopped in time, and accounted for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import numpy as np
+
+from service.compute.admission import Admission
+from service.compute.crew import Crew
+from service.compute.experience import MISJUDGED, Experience, kind_of
+from service.compute.frames import INLINE
+from service.compute.job import Estimate, Job, Reply
+from service.compute.lanes import Lanes
+from service.compute.pool import Done
+from service.compute.process import COMMAND, WorkerProcess
+from service.compute.rooms import Rooms, SlabRoom
+from service.compute.stats import Stats
+from service.compute.threads import refused
+from service.compute.ticket import Ticket
+from service.compute.watch import GRACE, Watch, resident_bytes
+from service.errors import Refusal
+from service.settings import Settings
+
+#: seconds between two looks at what is late, and looks between two inspections of the workers
+_TICK: Final = 0.02
+_INSPECTION: Final = 50
+#: seconds that workers have to end by themselves
+_LEAVE: Final = 2.0
+
+
+class ProcessPool:
+    """Jobs in processes of their own. `start` it on the event loop that it is used on, `close` it at the end."""
+
+    def __init__(self, settings: Settings, command: Sequence[str] = COMMAND) -> None:
+        """`command` is what a worker runs."""
+        self.device = ""
+        self._settings = settings
+        self._command = command
+        self._admission = Admission(settings.workers + settings.queue, settings.held_bytes)
+        self._experience = Experience()
+        self._tickets: dict[Job, Ticket] = {}
+        self._draining = False
+        self._looks = 0
+
+    async def start(self) -> None:
+        """Start the workers, and wait until jobs can be done. Raises RuntimeError when the device cannot be had."""
+        self._loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+        self._crew = Crew(self._settings, self, self._command)
+        self._rooms = Rooms(self._loop, self.released, self._forget)
+        self._lanes = Lanes(self._crew, self._too_late)
+        self._watch = Watch(self, self._tickets, self._crew, self._settings)
+        self.device = await self._crew.start()
+        self._ticking = self._loop.call_later(_TICK, self._tick)
+
+    async def close(self, grace: float) -> bool:
+        """Accept nothing more, and end the workers once all is done, or after `grace` seconds; whether all was done."""
+        self.drain()
+        if self._tickets:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._done.wait(), grace)
+        done = not self._tickets
+        for ticket in tuple(self._tickets.values()):
+            self._answer(ticket, refused(_stopping(), ticket.job))
+        self._ticking.cancel()
+        await self._crew.close(_LEAVE if done else 0.0)
+        self._rooms.close()
+        return done
+
+    @property
+    def ready(self) -> bool:
+        """Whether work is accepted, and there is a worker for it."""
+        return not self._draining and self._crew.ready > 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+        return bool(self._tickets)
+
+    def stats(self) -> Stats:
+        """What is going on now."""
+        return Stats(
+            queued={"quick": len(self._lanes.short), "long": len(self._lanes.long)},
+            running=len(self._tickets) - self._lanes.waiting,
+            workers=self._crew.count(),
+            restarts=dict(self._crew.ends),
+            reserved=self._admission.held,
+            resident=sum(resident_bytes(worker.pid) for worker in self._crew),
+        )
+
+    def room(self, nbytes: int) -> SlabRoom:
+        """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down, queue_full."""
+        if self._draining:
+            raise _stopping()
+        self._admission.take(nbytes, len(self._tickets))
+        return self._rooms.room(nbytes)
+
+    def submit(self, job: Job, done: Done) -> None:
+        """Take up a job; at its deadline there is a reply, whatever its worker does then."""
+        if self._draining or self._admission.full(len(self._tickets)):
+            refusal = _stopping() if self._draining else self._admission.crowded(len(self._tickets))
+            self._turn_away(job, done, refusal)
+            return
+        ticket = Ticket(job, done, time.monotonic())
+        if job.room is not None or len(job.body) > INLINE:
+            try:
+                self._lodge(ticket)
+            except Refusal as refusal:
+                self._turn_away(job, done, refusal)
+                return
+        self._tickets[job] = ticket
+        self._watch.at(job.expires)
+        kind, estimate = self._experience.known(job)
+        if estimate is None:
+            self._lanes.put(ticket)
+        else:
+            self._queue(ticket, kind, estimate)
+
+    def cancel(self, job: Job) -> None:
+        """Nobody waits for the reply any more: the work stops."""
+        if (ticket := self._tickets.get(job)) and not ticket.answered:
+            ticket.answered = True
+            self._abandon(ticket)
+
+    def drain(self) -> None:
+        """Accept nothing more; what was accepted goes on."""
+        self._draining = True
+
+    def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
+        """A worker has done a job, or says why not."""
+        if reply.recycle is not None:
+            self._crew.dismiss(worker, reply.recycle)
+        if not ticket.answered and reply.estimate is not None:
+            kind = kind_of(ticket.job)
+            self._queue(ticket, kind, self._experience.planned(kind, reply.estimate))
+        elif not ticket.answered and reply.needs_graph and not ticket.graph_wanted:
+            ticket.graph_wanted = True
+            self._lanes.put_back(ticket)
+        else:
+            if ticket.long or seconds > MISJUDGED:
+                self._learn(ticket, seconds)
+            self._settle(ticket)
+            self._answer(ticket, reply)
+        if self._lanes.short or self._lanes.long:
+            self._lanes.pump()
+
+    def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """A worker has let go of a job: nobody wants it, or it held others up."""
+        if ticket.answered:
+            self._settle(ticket)
+        else:
+            ticket.stopped = 0.0
+            self._lanes.put_back(ticket)
+        self._lanes.pump()
+
+    def lost(self, tickets: Sequence[Ticket]) -> None:
+        """A worker has ended: what it had is done by others, once."""
+        for ticket in tickets:
+            ticket.worker = None
+            ticket.stopped = 0.0
+            ticket.deaths += 1
+            if ticket.answered:
+                self._settle(ticket)
+            elif ticket.deaths > 1 or ticket.job.effects:
+                self._refuse(ticket, _died())
+            else:
+                self._lanes.put_back(ticket)
+        self._lanes.pump()
+
+    def staffed(self) -> None:
+        """There is a worker more."""
+        self._lanes.pump()
+
+    def answered(self, nbytes: int) -> None:
+        """An answer of so many bytes is held."""
+        self._admission.held += nbytes
+
+    def released(self, nbytes: int) -> None:
+        """Memory of so many bytes is not held any more."""
+        self._admission.held -= nbytes
+
+    def expired(self, ticket: Ticket) -> None:
+        """A job's time is up: that is its reply, whatever becomes of the work."""
+        detail = f"the request was not finished within its {ticket.job.timeout:g} s"
+        self._answer(ticket, refused(Refusal("deadline_exceeded", detail), ticket.job))
+        self._abandon(ticket)
+
+    def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """A job that was thought to be short runs long: nothing waits behind it any more."""
+        relieved = worker is not self._crew.quick or self._crew.relieve()
+        if not relieved and (ticket.job.effects or (worker.sent == 1 and not self._lanes.short)):
+            return  # nobody waits for it, or it must not begin again
+        ticket.long = True
+        ticket.kind = kind_of(ticket.job)
+        ticket.estimate = Estimate(2 * (time.monotonic() - worker.cell.since), 0, 0)
+        worker.long = ticket
+        for waiting in worker.take_back(ticket):
+            self._lanes.put_back(waiting)
+        if not relieved:
+            ticket.stopped = time.monotonic()
+            self._watch.at(ticket.stopped + GRACE)
+            worker.stop(ticket)
+        self._lanes.pump()
+
+    def _turn_away(self, job: Job, done: Done, refusal: Refusal) -> None:
+        if job.room is not None:
+            job.room.give_back()
+        done(refused(refusal, job))
+
+    def _lodge(self, ticket: Ticket) -> None:
+        """The body in memory that a worker can see."""
+        job = ticket.job
+        if isinstance(job.room, SlabRoom):
+            ticket.room = job.room
+            ticket.room.shrink(len(job.body))
+            return
+        nbytes = len(job.body)
+        ticket.room = room = self.room(nbytes)
+        room.view[:] = job.body.data if isinstance(job.body, np.ndarray) else job.body
+        job.body = room.view
+
+    def _queue(self, ticket: Ticket, kind: object, estimate: Estimate) -> None:
+        """To the long jobs, if it can be in time behind them."""
+        ticket.long = True
+        ticket.kind = kind
+        ticket.estimate = estimate
+        needed = (self._lanes.ahead() + estimate.seconds) * self._experience.margin
+        left = ticket.job.expires - time.monotonic()
+        try:
+            if needed > left:
+                raise self._admission.hopeless(needed, left)
+            self._admission.take(estimate.response_bytes, len(self._tickets))
+        except Refusal as refusal:
+            self._refuse(ticket, refusal)
+            return
+        ticket.promised = estimate.response_bytes
+        self._lanes.put(ticket)
+
+    def _learn(self, ticket: Ticket, seconds: float) -> None:
+        """What a long job took; then those that wait for too long are not kept waiting."""
+        kind = kind_of(ticket.job) if ticket.kind is None else ticket.kind
+        self._experience.measured(kind, ticket.estimate, seconds)
+        self._crew.trim()
+        for waiting in self._lanes.overdue(self._experience):
+            self._lanes.drop(waiting)
+            self._too_late(waiting)
+
+    def _too_late(self, ticket: Ticket) -> None:
+        left = ticket.job.expires - time.monotonic()
+        self._refuse(ticket, self._admission.hopeless(self._lanes.expected(ticket), left))
+
+    def _abandon(self, ticket: Ticket) -> None:
+        """Nobody waits for a job: it leaves the queue, or is stopped."""
+        if ticket.worker is None:
+            self._lanes.drop(ticket)
+            self._settle(ticket)
+            return
+        ticket.stopped = time.monotonic()
+        self._watch.at(ticket.stopped + GRACE)
+        ticket.worker.stop(ticket)
+
+    def _refuse(self, ticket: Ticket, refusal: Refusal) -> None:
+        self._settle(ticket)
+        self._answer(ticket, refused(refusal, ticket.job))
+
+    @staticmethod
+    def _answer(ticket: Ticket, reply: Reply) -> None:
+        if ticket.answered:
+            reply.release()
+        else:
+            ticket.answered = True
+            ticket.done(reply)
+
+    def _settle(self, ticket: Ticket) -> None:
+        """No worker has the job any more: nothing is held for it."""
+        del self._tickets[ticket.job]
+        self._admission.replied()
+        if ticket.promised:
+            self.released(ticket.promised)
+        if ticket.room is not None:
+            ticket.job.body = b""
+            ticket.room.give_back()
+        if self._draining and not self._tickets:
+            self._done.set()
+
+    def _forget(self, number: int) -> None:
+        for worker in self._crew:
+            worker.forget(number)
+
+    def _tick(self) -> None:
+        self._ticking = self._loop.call_later(_TICK, self._tick)
+        self._watch.look()
+        self._looks += 1
+        if self._looks % _INSPECTION == 0:
+            self._admission.look(time.monotonic())
+            self._watch.inspect()
+
+
+def _stopping() -> Refusal:
+    return Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+
+
+def _died() -> Refusal:
+    detail = "the worker process that computed this request ended; send it again"
+    return Refusal("worker_died", detail, retry_after=1)

@@ -1,0 +1,40 @@
+"""How many worker processes there are, and what each is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from service import machine
+from service.settings import Settings
+
+
+class Staff(NamedTuple):
+    """`general` workers that take any job; whether there are a quick one and a spare; the GPU of each, if it has one.
+
+    A GPU has one worker, which takes short jobs too, and no spare: each process that opens it takes hundreds of
+    megabytes of its memory, and two would take turns at it. Beside processors, one worker more that never runs long
+    jobs, and one that only waits to take the place of another, cost memory alone.
+    """
+
+    general: int
+    quick: bool
+    spare: bool
+    cards: tuple[str, ...]
+
+    @property
+    def processes(self) -> int:
+        """How many there are in all."""
+        return self.general + self.quick + self.spare
+
+    def environment(self, number: int) -> Mapping[str, str]:
+        """What the worker of a number finds in its environment."""
+        return {"CUDA_VISIBLE_DEVICES": self.cards[number]} if self.cards else {}
+
+
+def staff_for(settings: Settings, device: str) -> Staff:
+    """Those that a server has on a device."""
+    if device == "cpu":
+        return Staff(settings.workers, quick=True, spare=True, cards=())
+    cards = machine.cards()
+    return Staff(max(1, len(cards)), quick=False, spare=False, cards=cards)

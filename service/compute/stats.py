@@ -1,0 +1,25 @@
+"""What a pool says of itself, for whoever watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How much waits and runs at this moment, and what has become of workers since the start.
+
+    `queued` and `workers` are by lane, `restarts` by the reason for which workers were replaced. Bytes: `reserved` for
+    requests from their heads on, `resident` of the workers in all, `device` of their GPUs' pools. `compiled` are
+    kernels that were made or loaded.
+    """
+
+    queued: Mapping[str, int] = field(default_factory=dict)
+    running: int = 0
+    workers: Mapping[str, int] = field(default_factory=dict)
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    reserved: int = 0
+    resident: int = 0
+    device: int = 0
+    compiled: int = 0

@@ -1,0 +1,49 @@
+"""A job in the hands of the front: who is to be told, where it is, and what is held for it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Protocol
+
+from service.compute.job import Estimate, Job
+from service.compute.pool import Done
+from service.compute.rooms import SlabRoom
+
+
+class Carrier(Protocol):
+    """The worker that a job was sent to."""
+
+    def stop(self, ticket: Ticket) -> None:
+        """The job is not to begin, or to end early."""
+
+
+class Ticket:
+    """One job from being admitted until no worker has it any more, which may be later than its reply."""
+
+    __slots__ = (
+        "answered", "bound", "deaths", "done", "estimate", "graph_wanted", "job", "kind", "long",
+        "promised", "room", "slot", "stopped", "submitted", "worker",
+    )  # fmt: skip
+
+    def __init__(self, job: Job, done: Done, submitted: float) -> None:
+        self.job = job
+        self.done = done
+        self.submitted = submitted  # time.monotonic()
+        self.answered = False
+        #: what it is known by to those like it, where it is not short
+        self.kind: Hashable = None
+        self.long = False
+        #: seconds that it may take where it is, or else it is handed back
+        self.bound: float | None = None
+        self.estimate: Estimate | None = None
+        self.graph_wanted = False
+        #: bytes that are reserved for its answer
+        self.promised = 0
+        #: where the pool put the body, where nobody else had
+        self.room: SlabRoom | None = None
+        self.worker: Carrier | None = None
+        self.slot = 0
+        #: when it was told to stop; 0 while nobody did
+        self.stopped = 0.0
+        #: times that a worker died which had it
+        self.deaths = 0

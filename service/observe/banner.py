@@ -1,0 +1,41 @@
+"""What a server says of itself when it starts: what it will do, and what it will refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from service import machine
+from service.settings import Settings, shown
+from service.sizes import readable
+from service.wire.answers import VERSIONS
+
+
+def banner(settings: Settings, device: str) -> Iterator[str]:
+    """Lines for the log."""
+    yield (
+        f"gradserve {VERSIONS['gradserve']} computes on {device} with NumPy {VERSIONS['numpy']}: "
+        f"{_counted(settings.workers, 'worker')} of {_counted(machine.cpus_each(settings.workers), 'thread')}, "
+        f"{_counted(machine.cpus(), 'processor')}, {readable(machine.memory_bytes())} of memory"
+    )
+    yield (
+        f"one request may take {_of(settings, 'max_bytes')} and {settings.max_flops:.3g} FLOPs within "
+        f"{settings.timeout_ms / 1000:g} s, send {_of(settings, 'max_body_bytes')} of JSON or "
+        f"{_of(settings, 'max_binary_bytes')} of safetensors, and get {_of(settings, 'max_response_bytes')}; "
+        f"{_counted(settings.queue, 'request')} may wait"
+    )
+    yield _kernels(settings)
+
+
+def _kernels(settings: Settings) -> str:
+    if settings.compile == "off":
+        return "kernels are not compiled: NumPy computes everything"
+    kept = f"kept in {settings.cache_dir}" if settings.cache_dir else "kept in memory"
+    return f"kernels are compiled, and {kept}; determinism is {settings.determinism}"
+
+
+def _of(settings: Settings, name: str) -> str:
+    return shown(name, getattr(settings, name))
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

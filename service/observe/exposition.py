@@ -1,0 +1,95 @@
+"""The counts as Prometheus reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from service.compute.pool import Pool
+from service.compute.stats import Stats
+from service.observe.histogram import Histogram
+from service.observe.tally import Tally
+from service.wire.answers import VERSIONS
+
+#: what stands in front of each name
+_OURS: Final = "gradserve"
+
+
+class Exposition(Collector):
+    """Answers a scrape. Nothing is computed for it in between."""
+
+    def __init__(self, tally: Tally, pool: Pool) -> None:
+        self._tally = tally
+        self._pool = pool
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)  # of the front: descriptors, memory, time of the processor
+
+    def text(self, accept: str) -> tuple[bytes, str]:
+        """All metrics and their media type: OpenMetrics where `accept` asks for it, or else Prometheus' own form."""
+        encode, media_type = choose_encoder(accept)
+        return encode(self._registry), media_type
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: the names are known when they are asked for."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric, as it is now."""
+        yield InfoMetricFamily(_OURS, "what serves", {**VERSIONS, "device": self._pool.device})
+        yield from self._requests()
+        yield from self._work()
+        yield from _of_pool(self._pool.stats())
+
+    def _requests(self) -> Iterator[Metric]:
+        requests = CounterMetricFamily(
+            f"{_OURS}_requests", "requests that were answered, by call and status", labels=("call", "status")
+        )
+        for (call, status), count in sorted(self._tally.requests.items()):
+            requests.add_metric((call, str(status)), count)
+        yield requests
+        yield _durations(f"{_OURS}_request_seconds", "from a request's head to its answer", "call", self._tally.seconds)
+        yield CounterMetricFamily(f"{_OURS}_received_bytes", "bytes of bodies", value=self._tally.received)
+        yield CounterMetricFamily(f"{_OURS}_sent_bytes", "bytes of answers", value=self._tally.sent)
+
+    def _work(self) -> Iterator[Metric]:
+        yield _durations(f"{_OURS}_phase_seconds", "the parts of the work for an answer", "phase", self._tally.phases)
+        plans = CounterMetricFamily(f"{_OURS}_plans", "plans that were used, by where they came from", labels=("from",))
+        plans.add_metric(("cache",), self._tally.plans[True])
+        plans.add_metric(("made",), self._tally.plans[False])
+        yield plans
+
+
+def _durations(name: str, text: str, label: str, histograms: Mapping[str, Histogram]) -> Metric:
+    family = HistogramMetricFamily(name, text, labels=(label,))
+    for value, histogram in sorted(histograms.items()):
+        family.add_metric((value,), list(histogram.buckets()), histogram.total)
+    return family
+
+
+def _of_pool(stats: Stats) -> Iterator[Metric]:
+    yield _by(GaugeMetricFamily(f"{_OURS}_queued", "jobs that wait for a worker", labels=("lane",)), stats.queued)
+    yield GaugeMetricFamily(f"{_OURS}_running", "jobs that workers have", value=stats.running)
+    yield _by(GaugeMetricFamily(f"{_OURS}_workers", "workers that are ready", labels=("lane",)), stats.workers)
+    text = "workers that were replaced, by reason"
+    yield _by(CounterMetricFamily(f"{_OURS}_worker_restarts", text, labels=("reason",)), stats.restarts)
+    text = "bytes that requests have reserved"
+    yield GaugeMetricFamily(f"{_OURS}_reserved_bytes", text, value=stats.reserved)
+    text = "memory of the workers"
+    yield GaugeMetricFamily(f"{_OURS}_worker_resident_bytes", text, value=stats.resident)
+    text = "memory that the workers' pools hold on GPUs"
+    yield GaugeMetricFamily(f"{_OURS}_gpu_bytes", text, value=stats.device)
+    text = "kernels that workers have compiled, or loaded from the cache"
+    yield CounterMetricFamily(f"{_OURS}_kernels", text, value=stats.compiled)
+
+
+def _by(family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[str, int]) -> Metric:
+    for label, value in sorted(values.items()):
+        family.add_metric((label,), value)
+    return family

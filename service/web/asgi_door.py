@@ -1,0 +1,192 @@
+"""Everything but computing calls: a request as an ASGI application takes it, and its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import Any, Final
+
+from starlette.types import Message
+
+from service.errors import Refusal, fault
+from service.web.incoming import Wanted, framing_of
+from service.web.line import Line
+from service.web.parsing import Head
+
+_logger = logging.getLogger("gradserve")
+
+#: bytes of a body that wait for the application; more stay with the client
+_WAITING: Final = 256 << 10
+_BODILESS: Final = (204, 304)
+
+
+class AsgiDoor:
+    """One request: a task of the application, `receive` and `send` for it."""
+
+    def __init__(self, line: Line, head: Head) -> None:
+        self._line, self._head = line, head
+        self._pieces: deque[bytes] = deque()
+        self._waiting = 0
+        self._told = self._gone = self._over = self._asked = False
+        self._failure: Refusal | None = None
+        self._news = asyncio.Event()
+        self._status, self._sent = 0, 0
+        self._fields: list[tuple[bytes, bytes]] | None = None
+        self._closes = False
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, length: int, data: bytes) -> Wanted | None:
+        """Start the application; `data` is what came after the head. What is wanted of a body."""
+        line = self._line
+        tasks = line.front.tasks
+        self._task = asyncio.get_running_loop().create_task(self._run(self._scope(length)))
+        tasks.add(self._task)
+        self._task.add_done_callback(tasks.discard)
+        if not length and not self._head.chunked:
+            line.rest = data
+            return None
+        settings = line.front.settings
+        try:
+            framing = framing_of(self._head, length, settings.max_chunks)
+        except Refusal as refusal:
+            self._failure, line.unread = refusal, True
+            return None
+        return Wanted(framing, self, settings.timeout_ms / 1000)
+
+    # The body.
+
+    @property
+    def full(self) -> bool:
+        """Whether more of the body should wait."""
+        return self._waiting > _WAITING
+
+    def put(self, piece: bytes) -> None:
+        """The next piece."""
+        self._pieces.append(piece)
+        self._waiting += len(piece)
+
+    def place(self, most: int) -> None:
+        """There is none."""
+
+    def placed(self, nbytes: int) -> None:
+        """Nothing was."""
+
+    def body_moved(self) -> None:
+        """Tell the application."""
+        if self.full:
+            self._line.pause_reading()
+        self._news.set()
+
+    def body_failed(self, refusal: Refusal) -> None:
+        """Tell the application, which answers with it."""
+        self._failure = refusal
+        self._news.set()
+
+    # The end.
+
+    def stop(self, refusal: Refusal) -> None:
+        """End the application; its outermost layer answers."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def left(self) -> bool:
+        """What goes through this door is soon done; a client that has ended its side only still gets its answer."""
+        return True
+
+    def lost(self) -> None:
+        """Nobody is there any more: the work stops."""
+        self._gone = True
+        self._news.set()
+        if self._task is not None:
+            self._task.cancel()
+
+    def writable(self) -> None:
+        """Go on writing."""
+        self._news.set()
+
+    async def _run(self, scope: dict[str, Any]) -> None:
+        try:
+            await self._line.front.app(scope, self._receive, self._send)
+        except Exception:
+            _logger.exception("request %s failed", self._line.request_id)
+        finally:
+            if not self._over and not self._gone:
+                self._line.broken(fault())
+
+    def _scope(self, length: int) -> dict[str, Any]:
+        line, head = self._line, self._head
+        fields = [*head.fields]
+        if length:
+            fields.append((b"content-length", b"%d" % length))
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": head.version,
+            "method": head.method,
+            "scheme": "https" if line.secure else "http",
+            "path": head.path,
+            "raw_path": head.raw_path,
+            "query_string": head.query,
+            "root_path": "",
+            "headers": fields,
+            "client": line.transport.get_extra_info("peername"),
+            "server": line.transport.get_extra_info("sockname"),
+            "state": {"request_id": line.request_id, "arrived": line.arrived},
+        }
+
+    async def _receive(self) -> Message:
+        """The next piece of the body. Raises Refusal where it is not coming."""
+        while True:
+            self._news.clear()
+            if self._gone or self._over:
+                return {"type": "http.disconnect"}
+            if self._pieces:
+                return self._piece()
+            if self._failure is not None:
+                raise self._failure
+            if self._line.incoming is None and not self._told:
+                self._told = True
+                return {"type": "http.request", "body": b"", "more_body": False}
+            if not self._asked:
+                self._asked = True
+                self._line.ask_for_body()
+            await self._news.wait()
+
+    def _piece(self) -> Message:
+        piece = self._pieces.popleft()
+        self._waiting -= len(piece)
+        if not self.full:
+            self._line.resume_reading()
+        more = bool(self._pieces) or self._line.incoming is not None or self._failure is not None
+        self._told = not more
+        return {"type": "http.request", "body": piece, "more_body": more}
+
+    async def _send(self, message: Message) -> None:
+        """Write a part of the answer, when the client has taken those before."""
+        if self._gone or self._over:
+            return
+        if message["type"] == "http.response.start":
+            self._status, self._fields = message["status"], list(message["headers"])
+            return
+        line, body = self._line, message.get("body", b"")
+        if self._head.method == "HEAD" or self._status in _BODILESS:
+            body = b""
+        self._sent += len(body)
+        line.write(self._beginning() + bytes(body))
+        if not message.get("more_body", False):
+            self._over = True
+            line.answered(self._status, self._sent, closes=self._closes)
+        elif line.paused:
+            self._news.clear()
+            await self._news.wait()
+
+    def _beginning(self) -> bytes:
+        """The head, where it is still to be written. An answer of unknown length ends with the line."""
+        if self._fields is None:
+            return b""
+        fields, self._fields = self._fields, None
+        names = {name for name, _ in fields}
+        whole = b"content-length" in names or self._status in _BODILESS
+        self._closes = self._line.closes or not whole
+        return self._line.front.dated.of(self._status, fields, closes=self._closes)

@@ -1,0 +1,131 @@
+"""The chunked coding, taken off strictly and within bounds (RFC 9112, 7.1)."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from typing import Final
+
+from service.errors import Refusal
+from service.web.head import malformed, too_long
+
+_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})((?:;[^\x00-\x08\x0a-\x1f\x7f]*)?)\r\n")
+#: what may become the line of a size
+_HALF_A_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{0,16}|[0-9A-Fa-f]{1,16}(;[^\x00-\x08\x0a-\x1f\x7f]*)?\r?")
+_TRAILER: Final = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+:[^\x00-\x08\x0a-\x1f\x7f]*")
+#: bytes of extensions and trailers of one body, which nobody reads
+_BESIDE: Final = 4096
+
+
+class _Next(Enum):
+    SIZE = auto()
+    DATA = auto()
+    LINE_END = auto()
+    TRAILER = auto()
+    NOTHING = auto()
+
+
+class Chunks:
+    """The framing of a chunked body of at most `most` bytes in `most_chunks` chunks."""
+
+    def __init__(self, most: int, most_chunks: int) -> None:
+        self.left = 0  # bytes of the chunk at hand that are still to come
+        self._next = _Next.SIZE
+        self._most, self._most_chunks = most, most_chunks
+        self._count = self._chunks = self._beside = 0
+        self._half = b""
+
+    @property
+    def over(self) -> bool:
+        """Whether the body is complete."""
+        return self._next is _Next.NOTHING
+
+    def take(self, data: bytes) -> tuple[list[bytes], bytes]:
+        """The pieces of the body in these bytes, and what comes after it. Raises Refusal.
+
+        bad_request_framing, body_too_large: also for a size that is announced.
+        """
+        data, at, pieces = self._half + data, 0, []
+        self._half = b""
+        while self._next is not _Next.NOTHING:
+            if self._next is _Next.DATA:
+                piece = data[at : at + self.left]
+                if not piece:
+                    break
+                pieces.append(piece)
+                self.passed(len(piece))
+                at += len(piece)
+                continue
+            beyond = self._line(data, at)
+            if beyond == at:
+                self._half = data[at:]
+                at = len(data)
+                break
+            at = beyond
+        return pieces, data[at:]
+
+    def passed(self, nbytes: int) -> None:
+        """So many bytes of the chunk at hand went elsewhere."""
+        self.left -= nbytes
+        if not self.left:
+            self._next = _Next.LINE_END
+
+    def _line(self, data: bytes, at: int) -> int:
+        """Where what is to be read next ends; `at` where that has not come yet."""
+        if self._next is _Next.SIZE:
+            return self._size(data, at)
+        return self._trailer(data, at) if self._next is _Next.TRAILER else self._line_end(data, at)
+
+    def _size(self, data: bytes, at: int) -> int:
+        found = _SIZE.match(data, at)
+        if found is None:
+            half = data[at : at + _BESIDE + 32]
+            if len(half) > _BESIDE + 18 or not _HALF_A_SIZE.fullmatch(half):
+                raise malformed()
+            return at
+        self.left = int(found[1], 16)
+        self._spend(len(found[2]))
+        self._admit()
+        self._next = _Next.DATA if self.left else _Next.TRAILER
+        return found.end()
+
+    def _admit(self) -> None:
+        self._count += self.left
+        if self._count > self._most:
+            raise too_long(self._most, "more")
+        self._chunks += 1
+        if self._chunks > self._most_chunks:
+            limit = self._most_chunks
+            detail = f"the body may come in at most {limit} chunks, but has more; send larger ones"
+            raise Refusal("body_too_large", detail, expected=f"at most {limit} chunks", got="more")
+
+    def _line_end(self, data: bytes, at: int) -> int:
+        found = data[at : at + 2]
+        if found == b"\r\n":
+            self._next = _Next.SIZE
+            return at + 2
+        if found not in (b"", b"\r"):
+            raise malformed()
+        return at
+
+    def _trailer(self, data: bytes, at: int) -> int:
+        end = data.find(b"\r\n", at)
+        if end < 0:
+            self._check_spent(len(data) - at)
+            return at
+        if end == at:
+            self._next = _Next.NOTHING
+        elif not _TRAILER.fullmatch(data, at, end):
+            raise malformed()
+        self._spend(end - at)
+        return end + 2
+
+    def _spend(self, nbytes: int) -> None:
+        self._check_spent(nbytes)
+        self._beside += nbytes
+
+    def _check_spent(self, nbytes: int) -> None:
+        if self._beside + nbytes > _BESIDE:
+            raise Refusal(
+                "bad_request_framing", f"extensions and trailers of chunks may have at most {_BESIDE} bytes together"
+            )

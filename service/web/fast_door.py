@@ -1,0 +1,128 @@
+"""Computing calls: from the connection straight to the pool, and from its reply to the transport."""
+
+from __future__ import annotations
+
+import logging
+
+from service.compute.job import Job, Reply, Room
+from service.errors import Refusal, out_of_memory
+from service.web.gathering import SMALL, Gathering
+from service.web.head import Order
+from service.web.incoming import Wanted, framing_of
+from service.web.line import Line
+from service.web.parsing import Head
+
+_logger = logging.getLogger("gradserve")
+
+
+class FastDoor:
+    """The calls of one connection, one at a time. No task, no timer, and nothing made that a call does not need."""
+
+    full = False  # its body lies in memory that was reserved for it
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._pool = line.front.pool
+        self._dated = line.front.dated
+        self._order: Order | None = None
+        self._gathering: Gathering | None = None
+        self._job: Job | None = None
+        self._reply: Reply | None = None
+
+    def begin(self, head: Head, order: Order, length: int, data: bytes) -> Wanted | None:
+        """Take up a call; `data` is what came after its head. What is wanted of its body, unless it is all there."""
+        self._order = order
+        if length <= len(data) and not head.chunked and length <= SMALL and length <= head.most:
+            self._line.rest = data[length:]
+            self._line.received = length
+            self._submit(order, data[:length], None)
+            return None
+        try:
+            framing = framing_of(head, length, self._line.front.settings.max_chunks)
+            most = head.most if head.chunked else length
+            self._gathering = Gathering(self._pool.room, most, announced=not head.chunked)
+        except Refusal as refusal:
+            self._line.refuse(refusal)
+        except MemoryError:
+            self._line.refuse(out_of_memory())
+        else:
+            return Wanted(framing, self._gathering, order.timeout)
+        return None
+
+    def body_moved(self) -> None:
+        """Hand the body to the pool, once it is complete."""
+        if self._line.incoming is None and self._gathering is not None and self._order is not None:
+            gathering, self._gathering = self._gathering, None
+            self._submit(self._order, gathering.body, gathering.room)
+
+    def body_failed(self, refusal: Refusal) -> None:
+        """Refuse the call."""
+        self._let_go()
+        self._line.refuse(refusal)
+
+    stop = body_failed
+
+    def left(self) -> bool:
+        """A client that ends its side is taken to have left: its work stops."""
+        return False
+
+    def lost(self) -> None:
+        """Nobody is there any more."""
+        self._let_go()
+
+    def writable(self) -> None:
+        """Nothing: what is large is sent by the line."""
+
+    def _submit(self, order: Order, body: bytes | memoryview, room: Room | None) -> None:
+        line = self._line
+        media = order.media
+        self._job = job = Job(
+            order.call,
+            body,
+            line.request_id,
+            order.timeout,
+            line.arrived + order.timeout,
+            media.sent,
+            media.accepted,
+            order.graph,
+            room=room,
+        )
+        self._pool.submit(job, self._done)
+
+    def _done(self, reply: Reply) -> None:
+        self._job = None
+        try:
+            self._answer(reply)
+        except Exception:
+            _logger.exception("request %s failed", self._line.request_id)
+            self._line.fail()
+
+    def _answer(self, reply: Reply) -> None:
+        line, pieces = self._line, reply.pieces
+        length = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
+        closes = line.closes
+        head = self._dated.of_reply(reply, length, line.request_id, closes=closes)
+        if length <= SMALL:
+            line.write(b"".join((head, *pieces)))
+            reply.release()
+            line.answered(reply.status, length, closes=closes, reply=reply)
+            return
+        self._reply = reply
+
+        def ended() -> None:
+            self._let_go()
+            line.answered(reply.status, length, closes=closes, reply=reply)
+
+        line.send([head, *pieces], ended)
+
+    def _let_go(self) -> None:
+        """Of whatever the call holds."""
+        if self._job is not None:
+            job, self._job = self._job, None
+            self._pool.cancel(job)
+        if self._gathering is not None:
+            self._gathering.give_back()
+            self._gathering = None
+        if self._reply is not None:
+            reply, self._reply = self._reply, None
+            reply.release()

@@ -1,0 +1,140 @@
+"""What the connections of a server share, and what is done for all of them together."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import Final, Protocol
+
+from starlette.types import ASGIApp
+
+from service.compute.pool import Pool
+from service.errors import Refusal
+from service.settings import Settings
+from service.web.known_heads import KnownHeads
+from service.web.observer import RequestObserver, Unobserved
+from service.web.pace import Pace
+from service.web.parsing import HeadReader
+from service.web.response_head import Dated
+
+#: seconds between two looks at who is late; one who is late is looked at twice, so that a stall of the whole machine,
+#: after which what was sent meanwhile is still to be read, is not taken for a client's
+SWEEP: Final = 0.25
+#: connections beyond the most, which may ask for the server's health and nothing else
+RESERVE: Final = 32
+#: bytes that are received at once
+_RECEIVED: Final = 64 << 10
+
+
+class Guest(Protocol):
+    """A connection, as it is seen from here."""
+
+    due: float
+    client: str
+
+    def overdue(self, now: float) -> None:
+        """What was due has not come."""
+
+    def look(self, now: float) -> None:
+        """See whether the client takes what is written to it."""
+
+    def abort(self) -> None:
+        """End at once."""
+
+    def drain(self) -> None:
+        """The server stops: end where nothing has begun."""
+
+    def give_up(self) -> None:
+        """The server's patience is over."""
+
+
+class Front:
+    """The settings, the doors, and everybody who is connected. Belongs to one event loop."""
+
+    def __init__(self, settings: Settings, app: ASGIApp, pool: Pool, observer: RequestObserver | None = None) -> None:
+        self.settings = settings
+        self.app, self.pool = app, pool
+        self.observer: RequestObserver = observer or Unobserved()
+        self.heads = KnownHeads(HeadReader(settings))
+        self.dated = Dated()
+        self.memory = memoryview(bytearray(_RECEIVED))
+        self.arriving = Pace(settings.body_timeout, settings.min_rate)
+        self.leaving = Pace(settings.send_timeout, settings.min_rate)
+        self.draining = False
+        self.blocked: set[Guest] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._guests: dict[Guest, None] = {}
+        self._surplus: dict[Guest, None] = {}
+        self._of_client: Counter[str] = Counter()
+        self._late: set[Guest] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._empty: asyncio.Event | None = None
+
+    @property
+    def guests(self) -> list[Guest]:
+        """All connections."""
+        return [*self._guests, *self._surplus]
+
+    def enter(self, guest: Guest) -> Refusal | None:
+        """Count a connection; where there are too many, why all but a health check gets refused on it."""
+        self._of_client[guest.client] += 1
+        refusal = self._refusal(guest)
+        (self._guests if refusal is None else self._surplus)[guest] = None
+        if len(self._surplus) > RESERVE:
+            next(iter(self._surplus)).abort()
+        return refusal
+
+    def leave(self, guest: Guest) -> None:
+        """The connection is gone."""
+        self._guests.pop(guest, None)
+        self._surplus.pop(guest, None)
+        self.blocked.discard(guest)
+        self._of_client[guest.client] -= 1
+        if not self._of_client[guest.client]:
+            del self._of_client[guest.client]
+        if self._empty is not None and not self.guests:
+            self._empty.set()
+
+    async def emptied(self) -> None:
+        """Return when nobody is connected."""
+        self._empty = asyncio.Event()
+        if self.guests:
+            await self._empty.wait()
+
+    def drain(self) -> None:
+        """Nothing new begins: who has not asked for anything is let go."""
+        self.draining = True
+        for guest in self.guests:
+            guest.drain()
+
+    def give_up(self) -> None:
+        """What is not answered is told so."""
+        for guest in self.guests:
+            guest.give_up()
+
+    def sweep(self) -> None:
+        """Look at everybody, now and every `SWEEP` seconds."""
+        self._timer = asyncio.get_running_loop().call_later(SWEEP, self.sweep)
+        now = time.monotonic()
+        self.dated.tick()
+        late = {guest for guest in self.guests if guest.due <= now}
+        for guest in late & self._late:
+            guest.overdue(now)
+        self._late = late
+        for guest in [*self.blocked]:
+            guest.look(now)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _refusal(self, guest: Guest) -> Refusal | None:
+        most, each = self.settings.max_connections, self.settings.max_connections_per_client
+        if len(self._guests) >= most:
+            return Refusal("queue_full", f"the server has its {most} connections; try again shortly", retry_after=1)
+        if self._of_client[guest.client] > each:
+            detail = f"this client has its {each} connections; use those, or try again when some are closed"
+            return Refusal("queue_full", detail, retry_after=1)
+        return None

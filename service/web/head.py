@@ -1,0 +1,137 @@
+"""What a request's head alone decides: framing, size, media types, and what a computing call asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.datastructures import Headers
+
+from engine import printable
+from service.calls import calls
+from service.errors import Refusal
+from service.settings import Settings
+from service.web.query import timeout_of
+from service.wire.media import JSON, SAFETENSORS, SPOKEN, accepted, content_kind
+
+_VERSIONED: Final = "/v1/"
+_COMPUTING: Final = re.compile(r"/v1/([a-z_]+)")
+
+Fields = Sequence[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """The media types of a body and of its answer."""
+
+    sent: str
+    accepted: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a computing call asks for, and in how many seconds."""
+
+    call: str
+    graph: str | None
+    media: Media
+    timeout: float
+
+
+def check_framing(headers: Headers) -> None:
+    """Two statements of where the body ends are how requests are smuggled past a proxy. Raises Refusal."""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        raise Refusal(
+            "bad_request_framing",
+            "the request has both Content-Length and Transfer-Encoding; send one of them",
+            expected="one of them",
+            got="both",
+        )
+
+
+def media_of(method: str, path: str, headers: Headers) -> Media:
+    """What the body is and what the answer shall be. Raises Refusal: unsupported_media_type, not_acceptable."""
+    if not path.startswith(_VERSIONED):
+        return Media(JSON, JSON)
+    if method != "POST":
+        return Media(JSON, _accepted(headers, (JSON,)))
+    kind = _accepted(headers, SPOKEN)
+    _check_coding(headers)
+    return Media(_sent(headers), kind)
+
+
+def order_of(path: str, query: bytes, media: Media, most_ms: int) -> Order | None:
+    """The computing call that a POST to this path is; None for any other. Raises Refusal: invalid_field."""
+    found = _COMPUTING.fullmatch(path)
+    if found is None or found[1] not in calls():
+        return None
+    return Order(found[1], None, media, timeout_of(query, most_ms))
+
+
+def most_bytes(media: Media, settings: Settings) -> int:
+    """The bytes that a body of this type may have."""
+    return settings.max_binary_bytes if media.sent == SAFETENSORS else settings.max_body_bytes
+
+
+def too_large(limit: int) -> Refusal:
+    """The report for a head over the limit."""
+    return Refusal(
+        "headers_too_large",
+        f"the request line and headers may have at most {limit} bytes together",
+        expected=f"at most {limit} bytes",
+        got="more",
+    )
+
+
+def too_long(limit: int, got: str) -> Refusal:
+    """The report for a body over the limit; `got` is what it has."""
+    return Refusal(
+        "body_too_large",
+        f"the body may have at most {limit} bytes, but has {got}",
+        expected=f"at most {limit} bytes",
+        got=got,
+    )
+
+
+def malformed() -> Refusal:
+    """The report for what is not HTTP."""
+    return Refusal("bad_request_framing", "the request is not well-formed HTTP/1.1")
+
+
+def _check_coding(headers: Headers) -> None:
+    coding = ", ".join(headers.getlist("content-encoding")).strip().lower()
+    if coding not in ("", "identity"):
+        got = printable(coding)
+        raise Refusal(
+            "unsupported_media_type",
+            f"the body has the content encoding {got}; send it as it is (identity)",
+            expected="identity",
+            got=got,
+        )
+
+
+def _sent(headers: Headers) -> str:
+    """A body without a type is taken to be JSON."""
+    stated = ", ".join(headers.getlist("content-type"))
+    kind = content_kind(stated)
+    if kind is None:
+        spoken, got = " or ".join(SPOKEN), printable(stated)
+        raise Refusal(
+            "unsupported_media_type",
+            f"a body of the type {got} is not understood; send {JSON} in UTF-8 or {SPOKEN[1]}",
+            expected=spoken,
+            got=got,
+        )
+    return kind
+
+
+def _accepted(headers: Headers, spoken: Sequence[str]) -> str:
+    stated = ",".join(headers.getlist("accept"))
+    kind = accepted(stated, spoken)
+    if kind is None:
+        listed, got = " or ".join(spoken), printable(stated)
+        detail = f"the answer is {listed}, which Accept: {got} rules out"
+        raise Refusal("not_acceptable", detail, expected=listed, got=got)
+    return kind

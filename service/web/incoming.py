@@ -1,0 +1,116 @@
+"""A body on its way: which of the bytes that come are its, and how fast they have to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from service.web.chunks import Chunks
+from service.web.head import too_long
+from service.web.pace import Pace
+from service.web.parsing import Head
+
+
+class Framing(Protocol):
+    """Tells a body from what comes after it."""
+
+    left: int
+
+    @property
+    def over(self) -> bool:
+        """Whether the body is complete."""
+
+    def take(self, data: bytes) -> tuple[list[bytes], bytes]:
+        """The pieces of the body in these bytes, and what comes after it. Raises Refusal."""
+
+    def passed(self, nbytes: int) -> None:
+        """So many of the `left` bytes, which certainly are the body's, went elsewhere."""
+
+
+class Sink(Protocol):
+    """Takes a body up."""
+
+    def put(self, piece: bytes) -> None:
+        """The next piece. Raises Refusal where there is no room for it."""
+
+    def place(self, most: int) -> memoryview | None:
+        """Where the next bytes may be received straight into, so many at most; None where there is no such place."""
+
+    def placed(self, nbytes: int) -> None:
+        """So many bytes were received into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a door wants of a body: how it is framed, where it goes, and in how many seconds it has to be here."""
+
+    framing: Framing
+    sink: Sink
+    timeout: float
+
+
+class Counted:
+    """A body of the length that its head announced."""
+
+    def __init__(self, length: int) -> None:
+        self.left = length
+
+    @property
+    def over(self) -> bool:
+        """Whether the body is complete."""
+        return not self.left
+
+    def take(self, data: bytes) -> tuple[list[bytes], bytes]:
+        """The part of these bytes that is the body's, and the rest."""
+        piece, rest = data[: self.left], data[self.left :]
+        self.left -= len(piece)
+        return [piece], rest
+
+    def passed(self, nbytes: int) -> None:
+        """So many bytes went elsewhere."""
+        self.left -= nbytes
+
+
+class Incoming:
+    """One body, from the connection into `sink`; `due` is when the next of it has to be there."""
+
+    def __init__(self, framing: Framing, sink: Sink, pace: Pace, now: float) -> None:
+        self._framing, self._sink, self._pace = framing, sink, pace
+        self.due = now + pace.credit
+        self.received = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether the body is complete."""
+        return self._framing.over
+
+    def place(self) -> memoryview | None:
+        """Where the next bytes may be received straight into."""
+        return self._sink.place(self._framing.left)
+
+    def placed(self, nbytes: int, now: float) -> None:
+        """So many bytes were received there."""
+        self._framing.passed(nbytes)
+        self._sink.placed(nbytes)
+        self._came(nbytes, now)
+
+    def take(self, data: bytes, now: float) -> bytes:
+        """Take what is the body's of these bytes; the rest. Raises Refusal."""
+        pieces, rest = self._framing.take(data)
+        for piece in pieces:
+            self._sink.put(piece)
+        self._came(len(data) - len(rest), now)
+        return rest
+
+    def _came(self, nbytes: int, now: float) -> None:
+        self.received += nbytes
+        self.due = self._pace.after(self.due, now, nbytes)
+
+
+def framing_of(head: Head, length: int, most_chunks: int) -> Framing:
+    """How the body of this head is told from what comes after it. Raises Refusal: body_too_large."""
+    if head.chunked:
+        return Chunks(head.most, most_chunks)
+    if length > head.most:
+        raise too_long(head.most, f"{length} bytes")
+    return Counted(length)

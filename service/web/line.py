@@ -1,0 +1,269 @@
+"""One connection: what is written to it, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import Final, Protocol, cast
+
+from service.compute.job import Reply
+from service.errors import Refusal, fault
+from service.web.front import Front
+from service.web.incoming import Incoming
+from service.web.parsing import Head
+from service.web.request_ids import new_id
+from service.web.response_head import CONTINUE
+from service.web.sending import Sending
+from service.wire.media import PROBLEM
+
+#: when nothing is due
+FOREVER: Final = float("inf")
+#: seconds of silence after which a client that was refused has stopped sending
+SILENCE: Final = 0.25
+
+
+class Phase(Enum):
+    """What a connection is at."""
+
+    HEAD = auto()  # waits for a request, or for the rest of its head
+    ANSWER = auto()  # a door has the request, of which the body may still be coming
+    LINGER = auto()  # an answer has ended the connection; what still comes is dropped
+    ENDED = auto()
+
+
+class Door(Protocol):
+    """What answers a request."""
+
+    @property
+    def full(self) -> bool:
+        """Whether more of the body should wait."""
+
+    def body_moved(self) -> None:
+        """More of the body is there; or all of it, where nothing is incoming any more."""
+
+    def body_failed(self, refusal: Refusal) -> None:
+        """The body is not coming, and why."""
+
+    def stop(self, refusal: Refusal) -> None:
+        """The server gives up on the request: answer with this."""
+
+    def left(self) -> bool:
+        """The client has ended its side, its request being complete; whether it is answered all the same."""
+
+    def lost(self) -> None:
+        """Nobody is there any more."""
+
+    def writable(self) -> None:
+        """The client has taken what was written."""
+
+
+class Line(asyncio.BufferedProtocol, ABC):
+    """A transport, and the request that is at hand."""
+
+    def __init__(self, front: Front) -> None:
+        self.front = front
+        self.due = FOREVER
+        self.client = ""
+        self.secure = False
+        self.surplus: Refusal | None = None
+        self.phase = Phase.HEAD
+        self.door: Door | None = None
+        self.head: Head | None = None
+        self.request_id = ""
+        self.arrived = 0.0
+        self.incoming: Incoming | None = None
+        self.received = 0  # bytes of the body
+        self.unread = False  # whether a part of the body will never be looked at
+        self.expires = FOREVER  # when the body has to be complete, or lingering ends
+        self.begun = False  # the answer
+        self.sending: Sending | None = None
+        self.rest = b""  # what came after the request at hand, or the part of a head
+        self.paused = False  # writing
+        self.deaf = False  # reading is paused
+        self.ended_by_client = False
+        self.left_to_drain = 0
+        self._unsent = 0
+        self._late = FOREVER
+
+    @abstractmethod
+    def advance(self) -> None:
+        """Hand out the requests that are there."""
+
+    @abstractmethod
+    def overdue(self, now: float) -> None:
+        """What was due has not come."""
+
+    # What the transport says.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody is there."""
+        self.transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        self.client = str(peer[0]) if isinstance(peer, tuple) else ""
+        self.secure = transport.get_extra_info("sslcontext") is not None
+        self.surplus = self.front.enter(self)
+        self.due = time.monotonic() + self.front.settings.header_timeout
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is there any more."""
+        self.phase, self.due, self.incoming = Phase.ENDED, FOREVER, None
+        self.front.leave(self)
+        self.sending = None
+        if self.door is not None:
+            self.door.lost()
+            self.door = None
+
+    def pause_writing(self) -> None:
+        """The client is behind."""
+        self.paused = True
+        if self.sending is not None:
+            self.sending.pause()
+        self._unsent = self.transport.get_write_buffer_size()
+        self._late = time.monotonic() + self.front.leaving.credit
+        self.front.blocked.add(self)
+
+    def resume_writing(self) -> None:
+        """The client has taken enough."""
+        self.paused = False
+        self.front.blocked.discard(self)
+        if self.sending is not None:
+            self.sending.resume()
+        elif self.door is not None:
+            self.door.writable()
+        else:
+            self.advance()
+
+    # What the front says.
+
+    def look(self, now: float) -> None:
+        """See whether the client takes what is written to it."""
+        unsent = self.transport.get_write_buffer_size()
+        self._late = self.front.leaving.after(self._late, now, self._unsent - unsent)
+        self._unsent = unsent
+        if now > self._late:
+            self.abort()
+
+    def drain(self) -> None:
+        """The server stops: end now, where nothing has begun."""
+        if self.phase is Phase.HEAD and not self.rest:
+            self.close()
+
+    def give_up(self) -> None:
+        """The server's patience is over."""
+        if self.phase is Phase.ANSWER and self.door is not None and not self.begun:
+            self.door.stop(Refusal("shutting_down", "the server stopped before this was done"))
+        elif self.phase is Phase.HEAD:
+            self.close()
+
+    def abort(self) -> None:
+        """End at once; what is not sent is dropped."""
+        self.phase, self.due = Phase.ENDED, FOREVER
+        self.transport.abort()
+
+    # What the doors say.
+
+    @property
+    def closes(self) -> bool:
+        """Whether the answer ends the connection."""
+        head = self.head
+        ended = self.unread or self.surplus is not None or (self.ended_by_client and not self.rest)
+        return ended or self.incoming is not None or self.front.draining or head is None or not head.keeps
+
+    def ask_for_body(self) -> None:
+        """Tell a client that waits for it to send its body."""
+        if self.head is not None and self.head.waits and self.incoming is not None and not self.incoming.received:
+            self.transport.write(CONTINUE)
+
+    def write(self, data: bytes) -> None:
+        """Write a part of the answer that may be copied."""
+        self.begun = True
+        self.transport.write(data)
+
+    def send(self, pieces: Sequence[bytes | memoryview], ended: Callable[[], None]) -> None:
+        """Write a large answer from where it lies; `ended` is called when it is out."""
+        self.begun = True
+
+        def out() -> None:
+            self.sending = None
+            ended()
+
+        self.sending = Sending(self.transport, pieces, out)
+        self.sending.begin()
+
+    def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None) -> None:
+        """The answer is written."""
+        now = time.monotonic()
+        self.front.observer.finished(self.request_id, self.head, status, self.received, sent, now - self.arrived, reply)
+        self.door = None
+        if closes:
+            self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
+            return
+        self.phase, self.begun = Phase.HEAD, False
+        self.due = now + self.front.settings.keep_alive
+        if self.rest or self.deaf:
+            self.advance()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer with a refusal, and end."""
+        body = refusal.body(self.request_id)
+        reply = Reply(refusal.status, PROBLEM, [body], tuple(refusal.headers.items()))
+        self.write(self.front.dated.of_reply(reply, len(body), self.request_id, closes=True) + body)
+        self.unread = True
+        self.answered(refusal.status, len(body), closes=True)
+
+    def broken(self, refusal: Refusal) -> None:
+        """There will be no answer but this, where that is still possible."""
+        if self.begun or self.phase is not Phase.ANSWER:
+            self.abort()
+        else:
+            self.refuse(refusal)
+
+    def fail(self) -> None:
+        """The last resort: no client is left without an answer."""
+        if self.phase is Phase.HEAD:
+            self.begin_request()
+        if self.door is not None:
+            self.door.lost()
+        self.broken(fault())
+
+    def pause_reading(self) -> None:
+        """Leave what comes with the client."""
+        if not self.deaf:
+            self.deaf = True
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        if self.deaf and self.phase is not Phase.ENDED:
+            self.deaf = False
+            self.transport.resume_reading()
+
+    # Beginning and end.
+
+    def begin_request(self) -> None:
+        """Something that wants an answer is there."""
+        self.arrived = time.monotonic()
+        self.head, self.request_id = None, new_id()
+        self.phase, self.due, self.begun, self.unread, self.received = Phase.ANSWER, FOREVER, False, False, 0
+
+    def leave_off(self, *, linger: bool) -> None:
+        """Close; where the client may still be writing, not before it has seen why: a reset would hide the answer."""
+        waits = self.head is not None and self.head.waits and not self.received
+        if not linger or waits or self.ended_by_client:
+            self.close()
+            return
+        settings, now = self.front.settings, time.monotonic()
+        self.phase, self.incoming, self.rest = Phase.LINGER, None, b""
+        self.left_to_drain, self.expires = settings.drain_bytes, now + settings.body_timeout
+        self.due = now + SILENCE
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.resume_reading()
+
+    def close(self) -> None:
+        """End once what is written has been taken."""
+        self.phase, self.due = Phase.ENDED, time.monotonic() + self.front.settings.send_timeout
+        self.transport.close()

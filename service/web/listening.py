@@ -1,0 +1,39 @@
+"""The socket that a server listens on."""
+
+from __future__ import annotations
+
+import resource
+import socket
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket with the address, which does not listen yet. Raises OSError, UnicodeError when it cannot be had.
+
+    An answer's head and body may be two writes: with Nagle's algorithm the second would wait some 40 ms for the
+    client's delayed acknowledgement. Accepted sockets inherit that it is off.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socket.getaddrinfo(host, port, family)  # raises gaierror, which binding would make an error without a reason
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.bind((host, port))
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def address(host: str, listening: socket.socket, scheme: str = "http") -> str:
+    """The URL of a bound socket."""
+    port = listening.getsockname()[1]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def allow_descriptors(wanted: int) -> None:
+    """Let this process have so many files and sockets at once, or as many as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -1,0 +1,131 @@
+"""A head, read: bytes up to the empty line become what the connection and both doors need to know.
+
+h11 parses, which is safe and slow; what it lets pass and two readers could take differently is refused here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+import h11
+from starlette.datastructures import Headers
+
+from service.errors import Refusal
+from service.settings import Settings
+from service.web.head import Order, check_framing, malformed, media_of, most_bytes, order_of
+from service.web.request_ids import HEADER, sane
+
+#: a control character, a line end that is half of one, or a line that goes on with the one before it
+_ILL_FORMED: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n|\r(?!\n)|\n[ \t]")
+_LENGTHS: Final = re.compile(rb"\r\ncontent-length:[ \t]*([^\r]*?)[ \t]*(?=\r\n)", re.IGNORECASE)
+_DIGITS: Final = re.compile(rb"[0-9]{1,20}")
+_ORIGIN_FORM: Final = re.compile(rb"https?://[^/?]*", re.IGNORECASE)
+#: how heads of no HTTP begin: TLS, binary protocols, an empty line
+_NO_BEGINNING: Final = b"\x21"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A request's line and headers; `fields` are without Content-Length, since heads that differ in it alone are one.
+
+    `order` is what a computing call asks for; None for all else, and for what its head gets wrong.
+    """
+
+    method: str
+    path: str
+    raw_path: bytes
+    query: bytes
+    version: str
+    fields: tuple[tuple[bytes, bytes], ...]
+    length: int
+    chunked: bool
+    keeps: bool
+    waits: bool
+    stated_id: str | None
+    most: int
+    order: Order | None
+
+
+class HeadReader:
+    """Reads heads for a server of these settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._shares = bool(settings.cors_origins)
+
+    def __call__(self, raw: bytes) -> Head:
+        """The head that these bytes are. Raises Refusal: bad_request_framing."""
+        request = _parse(raw)
+        fields = tuple(request.headers)
+        headers = Headers(raw=list(fields))
+        check_framing(headers)
+        raw_path, query = _split(request.target)
+        path = unquote_to_bytes(raw_path).decode("utf-8", "replace")
+        method, version = request.method.decode("ascii"), request.http_version.decode("ascii")
+        chunked = "transfer-encoding" in headers
+        if chunked and version == "1.0":
+            raise malformed()
+        order, most = self._judged(method, path, query, headers)
+        return Head(
+            method,
+            path,
+            raw_path,
+            query,
+            version,
+            tuple((name, value) for name, value in fields if name != b"content-length"),
+            int(headers.get("content-length", "0")),
+            chunked,
+            _keeps(headers, version),
+            version != "1.0" and headers.get("expect", "").lower() == "100-continue",
+            sane(headers.get(HEADER, "")),
+            most,
+            order,
+        )
+
+    def _judged(self, method: str, path: str, query: bytes, headers: Headers) -> tuple[Order | None, int]:
+        """The computing call, and the bytes that the body may have."""
+        try:
+            media = media_of(method, path, headers)
+            most = most_bytes(media, self._settings)
+            if method != "POST" or (self._shares and "origin" in headers):
+                return None, most
+            return order_of(path, query, media, self._settings.timeout_ms), most
+        except Refusal:
+            return None, self._settings.max_body_bytes
+
+
+def hopeless(beginning: bytes) -> bool:
+    """Whether these first bytes cannot become a head, whatever follows."""
+    return beginning[:1] < _NO_BEGINNING or bool(_ILL_FORMED.search(beginning, 0, len(beginning) - 1))
+
+
+def _parse(raw: bytes) -> h11.Request:
+    lengths = _LENGTHS.findall(raw)
+    if _ILL_FORMED.search(raw) or len(lengths) > 1 or not all(map(_DIGITS.fullmatch, lengths)):
+        raise malformed()
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=len(raw) + 1)
+    try:
+        connection.receive_data(raw)
+        event = connection.next_event()
+    except h11.RemoteProtocolError:
+        raise malformed() from None
+    if not isinstance(event, h11.Request) or event.http_version[:2] != b"1.":
+        raise malformed()
+    return event
+
+
+def _split(target: bytes) -> tuple[bytes, bytes]:
+    """Path and query. A proxy's form, with scheme and host, means the same (RFC 9112, 3.2.2)."""
+    if found := _ORIGIN_FORM.match(target):
+        target = target[found.end() :] or b"/"
+    path, _, query = target.partition(b"?")
+    return path, query
+
+
+def _keeps(headers: Headers, version: str) -> bool:
+    stated: Sequence[str] = ",".join(headers.getlist("connection")).lower().split(",")
+    return version != "1.0" and "close" not in map(str.strip, stated)

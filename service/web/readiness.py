@@ -1,0 +1,51 @@
+"""Whether the server gets work done, found out by giving it some."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from service.compute.job import Job, Reply
+from service.compute.pool import Pool, awaited
+from service.errors import Refusal
+
+#: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
+_STEP: Final = (
+    b'{"graph":{"nodes":[{"op":"input"},{"op":"exp","operands":[0]}]},'
+    b'"feeds":[{"node":0,"tensor":{"dtype":"float64","shape":[2],"data":[0.0,1.0]}}]}'
+)
+#: seconds for which one answer stands for all that ask, and that a step may take
+FRESH: Final = 1.0
+PATIENCE: Final = 2.0
+#: refused or late for want of a free worker: the server is busy, and not out of order
+_BUSY: Final = (503, 504)
+
+
+class Readiness:
+    """Asks the workers, at most once in `FRESH` seconds, however often it is asked itself."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._proved = float("-inf")
+        self._asking: asyncio.Task[Reply] | None = None
+
+    async def check(self) -> None:
+        """Return where work is taken and done. Raises Refusal: shutting_down, not_ready."""
+        if not self._pool.ready:
+            raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+        if time.monotonic() - self._proved < FRESH:
+            return
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        reply = await asyncio.shield(self._asking)
+        if reply.status == 200:
+            self._proved = time.monotonic()
+        elif reply.status not in _BUSY or not self._pool.busy:
+            raise Refusal("not_ready", "the workers do not answer; the log says why", retry_after=5)
+
+    async def _ask(self) -> Reply:
+        now = time.monotonic()
+        reply = await awaited(self._pool, Job("forward", _STEP, "readiness", PATIENCE, now + PATIENCE))
+        reply.release()
+        return reply

@@ -1,0 +1,45 @@
+"""The line and headers of a response, as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Final
+
+from service.compute.job import Reply
+from service.web.request_ids import HEADER
+
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+CLOSE: Final = b"connection: close\r\n"
+_ID: Final = HEADER.lower().encode()
+_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\ndate: ".encode() for status in HTTPStatus}
+
+
+class Dated:
+    """Writes heads with the date, which is made once a second at most."""
+
+    def __init__(self) -> None:
+        self.tick()
+
+    def tick(self) -> None:
+        """Look at the clock."""
+        date = formatdate(usegmt=True).encode()
+        self._begun = {status: line + date + b"\r\n" for status, line in _LINES.items()}
+        self._ok = self._begun[200] + b"content-length: %d\r\ncontent-type: %b\r\n" + _ID + b": %b\r\n%b\r\n"
+
+    def of(self, status: int, fields: Iterable[tuple[bytes, bytes]], *, closes: bool) -> bytes:
+        """The head with these fields."""
+        stated = b"".join([b"%b: %b\r\n" % field for field in fields])
+        begun = self._begun.get(status) or b"HTTP/1.1 %d \r\n" % status
+        return b"%b%b%b\r\n" % (begun, stated, CLOSE if closes else b"")
+
+    def of_reply(self, reply: Reply, length: int, request_id: str, *, closes: bool) -> bytes:
+        """The head of a body of this length, with the same fields in the same order as through the other door."""
+        ending = CLOSE if closes else b""
+        kind, named = reply.media_type.encode(), request_id.encode()
+        if reply.status == 200 and not reply.headers:
+            return self._ok % (length, kind, named, ending)
+        fields = [(name.lower().encode(), value.encode()) for name, value in reply.headers]
+        fields += [(b"content-length", b"%d" % length), (b"content-type", kind), (_ID, named)]
+        return self.of(reply.status, fields, closes=closes)

@@ -1,0 +1,76 @@
+"""Requests in JSON: of one whose graph was seen before, only the rest is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar
+
+from service.errors import Refusal
+from service.wire.apart import nodes_text, take_apart
+from service.wire.graph_source import GraphSource, Programs
+from service.wire.json_codec import elements, parse_json
+
+_Part = TypeVar("_Part")
+
+
+class JsonRequest(NamedTuple):
+    """The fields of a request. With a `source`, that is the graph, and the field has an empty one in its place."""
+
+    fields: Mapping[str, Any]
+    source: GraphSource | None = None
+
+
+class JsonReader:
+    """Reads JSON of at most so many levels, and graphs of at most so many nodes."""
+
+    def __init__(self, programs: Programs, depth: int, max_nodes: int) -> None:
+        self.depth = depth
+        self._programs = programs
+        self._max_nodes = max_nodes
+
+    def read(self, text: bytes, what: str = "the body") -> JsonRequest:
+        """The request that `text` holds; `what` it is called in reports.
+
+        What is wrong with a request is said of it as a whole: where there is anything wrong with one of its parts, it
+        is parsed once more in one piece. Raises Refusal, as `parse_json` does, and too_many_nodes.
+        """
+        return self._in_parts(text) or JsonRequest(parse_json(text, self.depth, what))
+
+    def _in_parts(self, text: bytes) -> JsonRequest | None:
+        """The request, where both of its parts are as they should be."""
+        apart = take_apart(text)
+        if apart is None or (fields := _or_none(lambda: parse_json(apart.rest, self.depth))) is None:
+            return None
+        source = GraphSource(blake2b(apart.graph, digest_size=32).digest(), apart.graph, self.depth - 1)
+        if not self._programs.knows(source.name):
+            self._admit_nodes(apart.graph)
+            if _or_none(lambda: source.graph) is None:
+                return None
+        return JsonRequest(fields, source)
+
+    def _admit_nodes(self, graph: bytes) -> None:
+        """Refuse a graph that is too long before a million nodes are made of it."""
+        if graph.count(b",") < self._max_nodes:
+            return
+        nodes = nodes_text(graph)
+        if nodes is not None and nodes.startswith(b"["):
+            admit_nodes(elements(nodes), self._max_nodes)
+
+
+def admit_nodes(count: int, most: int) -> None:
+    """Raise Refusal (too_many_nodes) for a graph that is too long."""
+    if count > most:
+        raise Refusal(
+            "too_many_nodes",
+            f"the graph has {count} nodes, and the limit is {most}",
+            expected=f"at most {most} nodes",
+            got=f"{count} nodes",
+        )
+
+
+def _or_none(part: Callable[[], _Part]) -> _Part | None:
+    try:
+        return part()
+    except Refusal:
+        return None

@@ -1,0 +1,135 @@
+"""What loops work in, beside operands and results: as much as was planned, and no more while they are idle."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from engine import Builder, Limits, Plan, TensorType, Value, registry
+from engine.executors.bound import Bound
+from engine.executors.kernels import Kernels
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.loops import native
+from engine.loops.kernel_errors import KernelUnavailable
+from engine.planning.fit import fused_within
+from engine.planning.fuse import fuse
+from engine.planning.fused import Fused
+from engine.planning.plan import make_plan
+from tests.contract.cases import SLACK, Array, assert_planned_peak_holds
+from tests.engine.printers import PRINTERS, printing
+
+LIMITS = Limits()
+LOOPS = 24
+SHAPE = (40, 8192)
+
+
+def chain(step: Callable[[Value], Value], *shape: int) -> Value:
+    """Many loops, one after the other, with what is in no loop between any two."""
+    y = Builder(registry()).leaf(TensorType(shape, np.dtype("float64")), 0)
+    for _ in range(LOOPS):
+        y = step(y).cumsum(axis=0) * 0.01
+    return y
+
+
+def kept_between_sweeps(y: Value) -> Value:
+    return y.softmax(axis=-1)
+
+
+def added_up(y: Value) -> Value:
+    return y + (y * y).sum(axes=(0,), keepdims=True)
+
+
+STEPS = [kept_between_sweeps, added_up]
+
+
+def plan_of(y: Value, threads: int) -> Plan:
+    return make_plan(fuse(y.builder.graph([y]), 0, compiled=True, threads=threads), LIMITS)
+
+
+def taken(run: Callable[[], object]) -> tuple[int, int]:
+    """Bytes that are held afterwards, and the most that were meanwhile."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
+def test_the_loops_of_a_plan_share_what_they_work_in(
+    step: Callable[[Value], Value], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "WORTH_THREADS", 0)
+    plan, executor = plan_of(chain(step, *SHAPE), threads), NumPyExecutor()
+    works_in = [step.op.workspace(step.types) for step in plan.steps if isinstance(step.op, Fused)]
+    assert sum(works_in) > max(works_in) + 2 * SLACK
+    binder = Kernels(threads=threads).compile(plan)
+    assert binder is not None
+    made: list[Bound] = []
+    held, _ = taken(lambda: made.append(Bound(plan, executor, binder)))
+    handed_out = plan.buffers[-1]
+    assert sum(plan.buffers) + max(works_in) <= made[0].nbytes <= sum(plan.buffers) + max(works_in) + SLACK
+    assert held + handed_out <= made[0].nbytes + SLACK
+    feed = np.random.default_rng(0).normal(size=SHAPE)
+    found: list[Array] = []
+    _, most = taken(lambda: found.extend(made[0].run({0: feed})))
+    assert held + most + feed.nbytes <= plan.peak_bytes + SLACK
+    np.testing.assert_allclose(found, executor.interpret(plan, {0: feed}), 1e-9)
+
+
+@pytest.mark.parametrize("printer", PRINTERS)
+def test_many_small_loops_take_what_is_planned(printer: str) -> None:
+    y = chain(lambda y: (y.sin() * y.cos() + y).exp() / (y.tanh() + 2.0), 2, 8000)
+    feeds: dict[object, Array] = {0: np.random.default_rng(0).normal(size=(2, 8000))}
+    with printing(printer):
+        assert_planned_peak_holds(make_plan(y.builder.graph([y]), LIMITS), feeds)
+
+
+def test_each_thread_is_planned_for() -> None:
+    """Whichever way the loops are run, and so that what replaces a plan fits in its place."""
+    y = chain(kept_between_sweeps, 1 << 8, 1 << 13)
+    graph = y.builder.graph([y])
+    for compiled in (True, False):
+        one, four = (make_plan(fuse(graph, 0, compiled=compiled, threads=n), LIMITS) for n in (1, 4))
+        assert four.peak_bytes - one.peak_bytes >= 3 * 8 * SHAPE[1]
+    within = fused_within(graph, plan_of(y, 1).peak_bytes, 4)
+    assert within is None or within.peak_bytes <= plan_of(y, 1).peak_bytes
+
+
+@pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
+def test_a_kernel_takes_no_more_threads_than_were_planned_for() -> None:
+    plan = plan_of(chain(kept_between_sweeps, 1 << 8, 1 << 13), 1)
+    step = next(step for step in plan.steps if isinstance(step.op, Fused))
+    binder = Kernels(threads=4).compile(plan)
+    assert binder is not None
+    assert binder.workspace(step) <= step.op.workspace(step.types[0])
+
+
+@pytest.mark.parametrize("columns", [64, 4096, 1 << 16])
+def test_what_numpy_may_run_has_room_for_its_kernels(columns: int) -> None:
+    """Which way it runs may be decided after it was planned."""
+    shape = (1 << 22) // columns, columns
+    builder = Builder(registry())
+    x, y = (builder.leaf(TensorType(shape, np.dtype("float32")), at) for at in range(2))
+    for values in ([(x * y).sum(axes=(0,))], [(x.sin() * y).tanh().sum(axes=(0,))], [x.softmax(axis=-1) * y]):
+        loops = [node.op for node in fuse(builder.graph(values), threads=3).nodes if isinstance(node.op, Fused)]
+        assert loops
+        for op in loops:
+            for threads in (1, 3):
+                assert native.native_workspace(op.expanded, op.space, threads) <= op.works_in(threads)
+
+
+@pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
+def test_kernels_that_would_take_more_than_was_planned_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(chain(kept_between_sweeps, 1 << 8, 1 << 13), 1)
+    monkeypatch.setattr(Fused, "works_in", lambda *_: 100)
+    with pytest.raises(KernelUnavailable, match="kernels would work in 65536 bytes, and 100 were planned"):
+        Kernels().compile(plan)

@@ -1,0 +1,114 @@
+"""A worker process for the tests of the pool: what a job does is said by the JSON of its body.
+
+`python -m tests.service.compute.trial_child`, as `service.compute.child` is started.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import time
+from typing import Any
+
+import orjson
+
+from engine import Deadline, EngineError
+from service.compute.desk import Execute, attend
+from service.compute.job import Estimate, Job, Phases, Reply
+from service.settings import Settings
+from service.wire.media import JSON, PROBLEM
+
+_known: set[str] = set()
+_leaked: list[Any] = []
+
+
+def execute(job: Job, most_seconds: float | None) -> Reply:
+    """Do what the body says, in the order of its fields: {"estimate": 3, "sleep": 1, "answer": "x"}."""
+    if job.graph is not None and job.graph not in _known:
+        if job.graph_bytes is None:
+            return Reply(404, PROBLEM, [b"{}"], needs_graph=True)
+        _known.add(job.graph)
+    told = orjson.loads(bytes(job.body).strip(b" \0"))
+    if most_seconds is not None and told.get("estimate", 0) > most_seconds:
+        return Reply(200, JSON, [], estimate=Estimate(told["estimate"], 0, told.get("promises", 0)))
+    try:
+        reply = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.4), cached=True)
+        for name, value in told.items():
+            if name in _ACTS:
+                reply = _ACTS[name](job, value) or reply
+    except EngineError as error:
+        return Reply(504, PROBLEM, [error.detail.encode()])
+    return reply
+
+
+def sleep(job: Job, seconds: float) -> None:
+    """Work that looks at its deadline."""
+    deadline, end = Deadline(job.timeout, job.expires - job.timeout, job.stop), time.monotonic() + seconds
+    while time.monotonic() < end:
+        deadline.check()
+        time.sleep(0.001)
+
+
+def stuck(_: Job, seconds: float) -> None:
+    """Work that does not."""
+    time.sleep(seconds)
+
+
+def die_unless(job: Job, path: str) -> None:
+    """End, the first time."""
+    if not os.path.exists(path):  # noqa: PTH110
+        open(path, "x").close()  # noqa: PTH123
+        die(job, None)
+
+
+def die(_: Job, __: object) -> None:
+    """End as by a fault of the machine code."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leak(job: Job, _: object) -> None:
+    """Keep a view of the body."""
+    _leaked.append(memoryview(job.body))
+
+
+def seen(job: Job, _: object) -> Reply:
+    """The body as it came."""
+    return Reply(200, JSON, [bytes(job.body)])
+
+
+def spare(job: Job, nbytes: int) -> Reply:
+    """What lies behind the body in its slab."""
+    assert isinstance(job.body, memoryview)
+    whole = memoryview(job.body.obj.base)
+    return Reply(200, JSON, [bytes(whole[len(job.body) : len(job.body) + nbytes])])
+
+
+_ACTS = {
+    "sleep": sleep,
+    "stuck": stuck,
+    "die": die,
+    "die_unless": die_unless,
+    "leak": leak,
+    "seen": seen,
+    "spare": spare,
+    "answer": lambda job, nbytes: Reply(200, JSON, [b"a" * (nbytes - 1), b"z"]),
+    "recycle": lambda job, why: Reply(500, PROBLEM, [b"{}"], recycle=why),
+    "pid": lambda job, value: Reply(200, JSON, [b"%d" % os.getpid()]),
+    "limit": lambda job, value: Reply(200, JSON, [b"%d" % resource.getrlimit(resource.RLIMIT_DATA)[0]]),
+    "nice": lambda job, value: Reply(200, JSON, [b"%d" % os.nice(0)]),
+    "job": lambda job, value: Reply(
+        200, JSON, [orjson.dumps([job.call, job.graph, job.request_id, job.sent, job.accepted])], (("X-Test", "é"),)
+    ),
+}
+
+
+def trial(_: Settings) -> tuple[Execute, str]:
+    """The work, on the device that the tests name."""
+    if os.environ.get("GRADSERVE_TEST_NO_DEVICE"):
+        raise RuntimeError("there is no such device")
+    return execute, "cpu"
+
+
+if __name__ == "__main__":
+    attend(trial)

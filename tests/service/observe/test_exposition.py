@@ -1,0 +1,69 @@
+"""Metrics, as a parser of Prometheus' form reads them; and what a server says when it starts."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from service.compute.job import Phases, Reply
+from service.compute.stats import Stats
+from service.observe.banner import banner
+from service.observe.exposition import Exposition
+from service.observe.tally import Tally
+from service.settings import Settings
+
+STATS = Stats(
+    queued={"quick": 3, "long": 4},
+    running=5,
+    workers={"quick": 1, "long": 2},
+    restarts={"killed": 6},
+    reserved=7,
+    resident=8,
+    device=9,
+    compiled=10,
+)
+
+
+def scraped(tally: Tally) -> dict[tuple[str, str], float]:
+    """Samples by name, and by the value of their only label, if any."""
+    text, media_type = Exposition(tally, lambda: STATS, "cpu").text("")
+    assert media_type.startswith("text/plain")
+    samples = [s for family in text_string_to_metric_families(text.decode()) for s in family.samples]
+    return {(s.name, ",".join(s.labels.values())): s.value for s in samples}
+
+
+def test_every_count_is_there_under_its_name() -> None:
+    tally = Tally()
+    tally.count("gradients", 200, 10, 20, 0.0015)
+    tally.count("gradients", 503, 1, 2, 0.5)
+    tally.count_work(Reply(200, "", [], phases=Phases(decode=0.25), cached=True))
+    found = scraped(tally)
+    assert found["gradserve_requests_total", "gradients,200"] == 1
+    assert found["gradserve_requests_total", "gradients,503"] == 1
+    assert found["gradserve_request_seconds_count", "gradients"] == 2
+    assert found["gradserve_request_seconds_bucket", "gradients,0.002"] == 1
+    assert found["gradserve_request_seconds_sum", "gradients"] == 0.5015
+    assert found["gradserve_phase_seconds_sum", "decode"] == 0.25
+    assert found["gradserve_received_bytes_total", ""] == 11
+    assert found["gradserve_sent_bytes_total", ""] == 22
+    assert found["gradserve_plans_total", "cache"] == 1
+    assert found["gradserve_plans_total", "made"] == 0
+    assert [found["gradserve_queued", lane] for lane in ("quick", "long")] == [3, 4]
+    assert found["gradserve_running", ""] == 5
+    assert [found["gradserve_workers", lane] for lane in ("quick", "long")] == [1, 2]
+    assert found["gradserve_worker_restarts_total", "killed"] == 6
+    assert found["gradserve_reserved_bytes", ""] == 7
+    assert found["gradserve_worker_resident_bytes", ""] == 8
+    assert found["gradserve_gpu_bytes", ""] == 9
+    assert found["gradserve_kernels_total", ""] == 10
+
+
+def test_open_metrics_for_who_asks_for_them() -> None:
+    text, media_type = Exposition(Tally(), Stats, "cpu").text("application/openmetrics-text; version=1.0.0")
+    assert media_type.startswith("application/openmetrics-text")
+    assert text.endswith(b"# EOF\n")
+
+
+def test_a_server_says_what_it_will_do() -> None:
+    said = "\n".join(banner(Settings(device="cpu", workers=3, queue=7, max_body_bytes="1MiB", compile="off"), "cpu"))
+    for word in ("computes on cpu", "3 workers of 1 thread", "1MiB of JSON", "7 requests may wait", "not compiled"):
+        assert word in said

@@ -1,0 +1,44 @@
+"""Counts: against numbers counted another way."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from service.compute.job import Phases, Reply
+from service.observe.histogram import BOUNDS, Histogram
+from service.observe.tally import OTHER, Tally
+
+
+def test_a_histogram_counts_what_is_at_most_each_bound() -> None:
+    drawn = random.Random(7)
+    seconds = [10 ** drawn.uniform(-6, 2) for _ in range(500)] + list(BOUNDS)
+    histogram = Histogram()
+    for each in seconds:
+        histogram.add(each)
+    buckets = dict(histogram.buckets())
+    assert buckets.pop("+Inf") == len(seconds)
+    assert buckets == {str(bound): sum(each <= bound for each in seconds) for bound in BOUNDS}
+    assert histogram.total == pytest.approx(sum(seconds))
+
+
+def test_requests_are_counted_by_call_and_status() -> None:
+    tally = Tally()
+    tally.count("gradients", 200, 10, 100, 0.5)
+    tally.count("gradients", 200, 1, 2, 0.25)
+    tally.count("gradients", 413, 4, 8, 0.0)
+    tally.count(None, 404, 0, 16, 0.0)
+    assert tally.requests == {("gradients", 200): 2, ("gradients", 413): 1, (OTHER, 404): 1}
+    assert (tally.received, tally.sent) == (15, 126)
+    assert tally.seconds["gradients"].total == 0.75
+
+
+def test_the_parts_of_the_work_are_counted_apart() -> None:
+    tally = Tally()
+    tally.count_work(Reply(200, "", [], phases=Phases(1, 2, 3, 4, 6, 5), cached=True))
+    tally.count_work(Reply(200, "", [], phases=Phases(execute=4)))
+    assert {name: histogram.total for name, histogram in tally.phases.items()} == {
+        "waited": 1, "decode": 2, "plan": 3, "execute": 8, "backward": 6, "encode": 5,
+    }  # fmt: skip
+    assert tally.plans == {True: 1, False: 1}

@@ -1,0 +1,92 @@
+"""Readiness: proved by work that is done, asked for once in a while, and not mistaken for an empty queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from service.compute.job import Job, Reply
+from service.compute.pool import Done
+from service.compute.stats import Stats
+from service.compute.threads import Heap
+from service.errors import Refusal
+from service.web import readiness
+from service.web.readiness import Readiness
+from tests.conftest import Client
+
+
+class Workers:
+    """A pool that replies to each job with the next status."""
+
+    device = "cpu"
+
+    def __init__(self, *statuses: int, busy: bool = False, ready: bool = True) -> None:
+        self.statuses = list(statuses)
+        self.busy, self.ready = busy, ready
+
+    def room(self, nbytes: int) -> Heap:
+        return Heap(nbytes)
+
+    def submit(self, job: Job, done: Done) -> None:
+        done(Reply(self.statuses.pop(0), "", []))
+
+    def cancel(self, job: Job) -> None:
+        pass
+
+    def stats(self) -> Stats:
+        return Stats()
+
+    def drain(self) -> None:
+        self.ready = False
+
+
+def code_of(pool: Workers) -> str:
+    try:
+        asyncio.run(Readiness(pool).check())
+    except Refusal as refusal:
+        return refusal.code
+    return "ready"
+
+
+@pytest.mark.parametrize(
+    ("pool", "code"),
+    [
+        (Workers(200), "ready"),
+        (Workers(500), "not_ready"),
+        (Workers(503), "not_ready"),
+        (Workers(504), "not_ready"),
+        (Workers(503, busy=True), "ready"),
+        (Workers(504, busy=True), "ready"),
+        (Workers(500, busy=True), "not_ready"),
+        (Workers(ready=False), "shutting_down"),
+    ],
+)
+def test_what_it_takes_to_be_ready(pool: Workers, code: str) -> None:
+    assert code_of(pool) == code
+
+
+def test_one_answer_stands_for_all_that_ask_within_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        pool = Workers(200, 500)
+        asked = Readiness(pool)
+        await asyncio.gather(*(asked.check() for _ in range(10)))
+        assert pool.statuses == [500]
+        monkeypatch.setattr(readiness, "FRESH", 0.0)
+        with pytest.raises(Refusal, match="do not answer"):
+            await asked.check()
+
+    asyncio.run(scenario())
+
+
+def test_the_step_is_run_on_the_device(make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert make_client().get("/health/ready").json() == {"status": "ready", "device": "cpu"}
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("the device is gone")
+
+    client = make_client()
+    monkeypatch.setattr("engine.executors.numpy_backend.NumPyExecutor.run", broken)
+    report = client.get("/health/ready")
+    assert (report.status_code, report.json()["code"]) == (503, "not_ready")
