@@ -1,9 +1,9 @@
 """The least that an HTTP server in Python can do, by httptools on uvloop, with nothing checked.
 
 `python -m benchmarks.service.bare echo` sends each body back, as one writes such a server: the parser calls for each
-part of a body, and the parts are written back. With `floor` the body is received into one block, past the parser: what any
-server pays for the way there and back. With `worker CALL` the service's worker answers, in this very process: what a
-call costs with no isolation, no admission and no deadline.
+part of a body, and the parts are written back. With `floor` the body is received into one block, past the parser: what
+any server pays for the way there and back. With `worker CALL` the service's worker answers, in this very process: what
+a call costs with no isolation, no admission and no deadline.
 """
 
 from __future__ import annotations
