@@ -78,9 +78,9 @@ class Running:
         self.close()
 
 
-def gradserve(*options: str) -> Running:
+def gradserve(*options: str, device: str = "cpu") -> Running:
     """Ours, as it starts by itself."""
-    command = [sys.executable, "-m", "service", "serve", "--port", "0", "--device", "cpu", "--log-level", "error"]
+    command = [sys.executable, "-m", "service", "serve", "--port", "0", "--device", device, "--log-level", "error"]
     return Running([*command, *options])
 
 

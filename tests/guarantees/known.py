@@ -30,7 +30,9 @@ class Known:
         """Whether these bytes are the right answer, within what the order of additions may change."""
         found = (packed if self.kind == SAFETENSORS else plain)(body)
         return all(
-            name in found and np.allclose(found[name], wanted, self.tolerance, self.tolerance)
+            name in found
+            and found[name].shape == np.shape(wanted)
+            and np.allclose(found[name], wanted, self.tolerance, self.tolerance)
             for name, wanted in self.wanted.items()
         )
 
