@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -72,10 +72,10 @@ def _maker(name: str, *, runs: bool) -> Callable[[], object]:
 
     work = find(name)()
     program, types, asked = recorded(work)
-    named = {"threads": len(os.sched_getaffinity(0)), "determinism": "fast"}
+    named: dict[str, Any] = {"threads": len(os.sched_getaffinity(0)), "determinism": "fast"}
     known = inspect.signature(open_executor).parameters  # those of an older checkout
     executor = open_executor("cpu", **{key: value for key, value in named.items() if key in known})
-    feeds = dict(enumerate(work.arrays))
+    feeds: dict[Hashable, Any] = dict(enumerate(work.arrays))
 
     def make() -> object:
         fresh = Program(registry(), program.statements, LIMITS)
