@@ -58,7 +58,12 @@ async def test_what_a_job_is() -> None:
         assert orjson.loads(reply.body) == ["forward", "ä", "test", "application/vnd.safetensors", "application/json"]
         assert reply.headers == (("X-Test", "é"),)
         reply = await ask(pool, {})
-        assert (reply.status, reply.body, reply.cached, reply.phases[1:]) == (200, b"done", True, (0.1, 0.2, 0.3, 0.15, 0.4))
+        assert (reply.status, reply.body, reply.cached, reply.phases[1:]) == (
+            200,
+            b"done",
+            True,
+            (0.1, 0.2, 0.3, 0.15, 0.4),
+        )
         assert reply.phases.waited > 0
 
 
