@@ -190,6 +190,8 @@ class Crew:
             self.quick = worker
         elif len(self.general) < self._staff.general:
             self.general.append(worker)
+            if self._staff.quick:
+                worker.step_back()
         elif self._staff.spare and self.spare is None:
             self.spare = worker
         else:

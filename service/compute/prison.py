@@ -14,7 +14,7 @@ from service.settings import Settings
 
 _PR_SET_PDEATHSIG: Final = 1
 #: the front, and so health checks and refusals, goes before the work
-_NICENESS: Final = 5
+_NICENESS: Final = 2
 #: what JSON takes as Python objects, for each of its bytes
 _PARSED: Final = 16
 

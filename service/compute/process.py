@@ -23,6 +23,8 @@ from service.compute.ticket import Ticket
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.compute.child")
 _SOCKET_BYTES: Final = 1 << 20
+#: by how much workers of long jobs are nicer than the front
+_BEHIND: Final = 5
 #: kinds of jobs that are remembered of a worker
 _SEEN: Final = 256
 
@@ -171,6 +173,11 @@ class WorkerProcess(asyncio.Protocol):
         if len(self.seen) > _SEEN:
             del self.seen[next(iter(self.seen))]
         self.send(ticket)
+
+    def step_back(self) -> None:
+        """Go behind the quick worker, and further behind the front: long jobs have time."""
+        with suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, self.pid, os.getpriority(os.PRIO_PROCESS, 0) + _BEHIND)
 
     def stop(self, ticket: Ticket) -> None:
         """The job is not to begin, or to end early: that comes as skipped."""

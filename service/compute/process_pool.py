@@ -145,8 +145,8 @@ class ProcessPool:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
         else:
-            if ticket.long or seconds > MISJUDGED:
-                self._learn(ticket, seconds)
+            if ticket.long or (seconds > MISJUDGED and reply.cached):
+                self._learn(ticket, seconds, planned=not reply.cached)
             self._settle(ticket)
             self._answer(ticket, reply)
         if self._lanes.short or self._lanes.long:
@@ -248,10 +248,10 @@ class ProcessPool:
         ticket.promised = estimate.response_bytes
         self._lanes.put(ticket)
 
-    def _learn(self, ticket: Ticket, seconds: float) -> None:
+    def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
         """What a long job took; then those that wait for too long are not kept waiting."""
         kind = kind_of(ticket.job) if ticket.kind is None else ticket.kind
-        self._experience.measured(kind, ticket.estimate, seconds)
+        self._experience.measured(kind, ticket.estimate, seconds, planned=planned)
         self._crew.trim()
         for waiting in self._lanes.overdue(self._experience):
             self._lanes.drop(waiting)

@@ -135,12 +135,16 @@ def test_experience() -> None:
     assert known.known(long) == (None, None)
     kind = kind_of(long)
     assert known.planned(kind, Estimate(2.0, 5, 7)) == (2.0, 5, 7)
-    known.measured(kind, None, 3.0)
-    assert known.known(long) == (kind, (3.0, 5, 7))
+    known.measured(kind, None, 9.0, planned=True)
+    assert known.known(long) == (kind, (pytest.approx(2.0 * 1.9), 5, 7)), "as its plan says, corrected a little"
+    known.measured(kind, None, 2.0, planned=False)
+    known.measured(kind, None, 3.0, planned=False)
+    assert known.known(long) == (kind, (pytest.approx(2.0 * 0.7 + 3.0 * 0.3), 5, 7)), "as it was measured"
     other = job({"b": 1})
     assert known.known(other) == (kind_of(other), None)
-    assert known.planned(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(6.0), "corrected by the first"
-    known.measured(kind, None, SHORT / 3)
+    factor = ((1.0 * 0.7 + 4.0 * 0.3) * 0.7 + 1.0 * 0.3) * 0.7 + 1.5 * 0.3
+    assert known.planned(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(4 * factor), "as the others were"
+    known.measured(kind, None, SHORT / 3, planned=False)
     assert known.known(long)[1] is None, "forgotten, since it is short"
 
 

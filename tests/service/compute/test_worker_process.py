@@ -12,9 +12,10 @@ from tests.service.compute.pools import ask, processes, running, settled, togeth
 
 
 @running
-async def test_a_worker_is_nicer_than_the_front() -> None:
+async def test_workers_are_nicer_than_the_front_those_of_long_jobs_more_so() -> None:
     async with processes(1) as pool:
-        assert int((await ask(pool, {"nice": 1})).body) == os.nice(0) + 5
+        assert int((await ask(pool, {"nice": 1})).body) == os.nice(0) + 2
+        assert int((await ask(pool, {"estimate": 1, "nice": 1})).body) == os.nice(0) + 5
 
 
 @running
