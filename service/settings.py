@@ -98,6 +98,8 @@ class Settings(BaseSettings):
         description="private memory of a worker process upon which it is replaced; 0: never. Default: what it may use "
         "at the peak of an execution and for its plans",
     )
+    max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
+    max_graph_bytes: Size = Field(256 << 20, ge=0, description="bytes of the registered graphs together")
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
     )

@@ -20,16 +20,12 @@ _BYTES: Final = 4096
 class Cell:
     """One worker's shared page. A job is known by its slot, which it has from being sent until it is replied to."""
 
-    __slots__ = ("_executing", "_memory", "_since", "fd", "stops")
+    __slots__ = ("_executing", "_since", "fd", "stops")
 
     def __init__(self, fd: int) -> None:
         """The page behind a descriptor; `create` makes a new one."""
         self.fd = fd
-        self._memory = memoryview(mmap.mmap(fd, _BYTES))
-        self._executing = self._memory[:8].cast("Q")
-        self._since = self._memory[8:16].cast("d")
-        #: one byte for each slot: not 0 once its job is to stop
-        self.stops = [self._memory[_STOPS + slot : _STOPS + slot + 1] for slot in range(SLOTS)]
+        self._lay(memoryview(mmap.mmap(fd, _BYTES)))
 
     @classmethod
     def create(cls) -> Cell:
@@ -57,8 +53,18 @@ class Cell:
         self._executing[0] = 0
 
     def close(self) -> None:
-        """Let go of the descriptor; the memory goes with its last user."""
+        """Let go of the descriptor; the memory stays."""
         os.close(self.fd)
+
+    def forget(self) -> None:
+        """Let go of the memory: its worker is gone, and executes nothing."""
+        self._lay(memoryview(bytearray(_BYTES)))
+
+    def _lay(self, memory: memoryview) -> None:
+        self._executing = memory[:8].cast("Q")
+        self._since = memory[8:16].cast("d")
+        #: one byte for each slot: not 0 once its job is to stop
+        self.stops = [memory[_STOPS + slot : _STOPS + slot + 1] for slot in range(SLOTS)]
 
 
 def sealed_memory(name: str, nbytes: int) -> int:

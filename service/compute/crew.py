@@ -24,8 +24,8 @@ _LONGEST_PAUSE: Final = 30.0
 class Boss(Receiver, Protocol):
     """Who gives the workers jobs."""
 
-    def lost(self, tickets: Sequence[Ticket]) -> None:
-        """A worker has ended that had these jobs."""
+    def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
+        """A worker has ended that had these jobs, and executed one of them."""
 
     def staffed(self) -> None:
         """There is a worker more for jobs."""
@@ -42,6 +42,7 @@ class Crew:
         self._pause = 0.0
         self._closing = False
         self._alive: dict[WorkerProcess, int] = {}
+        self._unreaped: set[asyncio.Future[None]] = set()
         self._first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.quick: WorkerProcess | None = None
         self.general: list[WorkerProcess] = []
@@ -57,7 +58,11 @@ class Crew:
         if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.cards()):
             self._staff = staff_for(self._settings, "cpu")
         self._spawn()
-        device = await self._first
+        try:
+            device = await self._first
+        except BaseException:
+            await self.close(0)
+            raise
         self._staff = staff_for(self._settings, device)
         if (first := self.quick) is not None and not self._staff.quick:
             self.quick = None
@@ -97,7 +102,7 @@ class Crew:
 
     def went(self, worker: WorkerProcess) -> None:
         """A worker has ended: the spare takes its place, and another one is started."""
-        tickets = worker.tickets
+        tickets, executing = worker.tickets, worker.executing
         del self._alive[worker]
         if self._closing:
             return
@@ -109,7 +114,7 @@ class Crew:
             self._fill()
         else:
             self._failed(worker)
-        self._boss.lost(tickets)
+        self._boss.lost(tickets, executing)
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
         """No more jobs for a worker: it ends once it has done those that it has."""
@@ -147,10 +152,9 @@ class Crew:
     async def close(self, grace: float) -> None:
         """End all: by their leave, or after `grace` seconds without it."""
         self._closing = True
-        gone = [worker.reaped for worker in self._alive]
         for worker in self:
             worker.finish("closing")
-        if gone:
+        if gone := tuple(self._unreaped):
             _, late = await asyncio.wait(gone, timeout=grace)
             for worker in self if late else ():
                 worker.kill("closing")
@@ -168,6 +172,8 @@ class Crew:
         stated, environment = self._settings.model_dump_json(), self._staff.environment(number)
         worker = WorkerProcess(self, self._boss, stated, self._command, environment)
         worker.start()
+        self._unreaped.add(worker.reaped)
+        worker.reaped.add_done_callback(self._unreaped.discard)
         self._alive[worker] = number
 
     def _failed(self, worker: WorkerProcess) -> None:
@@ -184,6 +190,8 @@ class Crew:
             self.quick = worker
         elif len(self.general) < self._staff.general:
             self.general.append(worker)
+            if self._staff.quick:
+                worker.step_back()
         elif self._staff.spare and self.spare is None:
             self.spare = worker
         else:

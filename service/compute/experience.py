@@ -27,19 +27,25 @@ _PREFIX: Final = 512
 _NEW: Final = 0.3
 #: bytes of a body that are read in a second, where nothing else is known
 _READ_RATE: Final = 50e6
+#: runs of a plan that take longer than those that follow: it is made in the first, and compiled beside the second
+_WARMING: Final = 2
+#: by what factor one measurement may differ from the cost model, to be believed
+_MOST: Final = 4.0
 #: measurements after which the cost model's correction is trusted, and what is added to it before and after
 _TRUSTED: Final = 3
 _UNSURE, _SURE = 1.25, 1.1
 
 
 class _Kind:
-    """What one long kind's plan says, and what its jobs took: seconds, 0 before one has been measured."""
+    """What one long kind's plan says, and what its jobs took: seconds, 0 before one has been measured, and how many."""
 
-    __slots__ = ("plan", "taken")
+    __slots__ = ("count", "last", "plan", "taken")
 
     def __init__(self, plan: Estimate) -> None:
         self.plan = plan
         self.taken = 0.0
+        self.count = 0
+        self.last: tuple[float, ...] = ()
 
 
 class Experience:
@@ -74,28 +80,36 @@ class Experience:
             self._kinds.popitem(last=False)
         return self._expected(found)
 
-    def renewed(self, kind: Hashable, estimate: Estimate | None) -> Estimate | None:
-        """What is expected of a job now."""
+    def settled(self, kind: Hashable, workers: int) -> Estimate | None:
+        """What a job takes at the least: each of the workers has planned its kind, and compiled it, and run it."""
         found = self._kinds.get(kind)
-        return self._expected(found) if found else estimate
+        if found is None or found.count <= _WARMING * workers:
+            return None
+        return found.plan._replace(seconds=min(found.last))
 
-    def measured(self, kind: Hashable, expected: Estimate | None, seconds: float) -> None:
-        """A job of this kind took so many seconds. One that turns out to be short is forgotten."""
+    def measured(self, kind: Hashable, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
+        """A job of this kind took so many seconds. One that turns out to be short is forgotten.
+
+        Where it had to be `planned` first, and perhaps compiled, the next of its kind will take less.
+        """
         found = self._kinds.get(kind)
         if seconds < SHORT / 2:
             self._kinds.pop(kind, None)
-        elif found is None:
+            return
+        if found is None:
             self.planned(kind, (expected or Estimate(0, 0, 0))._replace(seconds=0.0))
-            self._kinds[kind].taken = seconds
-        else:
-            self.calibrate(found.plan.seconds, seconds)
+            found = self._kinds[kind]
+        self.calibrate(found.plan.seconds, seconds)
+        found.count += 1
+        found.last = (*found.last[-2:], seconds)
+        if not planned or not found.plan.seconds:
             found.taken = found.taken * (1 - _NEW) + seconds * _NEW if found.taken else seconds
 
     def calibrate(self, estimated: float, measured: float) -> None:
-        """The cost model said `estimated` seconds, and it took `measured`."""
+        """The cost model said `estimated` seconds, and it took `measured`; a single one does not say much."""
         if estimated > 0:
-            ratio = measured / estimated
-            self._factor = self._factor * (1 - _NEW) + ratio * _NEW if self._measured else ratio
+            ratio = min(_MOST, max(1 / _MOST, measured / estimated))
+            self._factor = self._factor * (1 - _NEW) + ratio * _NEW
             self._measured += 1
 
     def _expected(self, kind: _Kind) -> Estimate:

@@ -71,9 +71,9 @@ class Lanes:
         now, workers = time.monotonic(), max(1, len(self._crew.general))
         found, ahead = [], self._running(now) / workers
         for ticket in self.long:
-            ticket.estimate = experience.renewed(ticket.kind, ticket.estimate)
-            needed = self.expected(ticket)
-            if now + ahead + needed > ticket.job.expires:
+            known = experience.settled(ticket.kind, workers)
+            needed = known.seconds if known else self.expected(ticket)
+            if known and now + ahead + needed > ticket.job.expires:
                 found.append(ticket)
             else:
                 ahead += needed / workers

@@ -14,7 +14,7 @@ from service.settings import Settings
 
 _PR_SET_PDEATHSIG: Final = 1
 #: the front, and so health checks and refusals, goes before the work
-_NICENESS: Final = 5
+_NICENESS: Final = 2
 #: what JSON takes as Python objects, for each of its bytes
 _PARSED: Final = 16
 
@@ -36,16 +36,16 @@ def limit_memory(settings: Settings) -> None:
 
     RLIMIT_DATA and not RLIMIT_AS: CUDA reserves addresses that it never uses.
     """
-    allowed = (
-        settings.max_bytes
-        + settings.plan_cache_bytes
-        + 2 * settings.max_response_bytes
-        + _PARSED * settings.max_body_bytes
-    )
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = data_bytes() + allowed
+    limit = data_bytes() + limit_of(settings)
     if hard == resource.RLIM_INFINITY or limit < hard:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def limit_of(settings: Settings) -> int:
+    """What requests may make a worker take: one execution, its answer as values and as text, its JSON, and plans."""
+    answer, parsed = 2 * settings.max_response_bytes, _PARSED * settings.max_body_bytes
+    return settings.max_bytes + settings.plan_cache_bytes + answer + parsed
 
 
 def data_bytes() -> int:

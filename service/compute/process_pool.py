@@ -29,6 +29,9 @@ from service.settings import Settings
 #: seconds between two looks at what is late, and looks between two inspections of the workers
 _TICK: Final = 0.02
 _INSPECTION: Final = 50
+#: what the death of its worker counts for a job that was executed, where it counts 1 for another; and what is too much
+_BLAME: Final = 3
+_FORGIVEN: Final = 5
 #: seconds that workers have to end by themselves
 _LEAVE: Final = 2.0
 
@@ -142,8 +145,8 @@ class ProcessPool:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
         else:
-            if ticket.long or seconds > MISJUDGED:
-                self._learn(ticket, seconds)
+            if ticket.long or (seconds > MISJUDGED and reply.cached):
+                self._learn(ticket, seconds, planned=not reply.cached)
             self._settle(ticket)
             self._answer(ticket, reply)
         if self._lanes.short or self._lanes.long:
@@ -158,17 +161,21 @@ class ProcessPool:
             self._lanes.put_back(ticket)
         self._lanes.pump()
 
-    def lost(self, tickets: Sequence[Ticket]) -> None:
-        """A worker has ended: what it had is done by others, once."""
+    def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
+        """A worker has ended. What it executed is done again, once, where nothing waits behind it; the rest by others.
+
+        They are innocent, but are not sent round for ever; and a call with effects may have had them.
+        """
         for ticket in tickets:
             ticket.worker = None
             ticket.stopped = 0.0
-            ticket.deaths += 1
+            ticket.deaths += _BLAME if ticket is executing else 1
             if ticket.answered:
                 self._settle(ticket)
-            elif ticket.deaths > 1 or ticket.job.effects:
+            elif ticket.deaths > _FORGIVEN or ticket.job.effects:
                 self._refuse(ticket, _died())
             else:
+                ticket.long |= ticket is executing
                 self._lanes.put_back(ticket)
         self._lanes.pump()
 
@@ -241,10 +248,10 @@ class ProcessPool:
         ticket.promised = estimate.response_bytes
         self._lanes.put(ticket)
 
-    def _learn(self, ticket: Ticket, seconds: float) -> None:
+    def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
         """What a long job took; then those that wait for too long are not kept waiting."""
         kind = kind_of(ticket.job) if ticket.kind is None else ticket.kind
-        self._experience.measured(kind, ticket.estimate, seconds)
+        self._experience.measured(kind, ticket.estimate, seconds, planned=planned)
         self._crew.trim()
         for waiting in self._lanes.overdue(self._experience):
             self._lanes.drop(waiting)

@@ -45,5 +45,5 @@ class Ticket:
         self.slot = 0
         #: when it was told to stop; 0 while nobody did
         self.stopped = 0.0
-        #: times that a worker died which had it
+        #: what it has to do with deaths of workers that had it
         self.deaths = 0

@@ -134,13 +134,14 @@ class Connection(Line):
             self.request_id = head.stated_id
         if self.surplus is not None and not head.path.startswith(_HEALTH):
             self.refuse(self.surplus)
-        elif head.order is None:
+        elif (order := head.order) is None or (order.graph is not None and order.graph not in self.front.graphs):
             door = AsgiDoor(self, head)
             self.door = door
             self._expect(door.begin(length, data), data)
         else:
             self.door = self._fast
-            self._expect(self._fast.begin(head, head.order, length, data), data)
+            graph = None if order.graph is None else self.front.graphs.get(order.graph)
+            self._expect(self._fast.begin(head, order, graph, length, data), data)
 
     # Bodies.
 

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from service.compute.pool import Pool
 from service.errors import Refusal
+from service.graphs import GraphStore
 from service.settings import Settings
 from service.web.known_heads import KnownHeads
 from service.web.observer import RequestObserver, Unobserved
@@ -52,9 +53,16 @@ class Guest(Protocol):
 class Front:
     """The settings, the doors, and everybody who is connected. Belongs to one event loop."""
 
-    def __init__(self, settings: Settings, app: ASGIApp, pool: Pool, observer: RequestObserver | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        app: ASGIApp,
+        pool: Pool,
+        graphs: GraphStore,
+        observer: RequestObserver | None = None,
+    ) -> None:
         self.settings = settings
-        self.app, self.pool = app, pool
+        self.app, self.pool, self.graphs = app, pool, graphs
         self.observer: RequestObserver = observer or Unobserved()
         self.heads = KnownHeads(HeadReader(settings))
         self.dated = Dated()

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from starlette.types import ASGIApp
 
 from service.compute.pool import Pool
+from service.graphs import GraphStore
 from service.observe.banner import banner
 from service.settings import Settings
 from service.web.connection import Connection
@@ -108,7 +109,11 @@ class Server:
 
 
 def serve(
-    settings: Settings, pool: Workers, make_app: Callable[[], ASGIApp], observer: RequestObserver | None = None
+    settings: Settings,
+    pool: Workers,
+    graphs: GraphStore,
+    make_app: Callable[[], ASGIApp],
+    observer: RequestObserver | None = None,
 ) -> None:
     """Serve the application that is made, and its calls by the pool, until a signal.
 
@@ -118,13 +123,14 @@ def serve(
     allow_descriptors(settings.max_connections + RESERVE + _DESCRIPTORS)
     with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         tls_context(settings)  # raises before the workers are made
-        if not runner.run(_served(settings, pool, make_app, observer, listening)):
+        if not runner.run(_served(settings, pool, graphs, make_app, observer, listening)):
             _leave()
 
 
 async def _served(
     settings: Settings,
     pool: Workers,
+    graphs: GraphStore,
     make_app: Callable[[], ASGIApp],
     observer: RequestObserver | None,
     listening: socket.socket,
@@ -138,7 +144,7 @@ async def _served(
         await starting
         for line in banner(settings, pool.device):
             _logger.info(line)
-        left = await Server(Front(settings, app, pool, observer), listening).run()
+        left = await Server(Front(settings, app, pool, graphs, observer), listening).run()
     finally:
         starting.cancel()
         ended = await pool.close(left)

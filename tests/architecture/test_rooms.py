@@ -22,6 +22,7 @@ SERVICE = (
     "sizes",
     "settings",
     "logs",
+    "graphs",
     "wire",
     "calls",
     "compute",

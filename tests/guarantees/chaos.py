@@ -120,7 +120,7 @@ def bad_input(server: Started, tally: Tally, rng: random.Random) -> None:
 
 
 def bad_framing(server: Started, tally: Tally, rng: random.Random) -> None:
-    """What is no HTTP; whether it is answered as it should be is looked at elsewhere, what counts here is what it breaks."""
+    """What is no HTTP. Whether it is refused as it should be is looked at elsewhere; here counts what it breaks."""
     frames = [frame for frame in framing.frames() if len(frame.sent) < 2_000_000]
     while not tally.stop.wait(rng.expovariate(10)):
         with contextlib.suppress(OSError, Hangup), Connection(server.address, timeout=2) as connection:
@@ -158,8 +158,16 @@ def watch(server: Started, tally: Tally, rng: random.Random) -> None:
 
 
 ACTORS: tuple[Actor, ...] = (
-    *[good] * GOOD_CLIENTS, slow_jobs, killer, vanishing, vanishing, bad_input, bad_framing, slow_clients, watch,
-)  # fmt: skip
+    *[good] * GOOD_CLIENTS,
+    slow_jobs,
+    killer,
+    vanishing,
+    vanishing,
+    bad_input,
+    bad_framing,
+    slow_clients,
+    watch,
+)
 
 
 def run(server: Started, seconds: float, seed: int) -> tuple[Tally, Seen]:

@@ -1,4 +1,4 @@
-"""Eighth guarantee: who says nothing, or too little, is hung up on; honest slowness is not; slow readers hold no memory."""
+"""Eighth guarantee: who says nothing, or too little, is hung up on; who is honest and slow is not."""
 
 from __future__ import annotations
 
@@ -97,9 +97,13 @@ def test_half_open_connections_are_closed(attacked: Started, figures: Figures, b
 
 @pytest.mark.parametrize(
     ("what", "beginning", "byte"),
-    [("heads", b"GET / HTTP/1.1\r\nX: ", b"x"), ("bodies", head("/v1/gradients", 10_000), b" "),
-     ("chunks", head("/v1/gradients", None, more=("Transfer-Encoding: chunked",)), b"1\r\n \r\n")],
-)  # fmt: skip
+    [
+        ("heads", b"GET / HTTP/1.1\r\nX: ", b"x"),
+        ("bodies", head("/v1/gradients", 10_000), b" "),
+        ("chunks", head("/v1/gradients", None, more=("Transfer-Encoding: chunked",)), b"1\r\n \r\n"),
+    ],
+    ids=["heads", "bodies", "chunks"],
+)
 def test_trickling_connections_are_closed(
     attacked: Started, figures: Figures, what: str, beginning: bytes, byte: bytes
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.guarantees.conftest import judge
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import pace, small
+from tests.guarantees.jobs import in_one_piece, pace, small
 from tests.guarantees.probe import probing
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Address, Connection, Hangup
@@ -107,3 +107,13 @@ def test_a_full_queue_refuses_at_once(start: Callable[..., Started], figures: Fi
 
 def _slowest(outcomes: list[Outcome]) -> float:
     return round(1000 * max((outcome.seconds for outcome in outcomes), default=0.0), 1)
+
+
+def test_an_idle_server_turns_nothing_away(start: Callable[..., Started], figures: Figures) -> None:
+    """What alone may take longer than it has is begun all the same: an estimate may be wrong, and nothing waits."""
+    server = start()
+    with Connection(server.address) as connection:
+        found = [
+            connection.ask("/v1/forward?timeout_ms=1500", in_one_piece(side)).status for side in (1024, 4096, 8192)
+        ]
+    figures.at_most("lone jobs that are told to come back, of 3", found.count(503), 0, "", str(found))

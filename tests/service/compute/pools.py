@@ -66,7 +66,7 @@ def code(reply: Reply) -> str:
 def settled(pool: ProcessPool) -> bool:
     """Whether nothing is held for anybody."""
     stats = pool.stats()
-    return not pool.busy and not stats.bytes_held and not stats.running and not any(stats.waiting.values())
+    return not pool.busy and not stats.reserved and not stats.running and not any(stats.queued.values())
 
 
 def running(coroutine: Callable[..., Coroutine[Any, Any, _T]]) -> Callable[..., _T]:
@@ -78,6 +78,6 @@ def running(coroutine: Callable[..., Coroutine[Any, Any, _T]]) -> Callable[..., 
     return functools.wraps(coroutine)(test)
 
 
-async def together(*awaitables: Awaitable[_T]) -> list[_T]:
+async def together(*awaitables: Awaitable[_T], **stated: bool) -> list[_T]:
     """What all give."""
-    return list(await asyncio.gather(*awaitables))
+    return list(await asyncio.gather(*awaitables, **stated))

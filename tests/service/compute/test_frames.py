@@ -15,7 +15,7 @@ JOBS = [
     Job("plan", b"", "", 0.001, 0.0, JSON, SAFETENSORS),
 ]
 REPLIES = [
-    Reply(200, JSON, [b"{", b"}"], phases=Phases(0.0, 0.1, 0.2, 0.3, 0.4), cached=True),
+    Reply(200, JSON, [b"{", b"}"], phases=Phases(0.0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True),
     Reply(200, SAFETENSORS, [b"\0" * 1000, memoryview(b"abc")]),
     Reply(422, PROBLEM, [b"{}"], (("Retry-After", "5"), ("X", "é\n")), recycle="fault"),
     Reply(200, JSON, [], estimate=Estimate(1.5, 10**12, 3)),

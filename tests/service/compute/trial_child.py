@@ -16,6 +16,7 @@ import orjson
 from engine import Deadline, EngineError
 from service.compute.desk import Execute, attend
 from service.compute.job import Estimate, Job, Phases, Reply
+from service.errors import from_engine
 from service.settings import Settings
 from service.wire.media import JSON, PROBLEM
 
@@ -33,12 +34,12 @@ def execute(job: Job, most_seconds: float | None) -> Reply:
     if most_seconds is not None and told.get("estimate", 0) > most_seconds:
         return Reply(200, JSON, [], estimate=Estimate(told["estimate"], 0, told.get("promises", 0)))
     try:
-        reply = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.4), cached=True)
+        reply = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True)
         for name, value in told.items():
             if name in _ACTS:
                 reply = _ACTS[name](job, value) or reply
     except EngineError as error:
-        return Reply(504, PROBLEM, [error.detail.encode()])
+        return Reply(504, PROBLEM, [from_engine(error).body(job.request_id)])
     return reply
 
 
@@ -72,6 +73,20 @@ def leak(job: Job, _: object) -> None:
     _leaked.append(memoryview(job.body))
 
 
+def grow(_: Job, nbytes: int) -> None:
+    """Keep memory."""
+    _leaked.append(b"x" * nbytes)
+
+
+def allocate(_: Job, nbytes: int) -> Reply:
+    """Whether so much memory can be had."""
+    try:
+        bytearray(nbytes)
+    except MemoryError:
+        return Reply(200, JSON, [b"no memory"])
+    return Reply(200, JSON, [b"memory"])
+
+
 def seen(job: Job, _: object) -> Reply:
     """The body as it came."""
     return Reply(200, JSON, [bytes(job.body)])
@@ -90,6 +105,8 @@ _ACTS = {
     "die": die,
     "die_unless": die_unless,
     "leak": leak,
+    "grow": grow,
+    "allocate": allocate,
     "seen": seen,
     "spare": spare,
     "answer": lambda job, nbytes: Reply(200, JSON, [b"a" * (nbytes - 1), b"z"]),

@@ -15,6 +15,7 @@ from service.compute.job import Job, Reply
 from service.compute.pool import Done
 from service.compute.stats import Stats
 from service.errors import Refusal
+from service.graphs import GraphStore
 from service.settings import Settings
 from service.web.connection import Connection
 from service.web.front import Front
@@ -162,7 +163,9 @@ async def house(
 ) -> AsyncIterator[House]:
     """A front with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
-    front = Front(settings or Settings(device="cpu", **stated), app or application(), pool, observer)
+    front = Front(
+        settings or Settings(device="cpu", **stated), app or application(), pool, GraphStore(100, 1 << 20), observer
+    )
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)
     front.sweep()
     opened = House(front, pool, server.sockets[0].getsockname())

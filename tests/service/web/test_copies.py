@@ -54,7 +54,7 @@ def buffer(content: bytes) -> Array:
 def message(content: Array) -> dict[tuple[str, int], Array]:
     """The tensors of a body."""
     limits = Limits()
-    reader = JsonReader(Programs(Translator(registry(), limits), 1, 0), 100, 1000)
+    reader = JsonReader(Programs(Translator(registry(), limits), 1, 0, 99), 100, 1000)
     return dict(read(content, 1 << 20, reader, limits).tensors)
 
 

@@ -1,0 +1,211 @@
+"""Lanes and admission: short jobs wait for no long one, and what cannot be in time is refused at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from service.compute.admission import Admission
+from service.compute.experience import LARGE_BODY, SHORT, Experience, kind_of
+from service.compute.job import Estimate
+from service.compute.process_pool import ProcessPool
+from service.compute.staff import staff_for
+from service.errors import Refusal
+from service.settings import Settings
+from tests.service.compute.pools import ask, code, job, processes, running, settled, together, until
+
+LONG = {"estimate": 1.0}
+
+
+def begun(pool: ProcessPool, count: int) -> bool:
+    return sum(worker.long is not None and worker.executing is worker.long for worker in pool._crew.general) == count
+
+
+@running
+async def test_short_jobs_do_not_wait_for_long_ones() -> None:
+    """Every general worker is held, and more long jobs wait; short ones pass them."""
+    async with processes(2) as pool:
+        held = [asyncio.create_task(ask(pool, {**LONG, "stuck": 1000})) for _ in range(4)]
+        await until(lambda: begun(pool, 2) and pool.stats().queued["long"] == 2)
+        assert [reply.status for reply in await together(*(ask(pool, {}) for _ in range(200)))] == [200] * 200
+        assert not any(task.done() for task in held)
+        for task in held:
+            task.cancel()
+        await together(*held, return_exceptions=True)
+        await until(lambda: settled(pool))
+
+
+@running
+async def test_the_quick_worker_does_not_run_long_jobs() -> None:
+    async with processes(2) as pool:
+        assert pool._crew.quick is not None
+        quick, general = pool._crew.quick.pid, {worker.pid for worker in pool._crew.general}
+        assert int((await ask(pool, {"pid": 1})).body) == quick
+        assert int((await ask(pool, {**LONG, "pid": 1})).body) in general
+
+
+@running
+async def test_a_kind_that_is_known_to_be_long_goes_where_it_belongs() -> None:
+    async with processes(1) as pool:
+        assert pool._crew.quick is not None
+        told = {**LONG, "sleep": 0.01}
+        await ask(pool, told)
+        looked = pool._crew.quick.served
+        await ask(pool, told)
+        assert pool._crew.quick.served == looked
+
+
+@running
+async def test_others_help_the_quick_worker() -> None:
+    async with processes(2) as pool:
+        replies = await together(*(ask(pool, {"stuck": 0.001, "pid": 1}) for _ in range(200)))
+        answered = Counter(int(reply.body) for reply in replies)
+        assert set(answered) == {worker.pid for worker in pool._crew.working}
+
+
+@running
+async def test_a_queue_that_is_full() -> None:
+    async with processes(1, queue=2) as pool:
+        taken = [asyncio.create_task(ask(pool, {**LONG, "sleep": 0.3})) for _ in range(3)]
+        await until(lambda: begun(pool, 1))
+        refused = await ask(pool, {})
+        assert (refused.status, code(refused), dict(refused.headers)) == (503, "queue_full", {"Retry-After": "1"})
+        assert b"already holds 3 requests" in refused.body
+        assert [reply.status for reply in await together(*taken)] == [200] * 3
+        assert (await ask(pool, {})).status == 200
+
+
+@running
+async def test_a_refused_job_gives_its_room_back() -> None:
+    async with processes(1, queue=0) as pool:
+        taken = asyncio.create_task(ask(pool, {"sleep": 0.2}))
+        await asyncio.sleep(0)
+        room = pool.room(100_000)
+        assert code(await ask(pool, b"{}", room=room)) == "queue_full"
+        await taken
+        await until(lambda: settled(pool))
+
+
+@running
+async def test_an_answer_has_to_have_room() -> None:
+    async with processes(1, held_bytes=1 << 20) as pool:
+        room = pool.room(1 << 19)
+        refused = await ask(pool, {**LONG, "promises": 1 << 20})
+        assert code(refused) == "queue_full"
+        room.give_back()
+        assert (await ask(pool, {**LONG, "promises": 1 << 20})).status == 200
+        await until(lambda: settled(pool))
+
+
+async def crowd(told: dict[str, Any], seconds: float) -> Counter[str]:
+    """What becomes of 60 equal jobs that arrive at once at a fresh server with two workers."""
+    async with processes(2) as pool:
+        replies = await together(*(ask(pool, told, seconds) for _ in range(60)))
+        await until(lambda: settled(pool))
+        for reply in replies:
+            assert reply.status == 200 or 1 <= int(dict(reply.headers)["Retry-After"]) <= 60
+    return Counter("done" if reply.status == 200 else code(reply) for reply in replies)
+
+
+@pytest.mark.slow
+def test_of_sixty_slow_jobs_those_that_can_are_done_and_the_others_refused() -> None:
+    """Two workers can do 50 of them in their 5 s; not less than 80 % of that is taken, and nothing is late."""
+    found = running_crowd({"estimate": 0.2, "stuck": 0.2}, 5.0)
+    assert set(found) == {"done", "queue_full"}
+    assert found["done"] >= 38
+
+
+@pytest.mark.slow
+def test_of_sixty_jobs_that_are_slower_than_they_look_none_is_late() -> None:
+    """The estimate is a tenth of what they take; once that shows, those that cannot be in time are refused."""
+    found = running_crowd({"estimate": 0.02, "stuck": 0.2}, 3.0)
+    assert set(found) == {"done", "queue_full"}
+    assert 20 <= found["done"] <= 30
+
+
+def running_crowd(told: dict[str, Any], seconds: float) -> Counter[str]:
+    return asyncio.run(crowd(told, seconds))
+
+
+def test_experience() -> None:
+    known, long = Experience(), job({"a": 1})
+    assert known.known(long) == (None, None)
+    kind = kind_of(long)
+    assert known.planned(kind, Estimate(2.0, 5, 7)) == (2.0, 5, 7)
+    known.measured(kind, None, 9.0, planned=True)
+    assert known.known(long) == (kind, (pytest.approx(2.0 * 1.9), 5, 7)), "as its plan says, corrected a little"
+    known.measured(kind, None, 2.0, planned=False)
+    known.measured(kind, None, 3.0, planned=False)
+    assert known.known(long) == (kind, (pytest.approx(2.0 * 0.7 + 3.0 * 0.3), 5, 7)), "as it was measured"
+    other = job({"b": 1})
+    assert known.known(other) == (kind_of(other), None)
+    factor = ((1.0 * 0.7 + 4.0 * 0.3) * 0.7 + 1.0 * 0.3) * 0.7 + 1.5 * 0.3
+    assert known.planned(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(4 * factor), "as the others were"
+    known.measured(kind, None, SHORT / 3, planned=False)
+    assert known.known(long)[1] is None, "forgotten, since it is short"
+
+
+def test_the_margin_falls_with_experience() -> None:
+    known = Experience()
+    unsure = known.margin
+    for _ in range(3):
+        known.calibrate(1.0, 1.0)
+    assert 1.0 < known.margin < unsure
+
+
+def test_kinds() -> None:
+    assert kind_of(job(b"x" * 600)) == kind_of(job(b"x" * 600))
+    assert kind_of(job(b"x" * 600)) != kind_of(job(b"x" * 601))
+    assert kind_of(job(b"x" * 600)) != kind_of(job(b"y" + b"x" * 599))
+    assert kind_of(job(b"x", graph="a")) == kind_of(job(b"y", graph="a")) != kind_of(job(b"x", graph="b"))
+
+
+def test_a_large_body_is_not_for_the_quick_worker() -> None:
+    assert Experience().known(job(b"x" * (LARGE_BODY + 1)))[1] is not None
+    assert Experience().known(job(b"x" * LARGE_BODY))[1] is None
+
+
+def test_kinds_are_not_remembered_for_ever() -> None:
+    known = Experience()
+    for number in range(5000):
+        known.planned(number, Estimate(1.0, 0, 0))
+    assert len(known._kinds) == 4096
+
+
+def test_retry_after_follows_the_rate() -> None:
+    admission = Admission(10, 100)
+    assert admission.crowded(10).retry_after == 1
+    admission.look(100.0)
+    for _ in range(10):
+        admission.replied()
+    admission.look(110.0)
+    assert admission.crowded(12).retry_after == 20  # 0.3 a second are known of the 1 a second so far; half of 12
+    assert Admission.hopeless(12.4, 10.0).retry_after == 3
+    assert Admission.hopeless(1e9, 10.0).retry_after == 60
+
+
+def test_bytes() -> None:
+    admission = Admission(10, 100)
+    admission.take(1000, 0)
+    with pytest.raises(Refusal):
+        admission.take(1, 0)
+    admission.held -= 1000
+    admission.take(60, 0)
+    admission.take(40, 0)
+    with pytest.raises(Refusal):
+        admission.take(1, 0)
+
+
+def test_staff(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(workers=3)
+    assert staff_for(settings, "cpu") == (3, True, True, ())
+    monkeypatch.setattr("service.machine.cards", lambda: ("0", "2"))
+    staff = staff_for(settings, "cuda:0")
+    assert staff == (2, False, False, ("0", "2"))
+    assert [staff.environment(number) for number in range(2)] == [
+        {"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "2"}
+    ]  # fmt: skip
+    assert staff_for(settings, "cpu").environment(0) == {}
