@@ -72,7 +72,8 @@ class Connection(Line):
     def overdue(self, now: float) -> None:
         """What was due has not come."""
         if self.phase is Phase.ENDED:
-            self.abort()
+            if not self.paused:  # else `look` decides: the client may be taking what was written
+                self.abort()
         elif self.phase is Phase.ANSWER:
             self._fail_body(self._lateness(now))
         elif self.phase is Phase.HEAD and self.rest:

@@ -202,7 +202,8 @@ class Line(asyncio.BufferedProtocol, ABC):
             self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
             return
         self.phase, self.begun = Phase.HEAD, False
-        self.due = now + self.front.settings.keep_alive
+        settings = self.front.settings
+        self.due = now + (settings.header_timeout if self.rest else settings.keep_alive)
         if self.rest or self.deaf:
             self.advance()
 
