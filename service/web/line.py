@@ -105,7 +105,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.client = str(peer[0]) if isinstance(peer, tuple) else ""
         self.secure = transport.get_extra_info("sslcontext") is not None
         self.surplus = self.front.enter(self)
-        self.due = time.monotonic() + self.front.settings.header_timeout
+        self.due = time.monotonic() + (SILENCE if self.front.draining else self.front.settings.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
@@ -202,7 +202,8 @@ class Line(asyncio.BufferedProtocol, ABC):
             self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
             return
         self.phase, self.begun = Phase.HEAD, False
-        self.due = now + self.front.settings.keep_alive
+        settings = self.front.settings
+        self.due = now + (settings.header_timeout if self.rest else settings.keep_alive)
         if self.rest or self.deaf:
             self.advance()
 
@@ -266,4 +267,5 @@ class Line(asyncio.BufferedProtocol, ABC):
     def close(self) -> None:
         """End once what is written has been taken."""
         self.phase, self.due = Phase.ENDED, time.monotonic() + self.front.settings.send_timeout
+        self.rest = b""
         self.transport.close()

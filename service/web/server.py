@@ -29,7 +29,7 @@ from service.web.tls import tls_context
 _BACKLOG: Final = 2048
 #: descriptors of a process beside its connections
 _DESCRIPTORS: Final = 512
-#: seconds that last answers get to leave, once the grace is over
+#: seconds of the grace that are kept for last answers to leave
 _LAST_WORDS: Final = 1.0
 
 _logger = logging.getLogger("gradserve")
@@ -87,11 +87,11 @@ class Server:
         self._asked.set()
 
     async def _end(self) -> None:
-        """Let the connections finish within the grace; then tell those that are left."""
-        front = self._front
+        """Let the connections finish within the grace, and tell those that are left just before its end."""
+        front, grace = self._front, self._front.settings.shutdown_grace
         front.drain()
-        if not await self._all_gone(front.settings.shutdown_grace):
-            _logger.warning("requests were still in work when the grace was over")
+        if not await self._all_gone(max(grace / 2, grace - _LAST_WORDS)):
+            _logger.warning("requests were still in work at the end of the grace")
             front.give_up()
             await self._all_gone(_LAST_WORDS)
         for guest in front.guests:

@@ -159,13 +159,13 @@ async def house(
     observer: RequestObserver | None = None,
     settings: Settings | None = None,
     ssl: Any = None,
+    graphs: GraphStore | None = None,
     **stated: Any,
 ) -> AsyncIterator[House]:
     """A front with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
-    front = Front(
-        settings or Settings(device="cpu", **stated), app or application(), pool, GraphStore(100, 1 << 20), observer
-    )
+    graphs = GraphStore(100, 1 << 20) if graphs is None else graphs
+    front = Front(settings or Settings(device="cpu", **stated), app or application(), pool, graphs, observer)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)
     front.sweep()
     opened = House(front, pool, server.sockets[0].getsockname())

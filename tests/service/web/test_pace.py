@@ -65,6 +65,16 @@ class TestReading:
 
         run(scenario, loop)
 
+    def test_half_a_head_behind_a_request(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            async with house(header_timeout=0.1, keep_alive=3600) as opened:
+                client = await opened.connect()
+                await client.send(post() + b"GET / HT")
+                assert [await client.status(), await client.status()] == [200, 408]
+                assert await client.rest() == b""
+
+        run(scenario, loop)
+
     def test_a_head_that_trickles(self, loop: Loop) -> None:
         """Bytes do not pay: the head has its time as a whole."""
 
