@@ -143,6 +143,8 @@ async def test_no_device() -> None:
         pool = ProcessPool(Settings(device="cpu"), COMMAND)
         with pytest.raises(RuntimeError, match="there is no such device"):
             await pool.start()
+        assert not pool.ready
+        assert await pool.close(0)
     finally:
         del os.environ["GRADSERVE_TEST_NO_DEVICE"]
 

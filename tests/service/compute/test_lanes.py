@@ -203,9 +203,15 @@ def test_staff(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(workers=3)
     assert staff_for(settings, "cpu") == (3, True, True, ())
     monkeypatch.setattr("service.machine.cards", lambda: ("0", "2"))
+    monkeypatch.setattr("service.machine.cpus", lambda: 12)
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     staff = staff_for(settings, "cuda:0")
     assert staff == (2, False, False, ("0", "2"))
     assert [staff.environment(number) for number in range(2)] == [
-        {"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "2"}
-    ]  # fmt: skip
+        {"OPENBLAS_NUM_THREADS": "6", "CUDA_VISIBLE_DEVICES": "0"},
+        {"OPENBLAS_NUM_THREADS": "6", "CUDA_VISIBLE_DEVICES": "2"},
+    ]
+    assert staff_for(settings, "cpu").environment(0) == {"OPENBLAS_NUM_THREADS": "4"}
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert staff_for(settings, "cpu").environment(0) == {}
