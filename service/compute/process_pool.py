@@ -238,10 +238,11 @@ class ProcessPool:
         ticket.long = True
         ticket.kind = kind
         ticket.estimate = estimate
-        needed = (self._lanes.ahead() + estimate.seconds) * self._experience.margin
+        ahead = self._lanes.ahead()
+        needed = (ahead + estimate.seconds) * self._experience.margin
         left = ticket.job.expires - time.monotonic()
         try:
-            if needed > left:
+            if ahead and needed > left:  # a worker that has nothing to do may as well find out
                 raise self._admission.hopeless(needed, left)
             self._admission.take(estimate.response_bytes, len(self._tickets))
         except Refusal as refusal:
