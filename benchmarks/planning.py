@@ -1,12 +1,14 @@
-"""How long plans take to make in a warm process, on demand beside another checkout, the two taking turns."""
+"""How long plans take to make, and to run once, in a warm process; beside another checkout, the two taking turns."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import multiprocessing
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,10 +25,11 @@ ROUNDS, SECONDS = 25, 10.0
 class Planner:
     """A process that makes plans with the engine of one checkout. To be closed."""
 
-    def __init__(self, checkout: Path) -> None:
+    def __init__(self, checkout: Path, *, runs: bool = False) -> None:
+        """`runs`: each plan is run once, and that counts."""
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, str(checkout)), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, str(checkout), runs), daemon=True)
         self._process.start()
 
     def seconds(self, name: str, count: int) -> float:
@@ -42,7 +45,7 @@ class Planner:
         self._process.kill()
 
 
-def _serve(connection: Connection, checkout: str) -> None:
+def _serve(connection: Connection, checkout: str, runs: bool) -> None:
     sys.path.insert(0, checkout)  # from where `engine` is then loaded, and the benchmarks from here
     import engine  # noqa: PLC0415
 
@@ -54,32 +57,38 @@ def _serve(connection: Connection, checkout: str) -> None:
             name, count = connection.recv()
         except EOFError:
             return
-        make = makers.setdefault(name, _maker(name))
+        make = makers.get(name) or makers.setdefault(name, _maker(name, runs=runs))
         start = time.perf_counter()
         for _ in range(count):
             make()
         connection.send((time.perf_counter() - start) / count)
 
 
-def _maker(name: str) -> Callable[[], object]:
+def _maker(name: str, *, runs: bool) -> Callable[[], object]:
     """What makes the plan anew, through a compiler that knows nothing yet."""
     from benchmarks.sides import LIMITS, recorded  # noqa: PLC0415 - only once it is settled whose engine it is
     from benchmarks.suite import find  # noqa: PLC0415
-    from engine import Compiler, Program, registry  # noqa: PLC0415
+    from engine import Compiler, Program, open_executor, registry  # noqa: PLC0415
 
-    program, types, asked = recorded(find(name)())
+    work = find(name)()
+    program, types, asked = recorded(work)
+    named: dict[str, Any] = {"threads": len(os.sched_getaffinity(0)), "determinism": "fast"}
+    known = inspect.signature(open_executor).parameters  # those of an older checkout
+    executor = open_executor("cpu", **{key: value for key, value in named.items() if key in known})
+    feeds: dict[Hashable, Any] = dict(enumerate(work.arrays))
 
     def make() -> object:
         fresh = Program(registry(), program.statements, LIMITS)
-        return Compiler(LIMITS).compile(fresh, types, asked).plan
+        plan = Compiler(LIMITS).compile(fresh, types, asked).plan
+        return executor.execute(plan, feeds) if runs else plan
 
     return make
 
 
 @contextmanager
-def planners(checkouts: dict[str, Path]) -> Iterator[dict[str, Planner]]:
+def planners(checkouts: dict[str, Path], *, runs: bool = False) -> Iterator[dict[str, Planner]]:
     """A process for each."""
-    started = {name: Planner(path.resolve()) for name, path in checkouts.items()}
+    started = {name: Planner(path.resolve(), runs=runs) for name, path in checkouts.items()}
     try:
         yield started
     finally:
@@ -104,7 +113,7 @@ def _burst_of(planner: Planner, name: str) -> Callable[[int], float]:
 
 def line(name: str, row: dict[str, Any]) -> str:
     """One row."""
-    shown = f"{name:8} plan {row['gradserve']['median']:9.2f} ms"
+    shown = f"{name:8} {row['gradserve']['median']:9.2f} ms"
     if "ratio" not in row:
         return shown
     return f"{shown}  baseline {row['baseline']['median']:9.2f} ms, ratio {row['ratio']:.2f}"
@@ -115,16 +124,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Time how long plans take to make in a warm process.")
     parser.add_argument("--baseline", type=Path, help="another checkout, to be compared with")
     parser.add_argument("--only", default=",".join(PLANNED), help="names of workloads, with commas between them")
+    parser.add_argument("--run", action="store_true", help="run each plan once, and count that")
     parser.add_argument("--output", type=Path, default=DEFAULT)
     options = parser.parse_args()
     checkouts = {"gradserve": Path(__file__).parents[1]}
     if options.baseline:
         checkouts["baseline"] = options.baseline
     results = Results(options.output, "cpu")
-    with planners(checkouts) as started:
+    with planners(checkouts, runs=options.run) as started:
         for name in options.only.split(","):
             row = measure(name, started)
-            results.add("planning", name, row)
+            results.add("first calls" if options.run else "planning", name, row)
             print(line(name, row), flush=True)
 
 

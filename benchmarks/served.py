@@ -7,8 +7,6 @@ import http.client
 import json
 import os
 import platform
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ import numpy as np
 import orjson
 import pybase64
 
+from benchmarks.service.servers import gradserve
 from benchmarks.turns import Call, in_turns
 from benchmarks.workload import Array
 
@@ -50,16 +49,13 @@ class Server:
 @contextmanager
 def served(device: str) -> Iterator[Server]:
     """A server in a process of its own."""
-    command = [sys.executable, "-m", "service", "--port", "0", "--device", device, "--log-level", "error"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        address = urlsplit(process.stdout.readline().rsplit(" ", 1)[-1].strip())
+    with gradserve(device=device) as running:
+        address = urlsplit(running.url)
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=600)
         try:
             yield Server(connection)
         finally:
             connection.close()
-            process.terminate()
 
 
 @dataclass(frozen=True)

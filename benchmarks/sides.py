@@ -58,15 +58,17 @@ def gradserve(work: Workload, device: str) -> Prepared:
     seconds: dict[str, float] = {}
     program, types, asked = recorded(work)
     plan = timed("plan", seconds, lambda: Compiler(LIMITS).compile(program, types, asked).plan)
-    call, settle = engine_call(plan, work.arrays, device)
+    call, settle = engine_call(plan, work.arrays, device, compiled=work.compiled)
     timed("first run", seconds, call)
     timed("settle", seconds, settle)
     return Prepared(seconds, call, list)
 
 
-def engine_call(plan: Plan, arrays: Sequence[Array], device: str) -> tuple[Callable[[], list[Array]], Call]:
+def engine_call(
+    plan: Plan, arrays: Sequence[Array], device: str, *, compiled: bool = True
+) -> tuple[Callable[[], list[Array]], Call]:
     """How the engine runs a plan on resident operands, and what waits until it will not get faster by itself."""
-    executor = open_executor(device, threads=len(os.sched_getaffinity(0)), determinism="fast")
+    executor = open_executor(device, len(os.sched_getaffinity(0)), "fast" if compiled else None)
     feeds: dict[Hashable, Any] = {i: executor.to_device(a) for i, a in enumerate(arrays)}
 
     def call() -> list[Array]:

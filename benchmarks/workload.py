@@ -34,7 +34,8 @@ class Workload:
 
     `written` has the function as one side would rather have it; it must give the same results. `without` are sides
     that are not asked, each with the reason. `extent` is the number of elements, nodes or examples,
-    on a curve. `sides` are those that are asked at all, by default every one.
+    on a curve. `sides` are those that are asked at all, by default every one. `compiled` says whether the engine may
+    compile kernels; else it runs by NumPy alone.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Workload:
     without: Mapping[str, str] = field(default_factory=dict)
     extent: int = 0
     sides: tuple[str, ...] = ()
+    compiled: bool = True
 
     @property
     def arrays(self) -> list[Array]:

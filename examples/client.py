@@ -56,14 +56,25 @@ class Client:
             raise RuntimeError(f"{answer['code']}: {answer['detail']}")
         return answer
 
-    def compute(self, call: str, graph: Graph, feeds: Feeds, **fields: Any) -> dict[str, Any]:
+    def register(self, graph: Graph, description: str = "") -> str:
+        """Have the server keep a graph. Its id, which stands for the graph from then on."""
+        request = {"graph": {"nodes": graph.nodes}, "description": description}
+        graph_id: str = self.call("/v1/graphs", request)["graph_id"]
+        return graph_id
+
+    def compute(self, call: str, graph: Graph | str, feeds: Feeds, **fields: Any) -> dict[str, Any]:
         """Any call that computes, by its name; `fields` are its own. In the answer, tensors are arrays by their node.
+
+        The graph may be given by its id, once it is registered.
 
         A field that belongs to several nodes (cotangents, tangents, vectors) is given as arrays by node, too.
         """
         named = {name: pack(value) if isinstance(value, dict) else value for name, value in fields.items()}
-        request = {"graph": {"nodes": graph.nodes}, "feeds": pack(feeds), "encoding": "base64", **named}
-        answer = self.call(f"/v1/{call}", request)
+        request = {"feeds": pack(feeds), "encoding": "base64", **named}
+        if isinstance(graph, Graph):
+            answer = self.call(f"/v1/{call}", {"graph": {"nodes": graph.nodes}, **request})
+        else:
+            answer = self.call(f"/v1/graphs/{graph}/{call}", request)
         return {name: unpack(part) if name in TENSORS else part for name, part in answer.items()}
 
     def forward(self, graph: Graph, feeds: Feeds, output: int) -> Array:

@@ -22,8 +22,8 @@ PROMISES: Final[Mapping[str, str]] = {
     "5": "Surplus load gets 503 with `Retry-After` within 500 ms; what is accepted keeps 80 % of capacity.",
     "6": "No 200 begins after the deadline; a 504 is there a second after it at the latest.",
     "7": "Work stops within a second of a disconnect.",
-    "8": "Half-open and trickling connections are closed within 10 s, an honest slow upload is not; slow readers hold no "
-    "memory for ever.",
+    "8": "Half-open and trickling connections are closed within 10 s, an honest slow upload is not; slow readers hold "
+    "no memory for ever.",
     "11": "On SIGTERM work in flight finishes, new work is refused, and the exit is within the grace.",
     "12": "A dead worker is replaced within 5 s, and no health check fails.",
     "13": "Memory does not grow.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import Final
 
 import orjson
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp
 
 from engine import Registry, registry
 from schemas import Vocabulary, components
+from schemas.registered import GraphList, RegisteredGraph, RegisterGraphRequest, without_graph
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.compute.pool import Pool
@@ -20,6 +22,7 @@ from service.compute.process_pool import ProcessPool
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
+from service.graphs import GraphStore
 from service.observe.exposition import Exposition
 from service.observe.lines import Lines
 from service.observe.request_log import RequestLog
@@ -29,6 +32,7 @@ from service.pages.documentation import add_pages
 from service.pages.openapi import document
 from service.pages.openapi30 import version30
 from service.settings import Settings
+from service.web.graph_routes import graph_router
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
@@ -55,14 +59,19 @@ def run(settings: Settings) -> None:
 
     Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS.
     """
-    tally, pool = Tally(), ProcessPool(settings)
+    tally, pool, graphs = Tally(), ProcessPool(settings), open_graphs(settings)
     lines = Lines(sys.stderr.write) if settings.log_level in ("debug", "info") else None
     recorder = Recorder(tally, RequestLog(lines) if lines else None)
     try:
-        serve(settings, pool, lambda: wrap(create_routes(settings, pool, tally), settings), recorder)
+        serve(settings, pool, graphs, lambda: wrap(create_routes(settings, pool, graphs, tally), settings), recorder)
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)
+
+
+def open_graphs(settings: Settings) -> GraphStore:
+    """A store for registered graphs, with nothing in it."""
+    return GraphStore(settings.max_graphs, settings.max_graph_bytes)
 
 
 def open_pool(settings: Settings) -> ThreadPool:
@@ -71,12 +80,15 @@ def open_pool(settings: Settings) -> ThreadPool:
     return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 
 
-def create_routes(settings: Settings, pool: Pool, tally: Tally | None = None) -> FastAPI:
+def create_routes(
+    settings: Settings, pool: Pool, graphs: GraphStore | None = None, tally: Tally | None = None
+) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
     app.include_router(router)
+    app.include_router(graph_router)
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu", "compile": "off"}))
     described = document(app.routes, components(vocabulary(known), messages()), example_worker)
@@ -87,6 +99,7 @@ def create_routes(settings: Settings, pool: Pool, tally: Tally | None = None) ->
         settings=settings,
         registry=known,
         pool=pool,
+        graphs=graphs or open_graphs(settings),
         catalogue=catalogue_of(known),
         document=documents[0],
         document30=documents[1],
@@ -119,5 +132,6 @@ def vocabulary(known: Registry) -> Vocabulary:
 
 
 def messages() -> list[type]:
-    """What the calls take and answer."""
-    return [message for call in calls().values() for message in (call.request, call.answer)]
+    """What the calls take and answer, and what is said of registered graphs."""
+    of_calls = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
+    return [*chain.from_iterable(of_calls), RegisterGraphRequest, RegisteredGraph, GraphList]

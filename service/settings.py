@@ -98,6 +98,8 @@ class Settings(BaseSettings):
         description="private memory of a worker process upon which it is replaced; 0: never. Default: what it may use "
         "at the peak of an execution and for its plans",
     )
+    max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
+    max_graph_bytes: Size = Field(256 << 20, ge=0, description="bytes of the registered graphs together")
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
     )
@@ -127,9 +129,8 @@ class Settings(BaseSettings):
     send_timeout: float = Field(
         20.0, gt=0, le=3600, allow_inf_nan=False, description="seconds in which nothing of an answer is taken"
     )
-    min_rate: int = Field(
-        240, ge=1, description="bytes a second, on average, that bodies come and answers are taken at"
-    )
+    min_rate: int = Field(240, ge=1, description="bytes a second that a body comes at, on average, or more")
+    min_send_rate: int = Field(4096, ge=1, description="bytes a second that an answer is taken at, on average, or more")
     max_chunks: int = Field(262_144, ge=1, description="chunks of a body that comes in chunks")
     max_connections: int = Field(4096, ge=1, description="connections at a time; on more, only health is answered")
     max_connections_per_client: int = Field(4096, ge=1, description="connections at a time from one address")

@@ -47,8 +47,8 @@ def perceptron(*widths: int, batch: int, name: str = "W2") -> Workload:
     return Workload(name, title, loss, [*weights, *biases], [normal(3, batch, widths[0]), targets])
 
 
-def elementwise_chain(size: int = CHAIN, name: str = "W3") -> Workload:
-    """W3: twenty elementwise ops and a mean; bound by memory where nothing is fused."""
+def elementwise_chain(size: int = CHAIN, name: str = "W3", *, compiled: bool = True) -> Workload:
+    """W3: twenty elementwise ops and a mean; bound by memory where nothing is fused. W3-numpy: fused, not compiled."""
 
     def loss(ops: Any, x: Any) -> Any:
         t = ops.tanh(ops.sqrt(ops.exp(x * 0.5) + 1.0))
@@ -59,7 +59,8 @@ def elementwise_chain(size: int = CHAIN, name: str = "W3") -> Workload:
         return ops.mean(t * t * 0.5)
 
     x = normal(3, size)
-    return Workload(name, f"{name}: twenty elementwise ops on {size:,} numbers", loss, [x], extent=size)
+    title = f"{name}: twenty elementwise ops on {size:,} numbers" + (", by NumPy alone" if not compiled else "")
+    return Workload(name, title, loss, [x], extent=size, compiled=compiled)
 
 
 def transformer_block(*, composites: bool) -> Workload:
@@ -194,6 +195,7 @@ NETWORKS: Final[dict[str, Callable[[], Workload]]] = {
     "W1-0d": scalar_ops,
     "W2": lambda: perceptron(784, 256, 128, 10, batch=128),
     "W3": elementwise_chain,
+    "W3-numpy": lambda: elementwise_chain(name="W3-numpy", compiled=False),
     "W4": lambda: transformer_block(composites=False),
     "W4n": lambda: transformer_block(composites=True),
     "W5": convolutions,

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple
 
 from engine.graph.ir import Node, Value
 from engine.passes.matching import fill_of, source
+
+#: pieces of one tensor, and how many tensors within one another are looked into: a client may have any number of both
+MOST_PIECES: Final = 64
+_LOOKS_INTO: Final = 4
 
 
 class Piece(NamedTuple):
@@ -44,7 +49,8 @@ def _together(a: Value, b: Value) -> Value | None:
     axis = _axis(a)
     if axis is None or axis != _axis(b):
         return None
-    merged = _merged(sorted((*_pieces(a, axis), *_pieces(b, axis)), key=lambda piece: piece[:2]))
+    pieces = [piece for x in (a, b) for piece in islice(_pieces(x, axis), MOST_PIECES + 1)]
+    merged = _merged(sorted(pieces, key=lambda piece: piece[:2])) if len(pieces) <= MOST_PIECES else None
     return None if merged is None else _joined(merged, a, axis)
 
 
@@ -64,15 +70,16 @@ def _widths(x: Value) -> list[tuple[int, int]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _pieces(x: Value, axis: int, start: int = 0) -> Iterator[Piece]:
+def _pieces(x: Value, axis: int, start: int = 0, depth: int = _LOOKS_INTO) -> Iterator[Piece]:
     """What x is made of along an axis, but for zeros."""
     stop = start + x.shape[axis]
-    inner = source(x, "pad") if _axis(x) == axis else None
+    is_made = depth > 0 and _axis(x) == axis
+    inner = source(x, "pad") if is_made else None
     if inner is not None:
-        yield from _pieces(inner, axis, start + _widths(x)[axis][0])
-    elif _axis(x) == axis:
+        yield from _pieces(inner, axis, start + _widths(x)[axis][0], depth - 1)
+    elif is_made:
         for operand in map(x.builder.value, x.node.operands):
-            yield from _pieces(operand, axis, start)
+            yield from _pieces(operand, axis, start, depth - 1)
             start += operand.shape[axis]
     elif stop > start and fill_of(x) != 0:
         yield Piece(start, stop, x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -35,6 +35,7 @@ class Compiled:
     """A plan, what each of its results is, and the nodes of `wrt` without a path.
 
     `name` knows the program's `graph_id`, once that was asked for; `dtype` is that of the node that the call is about.
+    `key` is what the compiler that made it knows it by.
     """
 
     plan: Plan
@@ -43,6 +44,7 @@ class Compiled:
     name: GraphName
     dtype: str
     cached: bool = False
+    key: Hashable = None
 
     @property
     def nbytes(self) -> int:
@@ -115,11 +117,17 @@ class Compiler:
         """
         threads = 0 if node_by_node else self.loop_threads
         used = program.used(call.example(program, types), call.roots, deadline)
-        name = (program.digest, frozenset(used.items()), call, threads)
-        found, known = self._plans.get(
-            name, lambda: compile_call(program, types, call, self.limits, deadline, threads), deadline
-        )
+        key = (program.digest, frozenset(used.items()), call, threads)
+
+        def make() -> Compiled:
+            return replace(compile_call(program, types, call, self.limits, deadline, threads), key=key)
+
+        found, known = self._plans.get(key, make, deadline)
         return replace(found, cached=known)
+
+    def recall(self, key: Hashable) -> Compiled | None:
+        """What was compiled and is known by this key, where it is still kept."""
+        return self._plans.find(key)
 
 
 def compile_call(

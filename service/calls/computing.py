@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 from engine import Call, Compiled, Deadline, HostArray, Label, NonfiniteWatch, OverBudget, Program, TensorType
 from engine.planning.estimate import run_seconds
 from service.calls import calls
-from service.calls.definition import CallDefinition, Cost, Engine
+from service.calls.definition import CallDefinition, Engine
+from service.calls.repeated import Cost, Repeated
 from service.wire.answers import FIELD_BYTES, Body, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
+from service.wire.template import AnswerTemplate
 from service.wire.tensors import encoded_bytes
 
 #: types of tensors that belong to nodes
@@ -70,8 +72,13 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
     #: roles of the tensors that it takes beside the feeds, in fields of these names
     beside: ClassVar[tuple[str, ...]] = ()
 
+    #: fields that hold one such tensor each
+    single: ClassVar[tuple[str, ...]] = ()
+
     def __init_subclass__(cls) -> None:
         cls.roles = ("feeds", "constants", *cls.beside)
+        # in the order of `Execution.tensors`
+        cls.tensor_fields = ("feeds", *cls.beside, *cls.single)
 
     @abstractmethod
     def call(self, arguments: CallArguments) -> Call:
@@ -127,7 +134,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             first_nonfinite=None if watch is None else watch.found,
         )
         named = list(zip(compiled.labels, arrays, strict=True))
-        return Result(named, compiled.disconnected if _has_gradients(compiled) else None, stats)
+        return Result(named, _disconnected(compiled), stats)
 
     def write(self, outcome: Result, ready: Prepared, encoding: str) -> Body:
         """A list of tensors for each kind of result."""
@@ -136,6 +143,16 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
     def is_cached(self, ready: Prepared) -> bool:
         """Whether the plan was made for an earlier request."""
         return ready.compiled.cached
+
+    def remembered(self, ready: Prepared, outcome: Result) -> Repeated | None:
+        """The plan by its key; what a call with `diagnose` looks at differs from run to run."""
+        task, compiled = ready.execution, ready.compiled
+        if task.diagnose or compiled.key is None:
+            return None
+        disconnected, stats, types = outcome.disconnected, outcome.stats, compiled.plan.result_types
+        template = AnswerTemplate.of(compiled.labels, types, disconnected, stats) if task.encoding == "json" else None
+        feeds = tuple((feed, TensorType.of(array)) for feed, array in task.tensors.items())
+        return Repeated(compiled.key, feeds, disconnected, task.encoding, stats, self.cost(ready), template)
 
 
 def computing_calls() -> Mapping[str, Computing]:
@@ -154,5 +171,7 @@ def _admit_answer(count: int, encoding: str, limit: int) -> None:
         )
 
 
-def _has_gradients(compiled: Compiled) -> bool:
-    return any(label.kind == "gradients" for label in compiled.labels)
+def _disconnected(compiled: Compiled) -> Sequence[int] | None:
+    """The nodes without a path; None where there are no gradients."""
+    has_gradients = any(label.kind == "gradients" for label in compiled.labels)
+    return compiled.disconnected if has_gradients else None

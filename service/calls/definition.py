@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from engine import Compiler, Deadline, Program
 from engine.executors.interpreter import Executor
 from engine.planning.estimate import planning_seconds
+from service.calls.repeated import Cost, Repeated
 from service.wire.answers import Body
 from service.wire.request import ParsedRequest
 
@@ -32,14 +33,6 @@ class Engine:
     max_response_bytes: int
     #: all limits, as `plan` tells them
     limits: Mapping[str, int]
-
-
-class Cost(NamedTuple):
-    """What doing a task will take, about: seconds, and bytes at the peak and, at most, in the answer."""
-
-    seconds: float
-    peak_bytes: int = 0
-    response_bytes: int = 0
 
 
 class Guide:
@@ -70,6 +63,8 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
     answer: ClassVar[type]
     #: roles of the tensors that may stand beside the JSON of a request
     roles: ClassVar[tuple[str, ...]] = ("feeds", "constants")
+    #: fields of a request that hold tensors, where these are all that may differ between requests that are alike
+    tensor_fields: ClassVar[tuple[str, ...]] = ()
     #: requests that it answers, each under what it shows; failing ones are made from the first
     examples: ClassVar[Mapping[str, Json]]
     #: whether it differentiates, and then whether one node that must have one element, by default the last
@@ -100,6 +95,10 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
     def is_cached(self, ready: Ready) -> bool:
         """Whether it was planned for an earlier request."""
         return False
+
+    def remembered(self, ready: Ready, outcome: Outcome) -> Repeated | None:
+        """What is left to do when the same comes with other tensors, once it was done; None where that is all of it."""
+        return None
 
 
 def cost_of_analysis(program: Program, times: int = 1) -> Cost:

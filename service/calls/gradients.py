@@ -24,6 +24,7 @@ class GradientsCall(Computing):
     request = GradientsRequest
     answer = GradientsAnswer
     beside = ("cotangents",)
+    single = ("cotangent",)
     scalar = True
     guide = Guide("∇f, where m = 1", "2 to 3", "training, maximum likelihood, controls")
     examples = {

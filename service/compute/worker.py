@@ -7,30 +7,45 @@ from settings alone, it can as well live in a process of its own.
 from __future__ import annotations
 
 import logging
-from time import monotonic, perf_counter
-from typing import Any, Final
+from collections.abc import Hashable
+from typing import Any, Final, NamedTuple
 
-from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
+from engine import Compiler, DeadlineExceeded, EngineError, Limits, open_executor, registry
+from engine.planning.cache import Cache
 from schemas.graph import NAME_CHARACTERS
+from schemas.registered import without_graph
 from service import machine
 from service.calls import calls
-from service.calls.definition import Engine
-from service.compute.job import Estimate, Job, Phases, Reply
+from service.calls.definition import AnyCall, Engine, cost_of_analysis
+from service.calls.repeated import Repeated
+from service.compute.job import Estimate, Job, Reply
 from service.compute.kernels import kernel_store
+from service.compute.registration import REGISTER, Registration
+from service.compute.turn import Turn
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
+from service.wire.apart import take_apart
 from service.wire.binary import read
-from service.wire.graph_source import Programs
+from service.wire.graph_source import GraphSource, Programs
+from service.wire.json_codec import parse_json
 from service.wire.json_reader import JsonReader
-from service.wire.media import PROBLEM, SAFETENSORS
-from service.wire.message import Message
-from service.wire.request import RequestReader
+from service.wire.lifted import Lifted
+from service.wire.media import JSON, PROBLEM, SAFETENSORS
+from service.wire.message import NO_TENSORS, Message
+from service.wire.request import ParsedRequest, RequestReader
 from service.wire.translate import Translator
 
 #: plans that are ready to run again may take one part in so many of what is there for plans
 IDLE_SHARE: Final = 4
 #: and graphs that were read one in so many
 GRAPH_SHARE: Final = 8
+
+#: bytes of what is remembered of requests that may come again
+REPEATED_BYTES: Final = 1 << 24
+#: seconds that planning may take even where what is over a time is not to be run: it is done once
+PLANNING: Final = 0.05
+#: what is expected of a job that was not planned in that time
+UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 _logger = logging.getLogger("gradserve.worker")
 
@@ -58,9 +73,12 @@ class Worker:
         self._settings = settings
         self._limits = limits
         translator = Translator(registry(), limits)
-        programs = Programs(translator, settings.plan_cache, settings.plan_cache_bytes // GRAPH_SHARE)
+        of_graphs = settings.plan_cache_bytes // GRAPH_SHARE
+        self._programs = programs = Programs(translator, settings.plan_cache, of_graphs, settings.json_depth - 1)
         self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
+        self._repeated: Cache[Repeated] = Cache(4 * settings.plan_cache, REPEATED_BYTES, lambda kept: kept.nbytes)
+        self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
         self._engine = Engine(
             Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), loop_threads=executor.loop_threads),
             executor,
@@ -74,7 +92,7 @@ class Worker:
         A job that would take longer than `most_seconds` is not run: the reply has its estimate, and is no answer.
         """
         try:
-            return self._reply(job, most_seconds)
+            return self._reply(Turn(job, most_seconds))
         except Refusal as refusal:
             return _refused(refusal, job)
         except EngineError as error:
@@ -89,37 +107,104 @@ class Worker:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)
 
-    def _reply(self, job: Job, most_seconds: float | None) -> Reply:
-        started = perf_counter()
-        deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
-        message = self._parse(job)
-        deadline.check()
-        call = calls()[job.call]
-        request = self._reader.open(message, call.request, call.roles, packed=job.accepted == SAFETENSORS)
-        task = call.read(request)
-        decoded = perf_counter()
-        ready = call.prepare(task, self._engine, deadline)
-        planned = perf_counter()
-        if most_seconds is not None and (cost := call.cost(ready)).seconds > most_seconds:
-            return _unanswered(estimate=Estimate(*cost))
-        outcome = call.run(ready, self._engine, deadline)
-        executed = perf_counter()
-        backward = 0.0 if deadline.turned is None else monotonic() - deadline.turned
-        pieces = call.write(outcome, ready, request.encoding)
-        phases = Phases(
-            decode=decoded - started,
-            plan=planned - decoded,
-            execute=executed - planned,
-            backward=backward,
-            encode=perf_counter() - executed,
-        )
-        return Reply(200, job.accepted, pieces, (), phases, call.is_cached(ready))
+    def _reply(self, turn: Turn) -> Reply:
+        job = turn.job
+        source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
+        if job.graph is not None and source is None:
+            return _unanswered(needs_graph=True)
+        message = self._parse(job, source)
+        turn.deadline.check()
+        call = self._calls[job.call]
+        asked = _asked(job, call, message)
+        return (asked and self._again(turn, asked)) or self._anew(turn, call, message, asked)
 
-    def _parse(self, job: Job) -> Message:
+    def _again(self, turn: Turn, asked: Asked) -> Reply | None:
+        """The reply to what was asked before with other numbers; None where it was not, and where anything is odd."""
+        repeated = self._repeated.find(asked.key)
+        compiled = None if repeated is None else self._engine.compiler.recall(repeated.plan)
+        if repeated is None or compiled is None:
+            return None
+        try:
+            tensors = repeated.read(asked.lifted.data)
+        except Refusal:
+            return None
+        turn.mark()
+        if turn.is_too_long(repeated.cost):
+            return _unanswered(estimate=Estimate(*repeated.cost))
+        started = turn.mark()
+        arrays = self._engine.executor.run(compiled.plan, tensors, turn.deadline)
+        elapsed = turn.ran() - started
+        pieces = repeated.write(compiled.labels, arrays, round(1000 * elapsed, 4))
+        return Reply(200, turn.job.accepted, pieces, (), turn.phases(), True)
+
+    def _anew(self, turn: Turn, call: AnyCall, message: Message, asked: Asked | None) -> Reply:
+        """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
+        if asked is not None:
+            asked.lifted.put_back()
+        request = self._open(turn.job, call, message)
+        task = call.read(request)
+        turn.mark()
+        if turn.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
+            return _unanswered(estimate=Estimate(*planning))
+        try:
+            ready = call.prepare(task, self._engine, turn.patience(PLANNING))
+        except DeadlineExceeded:
+            turn.deadline.check()
+            return _unanswered(estimate=UNPLANNED)
+        turn.mark()
+        if turn.is_too_long(cost := call.cost(ready)):
+            return _unanswered(estimate=Estimate(*cost))
+        outcome = call.run(ready, self._engine, turn.deadline)
+        turn.ran()
+        pieces = call.write(outcome, ready, request.encoding)
+        repeated = None if asked is None else call.remembered(ready, outcome)
+        if asked is not None and repeated is not None:
+            self._repeated.get(asked.key, lambda: repeated)
+        return Reply(200, turn.job.accepted, pieces, (), turn.phases(), call.is_cached(ready))
+
+    def _open(self, job: Job, call: AnyCall, message: Message) -> ParsedRequest:
+        """The request, on its own graph or on one that is registered."""
+        packed = job.accepted == SAFETENSORS
+        if job.graph is None:
+            return self._reader.open(message, call.request, call.roles, packed=packed)
+        roles = [role for role in call.roles if role != "constants"]
+        return self._reader.open(message, without_graph(call.request), roles, packed=packed)
+
+    def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
+        """The registered graph of this key; None where it is not known, and was not sent along."""
+        known = self._programs.known(key)
+        if known is not None or record is None:
+            return known
+        apart = take_apart(record)
+        assert apart is not None, "a worker has written it"
+        return self._programs.source(key, apart.graph)
+
+    def _parse(self, job: Job, source: GraphSource | None) -> Message:
+        """The parts of a request; its graph is `source`, where it is registered."""
         if job.sent == SAFETENSORS:
-            return read(job.body, self._settings.max_body_bytes, self._json, self._limits)
+            message = read(job.body, self._settings.max_body_bytes, self._json, self._limits)
+            return message if source is None else message._replace(source=source)
+        if source is not None:
+            return Message(parse_json(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
         request = self._json.read(bytes(job.body))
-        return Message(request.fields, source=request.source)
+        return Message(request.fields, NO_TENSORS, request.source)
+
+
+class Asked(NamedTuple):
+    """What a request asks, and the numbers that it brings: with the same key, the same is asked of other numbers."""
+
+    key: Hashable
+    lifted: Lifted
+
+
+def _asked(job: Job, call: AnyCall, message: Message) -> Asked | None:
+    """What the request asks, its numbers taken out; None where it has to be read as a whole."""
+    if job.sent != JSON or not call.tensor_fields or message.source is None:
+        return None
+    lifted = Lifted.of(message.body, call.tensor_fields)
+    if lifted is None:
+        return None
+    return Asked((job.call, message.source.name, job.accepted, lifted.shape), lifted)
 
 
 def limits_of(settings: Settings) -> dict[str, int]:

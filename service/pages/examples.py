@@ -6,11 +6,11 @@ The reports shown beside them are not written down: they are what the server ans
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from service.calls.definition import AnyCall, Json
-from service.calls.sample import NODES, W, feed
+from service.calls.sample import MEAN, NODES, W, feed
 from service.errors import Refusal
 
 
@@ -107,6 +107,29 @@ STATED: Final = (
     Failure("too_deep", raw="[" * 101 + "]" * 101),
 )
 
+_NO_GRAPH: Final = "0" * 64
+_UNKNOWN_GRAPH: Final = _stated(
+    "not_found",
+    f"there is no graph “{_NO_GRAPH}”; POST /v1/graphs registers one, and GET /v1/graphs lists those that are kept",
+    expected="the id of a registered graph",
+    got=_NO_GRAPH,
+)
+_REGISTERING: Final = (
+    _stated(
+        "not_acceptable",
+        "the answer is application/json, which Accept: application/vnd.safetensors rules out",
+        {"headers": {"Accept": "application/vnd.safetensors"}},
+        expected="application/json",
+        got="application/vnd.safetensors",
+    ),
+    _stated(
+        "store_full",
+        "the server keeps 10000 graphs already, of at most 10000 graphs; delete one that is no longer needed",
+        expected="at most 10000 graphs",
+        got="one more",
+    ),
+)
+
 #: mistakes in a node of the graph that all examples share: code → position and what the node becomes
 _MISTAKES: Final[Mapping[str, tuple[int, Json]]] = {
     "unknown_op": (1, {"op": "squared", "operands": [0]}),
@@ -128,6 +151,36 @@ def failures(call: AnyCall) -> tuple[Failure, ...]:
     scalar = [Failure("non_scalar_output", request | {"of": 1})] if call.scalar else []
     differentiable = [f for f in wrong if f.code != "not_differentiable" or call.differentiates]
     return (*STATED, *mistaken, *differentiable, *scalar, Failure("invalid_field", request | {"feed": []}))
+
+
+def unknown_graph(path: str) -> Failure:
+    """The refusal of a path, which has `{graph_id}` in it, for a graph that is not there."""
+    return replace(_UNKNOWN_GRAPH, head={"path": path.replace("{graph_id}", _NO_GRAPH)})
+
+
+def failures_on_registered(call: AnyCall) -> tuple[Failure, ...]:
+    """Every refusal of a call on the graph that all examples share, once that is registered."""
+    possible = (f for f in failures(call) if f.code != "too_many_nodes")
+    shared = (f for f in possible if f.body is None or f.body["graph"] == MEAN["graph"])
+    return tuple(replace(f, body=None if f.body is None else without_its_graph(f.body)) for f in shared)
+
+
+def without_its_graph(body: Json) -> Json:
+    """What is asked of a registered graph in place of this."""
+    return {name: value for name, value in body.items() if name != "graph"}
+
+
+def registration_failures() -> tuple[Failure, ...]:
+    """Every refusal of a graph that is to be kept."""
+    graph = {"graph": MEAN["graph"]}
+    of_types = {"shape_mismatch", "dtype_mismatch", "over_budget", "operand_count"}
+    mistaken = [Failure(code, _mistaken(graph, *m)) for code, m in _MISTAKES.items() if code not in of_types]
+    bad = {"dtype": "float64", "shape": [2], "data": [1]}
+    constant = {"nodes": [{"op": "constant", "attrs": {"value": bad}}]}
+    named = {"nodes": [W | {"name": "n" * 129}]}
+    stated = [failure for failure in STATED if failure.code != "not_acceptable"]
+    wrong = [Failure("bad_tensor", {"graph": constant}), Failure("invalid_field", {"graph": named})]
+    return (*stated, *_REGISTERING, *mistaken, *wrong)
 
 
 def _mistaken(request: Json, position: int, node: Json) -> Json:

@@ -48,8 +48,9 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "Start the server with the page's origin in `--cors-origins`. Programs outside a browser need no origin.",
     ),
     "not_found": Explanation(
-        "There is nothing at this path, or nothing of this name: no such call, op or page.",
-        "Compare the path with [the calls](/docs), and a name with the nearest one, which the sentence suggests.",
+        "There is nothing at this path, or nothing of this name: no such call, op, page or registered graph.",
+        "Compare the path with [the calls](/docs), and a name with the nearest one, which the sentence suggests. A "
+        "graph that was registered is gone once it is deleted or its server has ended: register it again.",
     ),
     "method_not_allowed": Explanation(
         "The path exists and does not take this method. `expected`, and the header `Allow`, list those that it takes.",
@@ -190,7 +191,8 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "was busy.",
     ),
     "store_full": Explanation(
-        "The server has no room left for what the request would keep. The value that was there before stands.",
+        "The server has no room left for what the request would keep (`--max-graphs`, `--max-graph-bytes`). What was "
+        "there before stands.",
         "Delete what is no longer needed, or give the server more room.",
     ),
 }

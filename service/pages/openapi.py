@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
-from service.calls import calls
-from service.calls.definition import AnyCall, Json
+from service.calls.definition import Json
 from service.compute.job import Job, Reply
+from service.compute.registration import REGISTER
 from service.errors import KINDS
-from service.pages import examples
+from service.graphs import Registered
 from service.pages.examples import Failure
+from service.pages.operations import SHARED, Operation, operations
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
 DESCRIPTION: Final = (
@@ -41,6 +40,7 @@ ABOUT: Final[Json] = {
             "name": "analysis",
             "description": "What a graph takes; whether its gradients are right; these as a graph.",
         },
+        {"name": "graphs", "description": "Graphs that the server keeps, so that requests can name them."},
         {"name": "catalogue", "description": "The ops that a graph may use."},
         {"name": "health", "description": "For whatever watches the server."},
     ],
@@ -49,49 +49,21 @@ REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 TIMEOUT: Final = 60.0
 EXECUTE_MS: Final = 0.2  # in examples: measured, the document would differ at every start
 
-_TIMEOUT: Final = {
-    "name": "timeout_ms",
-    "in": "query",
-    "required": False,
-    "description": "milliseconds that this request may take; the server's own limit stays",
-    "schema": {"type": "integer", "format": "int64", "minimum": 1},
-}
-_NAME: Final = {
-    "name": "name",
-    "in": "path",
-    "required": True,
-    "description": "an op, by its name or any alias, ignoring case",
-    "schema": {"type": "string"},
-    "example": "matmul",
-}
 
+class _Shown:
+    """Examples as a worker answers them, on the graph that all of them share once it is registered."""
 
-@dataclass(frozen=True)
-class Operation:
-    """What the document says of a call beyond its path and its docstring."""
+    def __init__(self, work: Callable[[Job], Reply]) -> None:
+        self._work = work
+        register = Job(REGISTER, orjson.dumps(SHARED), REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT)
+        self._graph = Registered.of(work(register).body)
 
-    answer: str
-    failures: Sequence[Failure]
-    request: str = ""
-    requests: Mapping[str, Json] = field(default_factory=dict)
-    parameters: Sequence[Json] = ()
-
-
-def _computing(call: AnyCall) -> Operation:
-    failing = examples.failures(call)
-    return Operation(call.answer.__name__, failing, call.request.__name__, call.examples, (_TIMEOUT,))
-
-
-@cache
-def operations() -> Mapping[str, Operation]:
-    """All operations, by their id."""
-    return {
-        **{name: _computing(call) for name, call in calls().items()},
-        "listOps": Operation("Catalogue", examples.READING),
-        "getOp": Operation("OpInfo", (*examples.READING, *examples.GET_OP), parameters=(_NAME,)),
-        "live": Operation("Health", examples.ANY),
-        "ready": Operation("Health", (*examples.ANY, *examples.READY)),
-    }
+    def reply(self, known: Operation, body: bytes) -> Any:
+        """What comes back for the body of an example."""
+        job = Job(known.call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT)
+        if known.registered:
+            job.graph, job.graph_bytes = self._graph.key, self._graph.record
+        return orjson.loads(self._work(job).body)
 
 
 #: a body in safetensors, as far as a schema can say it
@@ -109,23 +81,25 @@ def document(routes: Sequence[BaseRoute], components: Mapping[str, Json], work: 
         **ABOUT,
     )
     described["security"] = []  # said outright: no call asks for credentials
+    shown = _Shown(work)
     for methods in described["paths"].values():
         for operation in methods.values():
-            _complete(operation, operations()[operation["operationId"]], work)
+            _complete(operation, operations()[operation["operationId"]], shown)
     described["components"] = {"schemas": dict(components)}
     return described
 
 
-def _complete(operation: Json, known: Operation, work: Callable[[Job], Reply]) -> None:
+def _complete(operation: Json, known: Operation, shown: _Shown) -> None:
     operation["summary"], _, rest = operation.pop("description").partition("\n")
     operation["description"] = " ".join(rest.split()) or operation["summary"]
     if known.parameters:
         operation["parameters"] = list(known.parameters)
     if known.request:
         operation["requestBody"] = _body(known)
+    answers = _answers(known, shown)
     operation["responses"] = {
-        "200": {"description": "The answer", "content": _answers(operation["operationId"], known, work)},
-        **_problems(operation["operationId"], known.failures, work),
+        **{status: {"description": meaning, "content": answers} for status, meaning in known.statuses.items()},
+        **_problems(known, shown),
     }
 
 
@@ -135,49 +109,44 @@ def _body(known: Operation) -> Json:
     return {"required": True, "content": spoken}
 
 
-def _answers(call: str, known: Operation, work: Callable[[Job], Reply]) -> Json:
+def _answers(known: Operation, shown: _Shown) -> Json:
     """The answer in each media type that is spoken."""
-    return {JSON: _answer(call, known, work)} | ({SAFETENSORS: _BINARY} if known.requests else {})
+    return {JSON: _answer(known, shown)} | ({SAFETENSORS: _BINARY} if known.is_binary else {})
 
 
-def _answer(call: str, known: Operation, work: Callable[[Job], Reply]) -> Json:
+def _answer(known: Operation, shown: _Shown) -> Json:
     """What the call answers, with the answer to each example of a request."""
-    shown = {name: {"summary": name, "value": _answered(call, body, work)} for name, body in known.requests.items()}
-    return {"schema": _reference(known.answer)} | ({"examples": shown} if shown else {})
+    answers = {name: {"summary": name, "value": _answered(known, body, shown)} for name, body in known.requests.items()}
+    return {"schema": _reference(known.answer)} | ({"examples": answers} if answers else {})
 
 
-def _answered(call: str, body: Json, work: Callable[[Job], Reply]) -> Json:
-    answer: Json = orjson.loads(_run(call, orjson.dumps(body), work).body)
+def _answered(known: Operation, body: Json, shown: _Shown) -> Json:
+    answer: Json = shown.reply(known, orjson.dumps(body))
     if "stats" in answer:
         answer["stats"]["execute_ms"] = EXECUTE_MS
     return answer
 
 
-def _problems(call: str, failures: Sequence[Failure], work: Callable[[Job], Reply]) -> Json:
+def _problems(known: Operation, shown: _Shown) -> Json:
     """A response for each status, with an example for each code."""
     responses: Json = {}
-    for failure in sorted(failures, key=lambda f: KINDS[f.code].status):
+    for failure in sorted(known.failures, key=lambda f: KINDS[f.code].status):
         status = str(KINDS[failure.code].status)
         blank = {"description": "", "content": {PROBLEM: {"schema": _reference("Problem"), "examples": {}}}}
         response = responses.setdefault(status, blank)
-        response["content"][PROBLEM]["examples"][failure.code] = _example(call, failure, work)
+        response["content"][PROBLEM]["examples"][failure.code] = _example(known, failure, shown)
         response["description"] = ", ".join(response["content"][PROBLEM]["examples"])
     return responses
 
 
-def _example(call: str, failure: Failure, work: Callable[[Job], Reply]) -> Json:
+def _example(known: Operation, failure: Failure, shown: _Shown) -> Json:
     """An example object; `x-request` is what to send to get it."""
     if failure.stated is not None:
         problem = dict(failure.stated.problem(REQUEST_ID))
     else:
-        body = failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body)
-        problem = orjson.loads(_run(call, body, work).body)
+        problem = shown.reply(known, failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body))
     example: Json = {"summary": KINDS[failure.code].title, "value": problem}
     return example | ({"x-request": failure.request} if failure.request else {})
-
-
-def _run(call: str, body: bytes, work: Callable[[Job], Reply]) -> Reply:
-    return work(Job(call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT))
 
 
 def _reference(message: str) -> Json:

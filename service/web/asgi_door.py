@@ -19,6 +19,7 @@ _logger = logging.getLogger("gradserve")
 #: bytes of a body that wait for the application; more stay with the client
 _WAITING: Final = 256 << 10
 _BODILESS: Final = (204, 304)
+_READING: Final = ("GET", "HEAD")
 
 
 class AsgiDoor:
@@ -91,8 +92,8 @@ class AsgiDoor:
             self._task.cancel()
 
     def left(self) -> bool:
-        """What goes through this door is soon done; a client that has ended its side only still gets its answer."""
-        return True
+        """What only reads is soon done, and answered all the same; of other work, the client is taken to have left."""
+        return self._head.method in _READING
 
     def lost(self) -> None:
         """Nobody is there any more: the work stops."""

@@ -10,6 +10,7 @@ from service.errors import Refusal
 from service.web.head import malformed, too_long
 
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})((?:;[^\x00-\x08\x0a-\x1f\x7f]*)?)\r\n")
+_PLAIN_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
 #: what may become the line of a size
 _HALF_A_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{0,16}|[0-9A-Fa-f]{1,16}(;[^\x00-\x08\x0a-\x1f\x7f]*)?\r?")
 _TRAILER: Final = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+:[^\x00-\x08\x0a-\x1f\x7f]*")
@@ -45,9 +46,11 @@ class Chunks:
 
         bad_request_framing, body_too_large: also for a size that is announced.
         """
-        data, at, pieces = self._half + data, 0, []
+        data, at, pieces = self._half + data, 0, list[bytes]()
         self._half = b""
         while self._next is not _Next.NOTHING:
+            if self._next is _Next.SIZE:
+                at = self._whole_chunks(data, at, pieces)
             if self._next is _Next.DATA:
                 piece = data[at : at + self.left]
                 if not piece:
@@ -63,6 +66,21 @@ class Chunks:
                 break
             at = beyond
         return pieces, data[at:]
+
+    def _whole_chunks(self, data: bytes, at: int, pieces: list[bytes]) -> int:
+        """Take the chunks that are all there: a flood of small ones must not cost much. Where the next one begins."""
+        begun = len(pieces)
+        while (found := _PLAIN_SIZE.match(data, at)) is not None:
+            start = found.end()
+            end = start + int(found[1], 16)
+            if data[end : end + 2] != b"\r\n" or end == start:
+                break
+            pieces.append(data[start:end])
+            self._admit(end - start)
+            at = end + 2
+        if len(pieces) > begun + 1:
+            pieces[begun:] = [b"".join(pieces[begun:])]
+        return at
 
     def passed(self, nbytes: int) -> None:
         """So many bytes of the chunk at hand went elsewhere."""
@@ -85,12 +103,12 @@ class Chunks:
             return at
         self.left = int(found[1], 16)
         self._spend(len(found[2]))
-        self._admit()
+        self._admit(self.left)
         self._next = _Next.DATA if self.left else _Next.TRAILER
         return found.end()
 
-    def _admit(self) -> None:
-        self._count += self.left
+    def _admit(self, size: int) -> None:
+        self._count += size
         if self._count > self._most:
             raise too_long(self._most, "more")
         self._chunks += 1
@@ -117,7 +135,7 @@ class Chunks:
             self._next = _Next.NOTHING
         elif not _TRAILER.fullmatch(data, at, end):
             raise malformed()
-        self._spend(end - at)
+        self._spend(end + 2 - at)
         return end + 2
 
     def _spend(self, nbytes: int) -> None:

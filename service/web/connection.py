@@ -20,6 +20,8 @@ _logger = logging.getLogger("gradserve")
 
 _HEALTH: Final = "/health/"
 _END: Final = b"\r\n\r\n"
+#: bytes of a chunked body that are looked at without a pause: they may be thousands of chunks
+_CHUNKED: Final = 16 << 10
 #: bytes of further requests that wait for the one at hand; more stay with the client
 _PIPELINED: Final = 64 << 10
 
@@ -41,6 +43,8 @@ class Connection(Line):
             self._placed = place is not None
             if place is not None:
                 return place
+            if self.head is not None and self.head.chunked:
+                return self.front.memory[:_CHUNKED]
         return self.front.memory
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -68,7 +72,8 @@ class Connection(Line):
     def overdue(self, now: float) -> None:
         """What was due has not come."""
         if self.phase is Phase.ENDED:
-            self.abort()
+            if not self.paused:  # else `look` decides: the client may be taking what was written
+                self.abort()
         elif self.phase is Phase.ANSWER:
             self._fail_body(self._lateness(now))
         elif self.phase is Phase.HEAD and self.rest:
@@ -82,10 +87,11 @@ class Connection(Line):
 
     def _take(self, data: bytes) -> None:
         if self.phase is Phase.HEAD:
-            if not self.rest:
-                self.due = time.monotonic() + self.front.settings.header_timeout
-            self.rest = self.rest + data if self.rest else data
+            begins = not self.rest
+            self.rest = data if begins else self.rest + data
             self.advance()
+            if begins and self.rest and self.door is None:
+                self.due = time.monotonic() + self.front.settings.header_timeout
         elif self.phase is Phase.ANSWER:
             self.rest += data
             if len(self.rest) > _PIPELINED:
@@ -129,13 +135,14 @@ class Connection(Line):
             self.request_id = head.stated_id
         if self.surplus is not None and not head.path.startswith(_HEALTH):
             self.refuse(self.surplus)
-        elif head.order is None:
+        elif (order := head.order) is None or (order.graph is not None and order.graph not in self.front.graphs):
             door = AsgiDoor(self, head)
             self.door = door
             self._expect(door.begin(length, data), data)
         else:
             self.door = self._fast
-            self._expect(self._fast.begin(head, head.order, length, data), data)
+            graph = None if order.graph is None else self.front.graphs.get(order.graph)
+            self._expect(self._fast.begin(head, order, graph, length, data), data)
 
     # Bodies.
 

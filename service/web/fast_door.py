@@ -6,6 +6,7 @@ import logging
 
 from service.compute.job import Job, Reply, Room
 from service.errors import Refusal, out_of_memory
+from service.graphs import Registered
 from service.web.gathering import SMALL, Gathering
 from service.web.head import Order
 from service.web.incoming import Wanted, framing_of
@@ -25,13 +26,18 @@ class FastDoor:
         self._pool = line.front.pool
         self._dated = line.front.dated
         self._order: Order | None = None
+        self._graph: Registered | None = None
         self._gathering: Gathering | None = None
         self._job: Job | None = None
         self._reply: Reply | None = None
 
-    def begin(self, head: Head, order: Order, length: int, data: bytes) -> Wanted | None:
-        """Take up a call; `data` is what came after its head. What is wanted of its body, unless it is all there."""
+    def begin(self, head: Head, order: Order, graph: Registered | None, length: int, data: bytes) -> Wanted | None:
+        """Take up a call, of a registered `graph` if of any; `data` is what came after its head.
+
+        Returns what is wanted of its body, unless that is all there.
+        """
         self._order = order
+        self._graph = graph
         if length <= len(data) and not head.chunked and length <= SMALL and length <= head.most:
             self._line.rest = data[length:]
             self._line.received = length
@@ -84,9 +90,10 @@ class FastDoor:
             line.arrived + order.timeout,
             media.sent,
             media.accepted,
-            order.graph,
             room=room,
         )
+        if self._graph is not None:
+            job.graph, job.graph_bytes = self._graph.key, self._graph.record
         self._pool.submit(job, self._done)
 
     def _done(self, reply: Reply) -> None:

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from service.compute.pool import Pool
 from service.errors import Refusal
+from service.graphs import GraphStore
 from service.settings import Settings
 from service.web.known_heads import KnownHeads
 from service.web.observer import RequestObserver, Unobserved
@@ -23,6 +24,8 @@ from service.web.response_head import Dated
 SWEEP: Final = 0.25
 #: connections beyond the most, which may ask for the server's health and nothing else
 RESERVE: Final = 32
+#: connections that are dealt with in one turn of the loop
+_AT_ONCE: Final = 32
 #: bytes that are received at once
 _RECEIVED: Final = 64 << 10
 
@@ -52,15 +55,22 @@ class Guest(Protocol):
 class Front:
     """The settings, the doors, and everybody who is connected. Belongs to one event loop."""
 
-    def __init__(self, settings: Settings, app: ASGIApp, pool: Pool, observer: RequestObserver | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        app: ASGIApp,
+        pool: Pool,
+        graphs: GraphStore,
+        observer: RequestObserver | None = None,
+    ) -> None:
         self.settings = settings
-        self.app, self.pool = app, pool
+        self.app, self.pool, self.graphs = app, pool, graphs
         self.observer: RequestObserver = observer or Unobserved()
         self.heads = KnownHeads(HeadReader(settings))
         self.dated = Dated()
         self.memory = memoryview(bytearray(_RECEIVED))
         self.arriving = Pace(settings.body_timeout, settings.min_rate)
-        self.leaving = Pace(settings.send_timeout, settings.min_rate)
+        self.leaving = Pace(settings.send_timeout, settings.min_send_rate)
         self.draining = False
         self.blocked: set[Guest] = set()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -82,7 +92,9 @@ class Front:
         refusal = self._refusal(guest)
         (self._guests if refusal is None else self._surplus)[guest] = None
         if len(self._surplus) > RESERVE:
-            next(iter(self._surplus)).abort()
+            oldest = next(iter(self._surplus))
+            del self._surplus[oldest]
+            oldest.abort()
         return refusal
 
     def leave(self, guest: Guest) -> None:
@@ -119,11 +131,19 @@ class Front:
         now = time.monotonic()
         self.dated.tick()
         late = {guest for guest in self.guests if guest.due <= now}
-        for guest in late & self._late:
-            guest.overdue(now)
+        self._hurry([guest for guest in late if guest in self._late])
         self._late = late
         for guest in [*self.blocked]:
             guest.look(now)
+
+    def _hurry(self, late: list[Guest]) -> None:
+        """Deal with those who are late; where they are many, with others' turns in between."""
+        now = time.monotonic()
+        for guest in late[:_AT_ONCE]:
+            if guest.due <= now:
+                guest.overdue(now)
+        if len(late) > _AT_ONCE:
+            asyncio.get_running_loop().call_soon(self._hurry, late[_AT_ONCE:])
 
     def stop(self) -> None:
         """Look no more."""

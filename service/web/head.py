@@ -17,7 +17,7 @@ from service.web.query import timeout_of
 from service.wire.media import JSON, SAFETENSORS, SPOKEN, accepted, content_kind
 
 _VERSIONED: Final = "/v1/"
-_COMPUTING: Final = re.compile(r"/v1/([a-z_]+)")
+_COMPUTING: Final = re.compile(r"/v1/(?:graphs/([^/]+)/)?([a-z_]+)")
 
 Fields = Sequence[tuple[bytes, bytes]]
 
@@ -32,7 +32,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a computing call asks for, and in how many seconds."""
+    """What a computing call asks for, of which registered graph if of any, and in how many seconds."""
 
     call: str
     graph: str | None
@@ -65,9 +65,9 @@ def media_of(method: str, path: str, headers: Headers) -> Media:
 def order_of(path: str, query: bytes, media: Media, most_ms: int) -> Order | None:
     """The computing call that a POST to this path is; None for any other. Raises Refusal: invalid_field."""
     found = _COMPUTING.fullmatch(path)
-    if found is None or found[1] not in calls():
+    if found is None or found[2] not in calls():
         return None
-    return Order(found[1], None, media, timeout_of(query, most_ms))
+    return Order(found[2], found[1], media, timeout_of(query, most_ms))
 
 
 def most_bytes(media: Media, settings: Settings) -> int:

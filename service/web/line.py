@@ -16,7 +16,7 @@ from service.web.incoming import Incoming
 from service.web.parsing import Head
 from service.web.request_ids import new_id
 from service.web.response_head import CONTINUE
-from service.web.sending import Sending
+from service.web.sending import Sending, unsent_bytes
 from service.wire.media import PROBLEM
 
 #: when nothing is due
@@ -105,7 +105,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.client = str(peer[0]) if isinstance(peer, tuple) else ""
         self.secure = transport.get_extra_info("sslcontext") is not None
         self.surplus = self.front.enter(self)
-        self.due = time.monotonic() + self.front.settings.header_timeout
+        self.due = time.monotonic() + (SILENCE if self.front.draining else self.front.settings.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
@@ -121,7 +121,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.paused = True
         if self.sending is not None:
             self.sending.pause()
-        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent = unsent_bytes(self.transport)
         self._late = time.monotonic() + self.front.leaving.credit
         self.front.blocked.add(self)
 
@@ -140,7 +140,7 @@ class Line(asyncio.BufferedProtocol, ABC):
 
     def look(self, now: float) -> None:
         """See whether the client takes what is written to it."""
-        unsent = self.transport.get_write_buffer_size()
+        unsent = unsent_bytes(self.transport)
         self._late = self.front.leaving.after(self._late, now, self._unsent - unsent)
         self._unsent = unsent
         if now > self._late:
@@ -190,7 +190,7 @@ class Line(asyncio.BufferedProtocol, ABC):
             self.sending = None
             ended()
 
-        self.sending = Sending(self.transport, pieces, out)
+        self.sending = Sending(self.transport, pieces, out, secure=self.secure)
         self.sending.begin()
 
     def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None) -> None:
@@ -202,7 +202,8 @@ class Line(asyncio.BufferedProtocol, ABC):
             self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
             return
         self.phase, self.begun = Phase.HEAD, False
-        self.due = now + self.front.settings.keep_alive
+        settings = self.front.settings
+        self.due = now + (settings.header_timeout if self.rest else settings.keep_alive)
         if self.rest or self.deaf:
             self.advance()
 
@@ -266,4 +267,5 @@ class Line(asyncio.BufferedProtocol, ABC):
     def close(self) -> None:
         """End once what is written has been taken."""
         self.phase, self.due = Phase.ENDED, time.monotonic() + self.front.settings.send_timeout
+        self.rest = b""
         self.transport.close()

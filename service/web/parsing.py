@@ -100,7 +100,8 @@ class HeadReader:
 
 def hopeless(beginning: bytes) -> bool:
     """Whether these first bytes cannot become a head, whatever follows."""
-    return beginning[:1] < _NO_BEGINNING or bool(_ILL_FORMED.search(beginning, 0, len(beginning) - 1))
+    half_a_line_end = beginning.endswith(b"\r")
+    return beginning[:1] < _NO_BEGINNING or bool(_ILL_FORMED.search(beginning, 0, len(beginning) - half_a_line_end))
 
 
 def _parse(raw: bytes) -> h11.Request:

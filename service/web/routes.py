@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from engine import Registry, printable
 from service.calls import calls
-from service.compute.job import Job
+from service.compute.job import Job, Reply
 from service.compute.pool import awaited
 from service.errors import Refusal
 from service.web.head import Media
@@ -25,7 +25,8 @@ from service.wire.media import SAFETENSORS
 router: Final = APIRouter()
 
 
-def _state(request: Request) -> State:
+def state_of(request: Request) -> State:
+    """What the application was given."""
     state: State = request.app.state.service
     return state
 
@@ -45,19 +46,23 @@ def add_calls(to: APIRouter) -> None:
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        return await _compute(call, request)
+        return from_reply(await reply_to(call, request))
 
     return endpoint
 
 
-async def _compute(call: str, request: Request) -> Response:
-    state = _state(request)
+async def reply_to(call: str, request: Request, graph_id: str | None = None) -> Reply:
+    """What a worker replies to a request, on its own graph or on one that is registered. Raises Refusal."""
+    state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     expires = request.state.arrived + timeout
     media: Media = request.state.media
+    kept = None if graph_id is None else state.graphs.get(graph_id)
     body = await (whole_body(request) if media.sent == SAFETENSORS else request.body())
     job = Job(call, body, request.state.request_id, timeout, expires, media.sent, media.accepted)
-    return from_reply(await awaited(state.pool, job))
+    if kept is not None:
+        job.graph, job.graph_bytes = kept.key, kept.record
+    return await awaited(state.pool, job)
 
 
 add_calls(router)
@@ -69,16 +74,16 @@ async def list_ops(request: Request) -> Response:
 
     Operands, attributes, dtypes, the gradient as a formula, and how other systems spell the op.
     """
-    return answer(_state(request).catalogue)
+    return answer(state_of(request).catalogue)
 
 
 @router.get("/v1/ops/{name}", operation_id="getOp", tags=["catalogue"])
 async def get_op(request: Request) -> Response:
     """One op, by its name or by any alias, ignoring case."""
     name = request.path_params["name"]
-    op = _state(request).op(name)
+    op = state_of(request).op(name)
     if op is None:
-        raise _no_such_op(name, _state(request).registry)
+        raise _no_such_op(name, state_of(request).registry)
     return answer(op)
 
 
@@ -103,7 +108,7 @@ async def ready(request: Request) -> Response:
     A worker has computed something on the device within the last second. 503 while the server stops, and where the
     workers do not answer.
     """
-    state = _state(request)
+    state = state_of(request)
     await state.readiness.check()
     return answer({"status": "ready", "device": state.pool.device})
 
@@ -111,17 +116,17 @@ async def ready(request: Request) -> Response:
 @router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
     """Counts, for Prometheus."""
-    text, media_type = _state(request).metrics.text(request.headers.get("accept", ""))
+    text, media_type = state_of(request).metrics.text(request.headers.get("accept", ""))
     return Response(text, headers={"Content-Type": media_type})
 
 
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """The document that clients are generated from."""
-    return Response(_state(request).document, media_type="application/json")
+    return Response(state_of(request).document, media_type="application/json")
 
 
 @router.get("/openapi-3.0.json", include_in_schema=False)
 async def openapi30(request: Request) -> Response:
     """The same document in the version that some generators still need."""
-    return Response(_state(request).document30, media_type="application/json")
+    return Response(state_of(request).document30, media_type="application/json")

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from fcntl import ioctl
+from termios import TIOCOUTQ
 from typing import Final
 
 #: bytes that are handed to the socket at once
@@ -14,8 +18,14 @@ class Sending:
     """Writes pieces to a transport whose high-water mark is 0 meanwhile, so that it says when all are out."""
 
     def __init__(
-        self, transport: asyncio.Transport, pieces: Sequence[bytes | memoryview], ended: Callable[[], None]
+        self,
+        transport: asyncio.Transport,
+        pieces: Sequence[bytes | memoryview],
+        ended: Callable[[], None],
+        *,
+        secure: bool,
     ) -> None:
+        self._secure = secure
         self._transport = transport
         self._parts = _parts(pieces)
         self._ended = ended
@@ -34,7 +44,8 @@ class Sending:
 
     def begin(self) -> None:
         """Write what can be written at once."""
-        self._transport.set_write_buffer_limits(0)
+        # Where it is encrypted, what is written has been copied; and that transport takes 0 for a mark that is passed.
+        self._transport.set_write_buffer_limits(int(self._secure), 0)
         self._go()
 
     def _go(self) -> None:
@@ -55,3 +66,14 @@ def _parts(pieces: Sequence[bytes | memoryview]) -> Iterator[memoryview]:
         whole = memoryview(piece)
         for start in range(0, len(whole), PIECE):
             yield whole[start : start + PIECE]
+
+
+def unsent_bytes(transport: asyncio.Transport) -> int:
+    """What the client has not taken yet: here, and in the system's buffer, which says so only a third at a time."""
+    waiting = transport.get_write_buffer_size()
+    descriptor = transport.get_extra_info("socket").fileno()
+    if descriptor < 0:
+        return waiting
+    with suppress(OSError):  # not of every kind of socket, nor on every system
+        waiting += int.from_bytes(ioctl(descriptor, TIOCOUTQ, bytes(4)), sys.byteorder)
+    return waiting

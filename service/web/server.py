@@ -16,6 +16,7 @@ from typing import Final, Protocol
 from starlette.types import ASGIApp
 
 from service.compute.pool import Pool
+from service.graphs import GraphStore
 from service.observe.banner import banner
 from service.settings import Settings
 from service.web.connection import Connection
@@ -28,7 +29,7 @@ from service.web.tls import tls_context
 _BACKLOG: Final = 2048
 #: descriptors of a process beside its connections
 _DESCRIPTORS: Final = 512
-#: seconds that last answers get to leave, once the grace is over
+#: seconds of the grace that are kept for last answers to leave
 _LAST_WORDS: Final = 1.0
 
 _logger = logging.getLogger("gradserve")
@@ -86,11 +87,11 @@ class Server:
         self._asked.set()
 
     async def _end(self) -> None:
-        """Let the connections finish within the grace; then tell those that are left."""
-        front = self._front
+        """Let the connections finish within the grace, and tell those that are left just before its end."""
+        front, grace = self._front, self._front.settings.shutdown_grace
         front.drain()
-        if not await self._all_gone(front.settings.shutdown_grace):
-            _logger.warning("requests were still in work when the grace was over")
+        if not await self._all_gone(max(grace / 2, grace - _LAST_WORDS)):
+            _logger.warning("requests were still in work at the end of the grace")
             front.give_up()
             await self._all_gone(_LAST_WORDS)
         for guest in front.guests:
@@ -108,7 +109,11 @@ class Server:
 
 
 def serve(
-    settings: Settings, pool: Workers, make_app: Callable[[], ASGIApp], observer: RequestObserver | None = None
+    settings: Settings,
+    pool: Workers,
+    graphs: GraphStore,
+    make_app: Callable[[], ASGIApp],
+    observer: RequestObserver | None = None,
 ) -> None:
     """Serve the application that is made, and its calls by the pool, until a signal.
 
@@ -118,13 +123,14 @@ def serve(
     allow_descriptors(settings.max_connections + RESERVE + _DESCRIPTORS)
     with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         tls_context(settings)  # raises before the workers are made
-        if not runner.run(_served(settings, pool, make_app, observer, listening)):
+        if not runner.run(_served(settings, pool, graphs, make_app, observer, listening)):
             _leave()
 
 
 async def _served(
     settings: Settings,
     pool: Workers,
+    graphs: GraphStore,
     make_app: Callable[[], ASGIApp],
     observer: RequestObserver | None,
     listening: socket.socket,
@@ -138,7 +144,7 @@ async def _served(
         await starting
         for line in banner(settings, pool.device):
             _logger.info(line)
-        left = await Server(Front(settings, app, pool, observer), listening).run()
+        left = await Server(Front(settings, app, pool, graphs, observer), listening).run()
     finally:
         starting.cancel()
         ended = await pool.close(left)

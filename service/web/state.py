@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engine import Registry
 from schemas import Catalogue, OpInfo
 from service.compute.pool import Pool
+from service.graphs import GraphStore
 from service.observe.exposition import Exposition
 from service.settings import Settings
 from service.web.readiness import Readiness
@@ -14,11 +15,12 @@ from service.web.readiness import Readiness
 
 @dataclass(frozen=True)
 class State:
-    """The settings, the workers, and what the server says about itself."""
+    """The settings, the workers, the registered graphs, and what the server says about itself."""
 
     settings: Settings
     registry: Registry
     pool: Pool
+    graphs: GraphStore
     catalogue: Catalogue
     document: bytes
     document30: bytes

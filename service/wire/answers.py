@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
@@ -36,6 +36,10 @@ class RunStats:
     dtype: str
     first_nonfinite: Nonfinite | None = None
 
+    def after(self, execute_ms: float) -> RunStats:
+        """The same of another run of the plan, which is known then."""
+        return replace(self, plan_cached=True, execute_ms=execute_ms)
+
 
 def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> Body:
     """An answer of these fields; `tensors` go beside them where the encoding is binary."""
@@ -48,23 +52,22 @@ def write_result(
     arrays: Sequence[tuple[Label, HostArray]], disconnected: Sequence[int] | None, stats: RunStats, encoding: str
 ) -> Body:
     """Values and derivatives; `disconnected` is None where there are no gradients."""
-    if encoding == "binary":
-        answer = _listed(arrays, lambda array: {})
-    else:
-        answer = _listed(arrays, lambda array: {"tensor": encode(array, encoding)})
+    is_beside = encoding == "binary"
+    named = ((label, {} if is_beside else {"tensor": encode(array, encoding)}) for label, array in arrays)
+    return write_answer(result_fields(named, disconnected, stats), encoding, arrays)
+
+
+def result_fields(
+    named: Iterable[tuple[Label, Mapping[str, Any]]], disconnected: Sequence[int] | None, stats: RunStats
+) -> dict[str, Any]:
+    """The fields of an answer: for each kind of result a list of tensors, or of what stands for them."""
+    answer: dict[str, Any] = {}
+    for label, tensor in named:
+        fields = _FIELDS.get(label.kind, ("node",))
+        answer.setdefault(label.kind, []).append({**dict(zip(fields, label.nodes, strict=True)), **tensor})
     if disconnected is not None:
         answer["disconnected"] = list(disconnected)
-    return write_answer(answer | {"stats": stats_fields(stats)}, encoding, arrays)
-
-
-def _listed(arrays: Iterable[tuple[Label, HostArray]], tensor: Callable[[HostArray], dict[str, Any]]) -> dict[str, Any]:
-    """A list for each kind of result."""
-    answer: dict[str, Any] = {}
-    for label, array in arrays:
-        fields = _FIELDS.get(label.kind, ("node",))
-        entry = dict(zip(fields, label.nodes, strict=True)) | tensor(array)
-        answer.setdefault(label.kind, []).append(entry)
-    return answer
+    return answer | {"stats": stats_fields(stats)}
 
 
 def int64(count: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,33 +25,51 @@ class GraphSource:
     def __init__(self, name: Hashable, text: bytes, depth: int) -> None:
         """`depth` bounds its nesting."""
         self.name = name
-        self._text = text
+        self.text = text
         self._depth = depth
 
     @cached_property
     def graph(self) -> Graph:
         """The graph. Raises Refusal."""
-        return validate(Graph, parse_json(self._text, self._depth, "the graph"), ("graph",))
+        return validate(Graph, parse_json(self.text, self._depth, "the graph"), ("graph",))
+
+
+class Known(NamedTuple):
+    """A program, and the text that it was read from."""
+
+    program: Program
+    text: bytes
+
+    @property
+    def nbytes(self) -> int:
+        """What keeping both takes, about."""
+        attrs = (value for attrs in self.program.attrs for value in attrs.values())
+        tensors = sum(value.nbytes for value in attrs if isinstance(value, np.ndarray))
+        return NODE_BYTES * len(self.program.statements) + tensors + len(self.text)
 
 
 class Programs:
     """The programs of graphs that were seen lately, by name: at most `capacity`, of at most `nbytes` in all."""
 
-    def __init__(self, translator: Translator, capacity: int, nbytes: int) -> None:
+    def __init__(self, translator: Translator, capacity: int, nbytes: int, depth: int) -> None:
+        """`depth` bounds the nesting of their texts."""
         self._translator = translator
-        self._kept: Cache[Program] = Cache(capacity, nbytes, program_bytes)
+        self._depth = depth
+        self._kept: Cache[Known] = Cache(capacity, nbytes, lambda known: known.nbytes)
 
-    def knows(self, name: Hashable) -> bool:
-        """Whether there is the program of this graph, so that its text was found right before."""
-        return self._kept.find(name) is not None
+    def source(self, name: Hashable, text: bytes) -> GraphSource:
+        """A graph of this name and text."""
+        return GraphSource(name, text, self._depth)
+
+    def known(self, name: Hashable) -> GraphSource | None:
+        """The graph of this name, where its program is there: so it was found to be right before."""
+        known = self._kept.find(name)
+        return None if known is None else self.source(name, known.text)
 
     def of(self, source: GraphSource) -> Program:
         """The program that a graph stands for. Raises Refusal and EngineError."""
-        program, _ = self._kept.get(source.name, lambda: self._translator.program(source.graph, {}))
-        return program
+        known, _ = self._kept.get(source.name, lambda: self._read(source))
+        return known.program
 
-
-def program_bytes(program: Program) -> int:
-    """What keeping a program takes, about."""
-    tensors = (value for attrs in program.attrs for value in attrs.values() if isinstance(value, np.ndarray))
-    return NODE_BYTES * len(program.statements) + sum(tensor.nbytes for tensor in tensors)
+    def _read(self, source: GraphSource) -> Known:
+        return Known(self._translator.program(source.graph, {}), source.text)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from service.errors import Refusal
 from service.wire.apart import nodes_text, take_apart
 from service.wire.graph_source import GraphSource, Programs
 from service.wire.json_codec import elements, parse_json
+
+#: bytes up to which a request is always read in parts; and, of one that is longer, those for each of its objects: where
+#: there are more, most of it are numbers, and to find its graph takes longer than to read that
+SHORT: Final = 1 << 16
+BYTES_OF_AN_OBJECT: Final = 8000
 
 _Part = TypeVar("_Part")
 
@@ -38,13 +43,17 @@ class JsonReader:
         return self._in_parts(text) or JsonRequest(parse_json(text, self.depth, what))
 
     def _in_parts(self, text: bytes) -> JsonRequest | None:
-        """The request, where both of its parts are as they should be."""
+        """The request, where it pays to look for its parts, and both are as they should be."""
+        if len(text) > SHORT and text.count(b"{") * BYTES_OF_AN_OBJECT < len(text):
+            return None
         apart = take_apart(text)
         if apart is None or (fields := _or_none(lambda: parse_json(apart.rest, self.depth))) is None:
             return None
-        source = GraphSource(blake2b(apart.graph, digest_size=32).digest(), apart.graph, self.depth - 1)
-        if not self._programs.knows(source.name):
+        name = blake2b(apart.graph, digest_size=32).digest()
+        source = self._programs.known(name)
+        if source is None:
             self._admit_nodes(apart.graph)
+            source = self._programs.source(name, apart.graph)
             if _or_none(lambda: source.graph) is None:
                 return None
         return JsonRequest(fields, source)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from engine import HostArray
 from service.wire.graph_source import GraphSource
 
+#: of a request in JSON alone
+NO_TENSORS: Final[Mapping[tuple[str, int], HostArray]] = MappingProxyType({})
 
-@dataclass(frozen=True)
-class Message:
+
+class Message(NamedTuple):
     """The JSON of a request, and the tensors that came beside it, by (role, node).
 
     With a `source`, that is the graph, and not the field of the body.
     """
 
     body: Mapping[str, Any]
-    tensors: Mapping[tuple[str, int], HostArray] = field(default_factory=dict)
+    tensors: Mapping[tuple[str, int], HostArray] = NO_TENSORS
     source: GraphSource | None = None
 
     def of_role(self, role: str) -> dict[int, HostArray]:

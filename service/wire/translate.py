@@ -94,12 +94,33 @@ def written(graph: Graph, statements: Sequence[Statement], encode: Callable[[int
     """
     own = graph["nodes"]
     nodes = [
-        Node(**own[i] | {"op": statement.op.name})
+        _renamed(own[i], statement.op.name)
         if i < len(own) and not _lacks_its_value(own[i], statement)
         else _node(i, statement, encode)
         for i, statement in enumerate(statements)
     ]
     return Graph(opset=OPSET, nodes=nodes)
+
+
+def _renamed(node: Node, op: str) -> Node:
+    """The node, its op under this name."""
+    renamed = Node(**node | {"op": op})
+    if "attrs" in node:
+        renamed["attrs"] = _narrowed(node["attrs"])
+    return renamed
+
+
+def _narrowed(value: Any) -> Any:
+    """The value, with whole numbers beyond 64 bits as the floats that they stand for: not every reader takes them."""
+    if isinstance(value, dict):
+        return {key: _narrowed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_narrowed(item) for item in value] if any(map(_is_wide, value)) else value
+    return float(value) if _is_wide(value) else value
+
+
+def _is_wide(value: object) -> bool:
+    return type(value) is int and not -(2**63) <= value < 2**63
 
 
 def _lacks_its_value(node: Node, statement: Statement) -> bool:

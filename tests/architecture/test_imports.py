@@ -10,7 +10,7 @@ import pytest
 from tests.architecture.source import PACKAGES, ROOT, files, imports, imports_at_load, name
 
 FORBIDDEN = {
-    "schemas": {"engine", "service", "numpy", "cupy", "fastapi", "starlette", "uvicorn"},
+    "schemas": {"engine", "service", "numpy", "cupy", "fastapi", "starlette"},
     "engine": {
         "schemas",
         "service",
@@ -18,7 +18,6 @@ FORBIDDEN = {
         "pydantic_settings",
         "fastapi",
         "starlette",
-        "uvicorn",
         "httpx",
         "orjson",
     },
@@ -64,7 +63,7 @@ def test_the_tests_of_the_engine_run_without_the_service() -> None:
 
 
 def test_the_work_knows_no_http() -> None:
-    http = {"fastapi", "starlette", "uvicorn", "h11", "httpx"}
+    http = {"fastapi", "starlette", "h11", "httpx"}
     work = files("service/wire", "service/calls", "service/compute")
     assert work
     assert not {name(path) for path in work if {m.partition(".")[0] for m in imports(path)} & http}

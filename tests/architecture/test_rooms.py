@@ -22,6 +22,7 @@ SERVICE = (
     "sizes",
     "settings",
     "logs",
+    "graphs",
     "wire",
     "calls",
     "compute",
@@ -88,7 +89,7 @@ def test_nothing_in_the_engine_imports_its_public_face() -> None:
 def test_no_file_has_the_name_of_a_module_elsewhere() -> None:
     """A file called numbers.py, run or imported from its own folder, is taken for Python's."""
     taken = {*sys.stdlib_module_names, "numpy", "cupy", "scipy", "attrs", "attr", "pydantic", "fastapi", "h11", "jiter"}
-    taken |= {"orjson", "httpx", "uvicorn", "starlette", "safetensors", "hypothesis", "pytest", "jax", "torch"}
+    taken |= {"orjson", "httpx", "starlette", "safetensors", "hypothesis", "pytest", "jax", "torch"}
     own = [path for path in files(*PACKAGES) if path.stem in taken and path.stem not in ("__init__", "__main__")]
     assert not [name(path) for path in own]
 

@@ -70,6 +70,17 @@ def test_one_starts_a_server_of_its_own() -> None:
     assert "the clock loses" in run.stdout
 
 
+def test_registered_finds_keplers_law(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    registered = module("registered", monkeypatch)
+    b, a = np.polyfit(np.log(registered.DISTANCE), np.log(registered.PERIOD), 1)
+    printed = Printed("registered", url)
+    assert printed.numbers("T = ") == pytest.approx([exp(a), b], abs=1e-4)
+    assert b == pytest.approx(1.5, abs=1e-3), "Kepler's third law"
+    graph, step = printed.numbers("bytes of ")
+    assert graph > 100 * step
+    assert httpx.get(url + "/v1/graphs").json() == {"graphs": []}
+
+
 def test_hvp_newton_finds_the_minimum(url: str) -> None:
     from scipy.optimize import minimize
     from sklearn.datasets import load_breast_cancer

@@ -75,8 +75,12 @@ def _shapes() -> Iterator[Case]:
     segments = [node("input"), node("input"), node("segment_sum", 0, 1, segments=10**12), node("sum", 2)]
     yield _forward("shape: segments", segments, [_PAIR, feed(1, [2], [0, 1], "int64")])
     yield _forward("shape: a leaf that declares", [node("parameter", shape=[10**9, 10**9]), node("sum", 0)], [_PAIR])
-    yield _forward("shape: types of a plan", [node("parameter"), node("sum", 0)], path="/v1/differentiate", types=[
-        {"node": 0, "dtype": "float64", "shape": [2**62, 2**62]}])  # fmt: skip
+    yield _forward(
+        "shape: types of a plan",
+        [node("parameter"), node("sum", 0)],
+        path="/v1/differentiate",
+        types=[{"node": 0, "dtype": "float64", "shape": [2**62, 2**62]}],
+    )
 
 
 def _wide(side: int) -> list[Json]:
@@ -87,8 +91,12 @@ def _wide(side: int) -> list[Json]:
 def _memory() -> Iterator[Case]:
     yield _forward("memory: one result", [*_wide(200_000), node("mean", 2)], [_ONE])
     kept = [*_wide(12_000), *(node("sin", 2 + i) for i in range(60))]
-    yield _forward("memory: values kept for the way back", [{**kept[0], "op": "parameter"}, *kept[1:], node("mean", 62)], [_ONE],
-                   path="/v1/gradients")  # fmt: skip
+    yield _forward(
+        "memory: values kept for the way back",
+        [{**kept[0], "op": "parameter"}, *kept[1:], node("mean", 62)],
+        [_ONE],
+        path="/v1/gradients",
+    )
     outer = [node("input"), node("reshape", 0, shape=[-1, 1]), node("reshape", 0, shape=[1, -1]), node("mul", 1, 2)]
     yield _forward("memory: outer product", [*outer, node("sum", 3)], [feed(0, [300_000], [1] * 300_000, "float32")])
     letters = "abcdefghijkl"
@@ -110,8 +118,15 @@ def _arithmetic() -> Iterator[Case]:
         last = [node("get_output", 3, index=1)] if op == "slogdet" else []
         nodes = [*_wide(15_000), node(op, 2), *last, node("mean", 3 + len(last))]
         yield _forward(f"FLOPs: {op}", nodes, [feed(0, [], [1], "float32")])
-    images = [node("input"), node("broadcast_to", 0, shape=[64, 64, 256, 256]), node("tanh", 1),
-              node("broadcast_to", 0, shape=[64, 64, 9, 9]), node("tanh", 3), node("conv2d", 2, 4), node("mean", 5)]  # fmt: skip
+    images = [
+        node("input"),
+        node("broadcast_to", 0, shape=[64, 64, 256, 256]),
+        node("tanh", 1),
+        node("broadcast_to", 0, shape=[64, 64, 9, 9]),
+        node("tanh", 3),
+        node("conv2d", 2, 4),
+        node("mean", 5),
+    ]
     yield _forward("FLOPs: convolution", images, [feed(0, [], [1], "float32")])
 
 
@@ -156,8 +171,9 @@ def _answers() -> Iterator[Case]:
         [_ONE],
         outputs=[*range(2, 33)],
     )
-    header = json.dumps({"__metadata__": {"request": json.dumps({"graph": {"nodes": [
-        node("full", shape=[9_000, 9_000], fill=1.5)]}})}}).encode()  # fmt: skip
+    header = json.dumps(
+        {"__metadata__": {"request": json.dumps({"graph": {"nodes": [node("full", shape=[9_000, 9_000], fill=1.5)]}})}}
+    ).encode()
     yield Case(
         "answer: 600 MB in safetensors",
         len(header).to_bytes(8, "little") + header,

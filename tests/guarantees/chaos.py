@@ -33,6 +33,8 @@ GOOD_CLIENTS = 4
 FLOOR = 16 << 20
 SAMPLE = 0.25
 HEALTH_MS = 100
+#: of what is asked by good clients, so many a second are answered, whatever else goes on
+GOOD_RATE = 20
 
 
 @dataclass
@@ -55,6 +57,7 @@ class Tally:
         self.wrong.append(text)
 
 
+GOOD_CALLS = {f"{name}: 200" for name in ("W1", "Hessian", "hvp", "jvp", "batch", "binary")}
 Actor = Callable[[Started, Tally, random.Random], None]
 
 
@@ -120,7 +123,7 @@ def bad_input(server: Started, tally: Tally, rng: random.Random) -> None:
 
 
 def bad_framing(server: Started, tally: Tally, rng: random.Random) -> None:
-    """What is no HTTP; whether it is answered as it should be is looked at elsewhere, what counts here is what it breaks."""
+    """What is no HTTP. Whether it is refused as it should be is looked at elsewhere; here counts what it breaks."""
     frames = [frame for frame in framing.frames() if len(frame.sent) < 2_000_000]
     while not tally.stop.wait(rng.expovariate(10)):
         with contextlib.suppress(OSError, Hangup), Connection(server.address, timeout=2) as connection:
@@ -158,8 +161,16 @@ def watch(server: Started, tally: Tally, rng: random.Random) -> None:
 
 
 ACTORS: tuple[Actor, ...] = (
-    *[good] * GOOD_CLIENTS, slow_jobs, killer, vanishing, vanishing, bad_input, bad_framing, slow_clients, watch,
-)  # fmt: skip
+    *[good] * GOOD_CLIENTS,
+    slow_jobs,
+    killer,
+    vanishing,
+    vanishing,
+    bad_input,
+    bad_framing,
+    slow_clients,
+    watch,
+)
 
 
 def run(server: Started, seconds: float, seed: int) -> tuple[Tally, Seen]:
@@ -178,6 +189,9 @@ def run(server: Started, seconds: float, seed: int) -> tuple[Tally, Seen]:
     time.sleep(5)
     after = once(server.address, "/v1/gradients", jobs.small())
     tally.took("afterwards", after, right=after.status == 200 and jobs.is_right(after.body))
+    done = sum(count for what, count in tally.counts.items() if what in GOOD_CALLS)
+    if done < GOOD_RATE * seconds:
+        tally.fault(f"good clients were answered {done / seconds:.1f} times a second, and {GOOD_RATE} are little")
     if not tally.counts["workers killed"]:
         tally.fault("there were no workers to kill")
     return tally, seen

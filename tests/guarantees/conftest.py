@@ -60,14 +60,15 @@ def attacked(server: Started, request: pytest.FixtureRequest) -> Iterator[Starte
     """The server, whose health is asked for without a pause until the test ends, and then judged."""
     with probing(server.address) as seen:
         yield server
-    judge(seen, request.node.name, request.node.nodeid)
+    judge(seen, request.node.name.removeprefix("test_").replace("_", " "), request.node.nodeid)
 
 
 def judge(seen: Seen, attack: str, test: str) -> None:
     """Fourth guarantee: health answers within 100 ms, whatever is going on."""
     note = f"{seen.asked} asked, {seen.failed} failed {seen.reasons}; the probe itself woke {seen.late:.1f} ms late"
+    note += f"; slow ones, by second and ms: {sorted(seen.slow, key=lambda one: -one[1])[:8]}"
     figures = Figures(4, test)
-    figures.at_most(f"health during {attack}", round(seen.worst, 1), HEALTH_MS, "ms", note)
+    figures.at_most(attack, round(seen.worst, 1), HEALTH_MS, "ms", note)
     figures.judge()
     assert not seen.failed, note
     assert seen.asked, "nothing was asked"

@@ -19,7 +19,7 @@ REFUSED = frozenset({400, 413, 431})
 
 @dataclass(frozen=True)
 class Frame:
-    """Bytes, and the statuses that are right; with `ends`, nothing after the first answer may be taken for a request."""
+    """Bytes, and the statuses that are right; with `ends`, what follows may not be taken for another request."""
 
     name: str
     sent: bytes
@@ -39,15 +39,20 @@ def _post(*lines: bytes, body: bytes = _BODY) -> bytes:
 
 def _heads() -> Iterator[Frame]:
     tops = {
-        "words": b"nonsense\r\n\r\n", "HTTP/0.9": b"GET /\r\n\r\n", "no host": b"GET / HTTP/1.1\r\n\r\n",
+        "words": b"nonsense\r\n\r\n",
+        "HTTP/0.9": b"GET /\r\n\r\n",
+        "no host": b"GET / HTTP/1.1\r\n\r\n",
         "two hosts": b"GET / HTTP/1.1\r\n" + _HOST + _HOST + b"\r\n",
-        "no colon": b"GET / HTTP/1.1\r\n" + _HOST + b"no colon\r\n\r\n", "TLS": b"\x16\x03\x01\x02" + bytes(64) + b"\r\n\r\n",
-        "NUL in a name": b"GET / HTTP/1.1\r\n" + _HOST + b"B\x00d: x\r\n\r\n", "space before the colon":
-            b"GET / HTTP/1.1\r\n" + _HOST + b"Name : x\r\n\r\n", "NUL in a value": b"GET / HTTP/1.1\r\n" + _HOST
-            + b"Name: \x00\r\n\r\n", "bare CR in a value": b"GET / HTTP/1.1\r\n" + _HOST + b"Name: a\rb\r\n\r\n",
-        "space in the target": b"GET /a b HTTP/1.1\r\n" + _HOST + b"\r\n", "control in the target":
-            b"GET /\x01 HTTP/1.1\r\n" + _HOST + b"\r\n", "no name": b"GET / HTTP/1.1\r\n" + _HOST + b": x\r\n\r\n",
-    }  # fmt: skip
+        "no colon": b"GET / HTTP/1.1\r\n" + _HOST + b"no colon\r\n\r\n",
+        "TLS": b"\x16\x03\x01\x02" + bytes(64) + b"\r\n\r\n",
+        "NUL in a name": b"GET / HTTP/1.1\r\n" + _HOST + b"B\x00d: x\r\n\r\n",
+        "space before the colon": b"GET / HTTP/1.1\r\n" + _HOST + b"Name : x\r\n\r\n",
+        "NUL in a value": b"GET / HTTP/1.1\r\n" + _HOST + b"Name: \x00\r\n\r\n",
+        "bare CR in a value": b"GET / HTTP/1.1\r\n" + _HOST + b"Name: a\rb\r\n\r\n",
+        "space in the target": b"GET /a b HTTP/1.1\r\n" + _HOST + b"\r\n",
+        "control in the target": b"GET /\x01 HTTP/1.1\r\n" + _HOST + b"\r\n",
+        "no name": b"GET / HTTP/1.1\r\n" + _HOST + b": x\r\n\r\n",
+    }
     yield from (Frame(f"head: {name}", top) for name, top in tops.items())
     yield Frame("head: HTTP/2 without asking", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", REFUSED | {404, 405, 505})
 
@@ -55,10 +60,19 @@ def _heads() -> Iterator[Frame]:
 def _lengths() -> Iterator[Frame]:
     size = len(_BODY)
     stated = {
-        "negative": b"-1", "plus": b"+%d" % size, "hexadecimal": b"0x%x" % size, "empty": b"", "a word": b"many",
-        "a list that differs": b"%d, %d" % (size, size + 1), "a fraction": b"%d.0" % size, "underscore": b"1_0",
-        "beyond 64 bits": b"9" * 25, "4,000 digits": b"9" * 4000, "other digits": "٣".encode(), "inner space": b"1 0",
-    }  # fmt: skip
+        "negative": b"-1",
+        "plus": b"+%d" % size,
+        "hexadecimal": b"0x%x" % size,
+        "empty": b"",
+        "a word": b"many",
+        "a list that differs": b"%d, %d" % (size, size + 1),
+        "a fraction": b"%d.0" % size,
+        "underscore": b"1_0",
+        "beyond 64 bits": b"9" * 25,
+        "4,000 digits": b"9" * 4000,
+        "other digits": "٣".encode(),
+        "inner space": b"1 0",
+    }
     yield from (Frame(f"length: {name}", _post(b"Content-Length: " + text)) for name, text in stated.items())
     yield Frame("length: 2^62", _post(b"Content-Length: %d" % 2**62))
     yield Frame("length: twice, unlike", _post(b"Content-Length: %d" % size, b"Content-Length: %d" % (size + 1)))
@@ -71,26 +85,45 @@ def _lengths() -> Iterator[Frame]:
 def _encodings() -> Iterator[Frame]:
     chunk = b"%x\r\n" % len(_BODY) + _BODY + b"\r\n0\r\n\r\n"
     codings = {
-        "gzip": b"gzip", "chunked twice": b"chunked, chunked", "chunked, identity": b"chunked, identity",
-        "identity": b"identity", "a vertical tab": b"\x0bchunked", "quoted": b'"chunked"', "x": b"xchunked", "empty": b"",
-    }  # fmt: skip
+        "gzip": b"gzip",
+        "chunked twice": b"chunked, chunked",
+        "chunked, identity": b"chunked, identity",
+        "identity": b"identity",
+        "a vertical tab": b"\x0bchunked",
+        "quoted": b'"chunked"',
+        "x": b"xchunked",
+        "empty": b"",
+    }
     for name, text in codings.items():
         yield Frame(f"coding: {name}", _post(b"Transfer-Encoding: " + text, body=chunk), frozenset({400, 501}))
     yield Frame("coding: space before the colon", _post(b"Transfer-Encoding : chunked", body=chunk))
     yield Frame(
         "coding: on two lines", _post(b"Transfer-Encoding: chunked", b"Transfer-Encoding: identity", body=chunk)
     )
-    yield Frame("coding: HTTP/1.0", _post(b"Transfer-Encoding: chunked", body=chunk).replace(b"HTTP/1.1", b"HTTP/1.0", 1),
-                REFUSED | {200})  # fmt: skip
+    yield Frame(
+        "coding: HTTP/1.0",
+        _post(b"Transfer-Encoding: chunked", body=chunk).replace(b"HTTP/1.1", b"HTTP/1.0", 1),
+        REFUSED | {200},
+    )
 
 
 def _chunks() -> Iterator[Frame]:
     sizes = {
-        "no number": b"zz", "negative": b"-1", "empty": b"", "with 0x": b"0x5", "with a space before": b" 5", "plus": b"+5",
-        "of 17 digits": b"F" * 17, "of 16 digits": b"F" * 16, "of 2^63 - 1": b"7" + b"F" * 15, "of a million digits": b"1" * 10**6,
-        "zeros without end": b"0" * 10**6, "underscore": b"1_0", "an extension without end": b"5;" + b"x" * 10**6,
+        "no number": b"zz",
+        "negative": b"-1",
+        "empty": b"",
+        "with 0x": b"0x5",
+        "with a space before": b" 5",
+        "plus": b"+5",
+        "of 17 digits": b"F" * 17,
+        "of 16 digits": b"F" * 16,
+        "of 2^63 - 1": b"7" + b"F" * 15,
+        "of a million digits": b"1" * 10**6,
+        "zeros without end": b"0" * 10**6,
+        "underscore": b"1_0",
+        "an extension without end": b"5;" + b"x" * 10**6,
         "over the limit": b"5000000",
-    }  # fmt: skip
+    }
     yield from (Frame(f"chunk: {name}", _CHUNKED + text + b"\r\n") for name, text in sizes.items())
     yield Frame("chunk: longer than stated", _CHUNKED + b"5\r\n" + _BODY + b"\r\n0\r\n\r\n")
     yield Frame("chunk: bare line feeds", _CHUNKED + b"%x\n" % len(_BODY) + _BODY + b"\n0\n\n")
@@ -100,8 +133,12 @@ def _chunks() -> Iterator[Frame]:
 
 def _smuggling() -> Iterator[Frame]:
     size, empty = len(_BODY), b"0\r\n\r\n"
-    yield Frame("smuggling: CL.TE", _post(b"Content-Length: %d" % (len(empty) + len(SMUGGLED)), b"Transfer-Encoding: chunked",
-                                          body=empty + SMUGGLED))  # fmt: skip
+    yield Frame(
+        "smuggling: CL.TE",
+        _post(
+            b"Content-Length: %d" % (len(empty) + len(SMUGGLED)), b"Transfer-Encoding: chunked", body=empty + SMUGGLED
+        ),
+    )
     yield Frame(
         "smuggling: TE.CL", _post(b"Transfer-Encoding: chunked", b"Content-Length: 4", body=b"5c\r\n" + SMUGGLED)
     )
@@ -109,12 +146,23 @@ def _smuggling() -> Iterator[Frame]:
         "smuggling: TE.TE", _post(b"Transfer-Encoding: chunked", b"Transfer-Encoding: x", body=empty + SMUGGLED)
     )
     yield Frame("smuggling: CL.CL", _post(b"Content-Length: %d" % size, b"Content-Length: 0", body=_BODY + SMUGGLED))
-    yield Frame("smuggling: folded header", _post(b"X: y", b" Transfer-Encoding: chunked", b"\tContent-Length: 0", body=SMUGGLED),
-                REFUSED | {411, 422}, ends=False)  # fmt: skip
+    yield Frame(
+        "smuggling: folded header",
+        _post(b"X: y", b" Transfer-Encoding: chunked", b"\tContent-Length: 0", body=SMUGGLED),
+        REFUSED | {411, 422},
+        ends=False,
+    )
     yield Frame("smuggling: bare line feed", _post(b"X: y\nContent-Length: 0", b"Content-Length: %d" % size))
     yield Frame("smuggling: after an extension", _CHUNKED + b"5;\n" + b"xxxxx\r\n0\r\n\r\n" + SMUGGLED)
-    yield Frame("smuggling: request in a refused body", b"POST /v1/gradients HTTP/1.1\r\n" + _HOST + b"Content-Type: text/csv\r\n"
-                + b"Content-Length: 100000000\r\n\r\n" + SMUGGLED, frozenset({413, 415}))  # fmt: skip
+    yield Frame(
+        "smuggling: request in a refused body",
+        b"POST /v1/gradients HTTP/1.1\r\n"
+        + _HOST
+        + b"Content-Type: text/csv\r\n"
+        + b"Content-Length: 100000000\r\n\r\n"
+        + SMUGGLED,
+        frozenset({413, 415}),
+    )
 
 
 def _floods() -> Iterator[Frame]:

@@ -37,31 +37,66 @@ def cases() -> list[Case]:
 
 def _json() -> Iterator[Case]:
     texts: dict[str, bytes] = {
-        "nothing": b"", "a brace": b"{", "a bracket": b"[", "null": b"null", "a word": b'"x"', "a number": b"1",
-        "a list": b"[]", "an object": b"{}", "cut off": GOOD[:-3], "twice": GOOD + GOOD, "garbage after": GOOD + b"x",
-        "a comma too many": GOOD[:-1] + b",}", "single quotes": GOOD.replace(b'"', b"'"), "comments": b"/*x*/" + GOOD,
-        "a byte order mark": b"\xef\xbb\xbf" + GOOD, "UTF-16": GOOD.decode().encode("utf-16"),
-        "UTF-32": GOOD.decode().encode("utf-32"), "not UTF-8": GOOD.replace(b"sum", b"s\xffm"),
-        "an overlong byte": GOOD.replace(b"sum", b"\xc0\xaf"), "a raw control character": GOOD.replace(b"sum", b"s\x01m"),
-        "NUL": b"\x00" + GOOD, "a string without end": b'{"graph": "' + b"x" * 100_000,
-        "a bad escape": b'{"gr\\xaph": 1}', "half a surrogate": GOOD.replace(b"sum", b"\\ud800"),
-        "a key twice": b'{"feeds": [], ' + GOOD[1:], "a key twice, deep": GOOD.replace(b'"attrs": {}', b'"op": "sum"', 1),
-        "a key twice, escaped": b'{"\\u0067raph": {}, ' + GOOD[1:], "a thousand brackets": b"[" * 1000,
-        "a million brackets": b"[" * 1_000_000, "a million objects": b'{"a":' * 1_000_000,
-        "deep and closed": b"[" * 150 + b"]" * 150, "deep in attributes": GOOD.replace(
-            b'"attrs": {}', b'"attrs": {"axes": ' + b"[" * 120 + b"]" * 120 + b"}", 1),
-        "spaces alone": b" " * 100_000, "a form": b"graph=1&feeds=2", "XML": b"<graph/>",
-    }  # fmt: skip
+        "nothing": b"",
+        "a brace": b"{",
+        "a bracket": b"[",
+        "null": b"null",
+        "a word": b'"x"',
+        "a number": b"1",
+        "a list": b"[]",
+        "an object": b"{}",
+        "cut off": GOOD[:-3],
+        "twice": GOOD + GOOD,
+        "garbage after": GOOD + b"x",
+        "a comma too many": GOOD[:-1] + b",}",
+        "single quotes": GOOD.replace(b'"', b"'"),
+        "comments": b"/*x*/" + GOOD,
+        "a byte order mark": b"\xef\xbb\xbf" + GOOD,
+        "UTF-16": GOOD.decode().encode("utf-16"),
+        "UTF-32": GOOD.decode().encode("utf-32"),
+        "not UTF-8": GOOD.replace(b"sum", b"s\xffm"),
+        "an overlong byte": GOOD.replace(b"sum", b"\xc0\xaf"),
+        "a raw control character": GOOD.replace(b"sum", b"s\x01m"),
+        "NUL": b"\x00" + GOOD,
+        "a string without end": b'{"graph": "' + b"x" * 100_000,
+        "a bad escape": b'{"gr\\xaph": 1}',
+        "half a surrogate": GOOD.replace(b"sum", b"\\ud800"),
+        "a key twice": b'{"feeds": [], ' + GOOD[1:],
+        "a key twice, deep": GOOD.replace(b'"attrs": {}', b'"op": "sum"', 1),
+        "a key twice, escaped": b'{"\\u0067raph": {}, ' + GOOD[1:],
+        "a thousand brackets": b"[" * 1000,
+        "a million brackets": b"[" * 1_000_000,
+        "a million objects": b'{"a":' * 1_000_000,
+        "deep and closed": b"[" * 150 + b"]" * 150,
+        "deep in attributes": GOOD.replace(b'"attrs": {}', b'"attrs": {"axes": ' + b"[" * 120 + b"]" * 120 + b"}", 1),
+        "spaces alone": b" " * 100_000,
+        "a form": b"graph=1&feeds=2",
+        "XML": b"<graph/>",
+    }
     yield from (Case(f"JSON: {name}", text) for name, text in texts.items())
 
 
 def _numbers() -> Iterator[Case]:
     spelled = {
-        "NaN": b"NaN", "Infinity": b"Infinity", "-Infinity": b"-Infinity", "leading zero": b"01", "bare point": b"1.",
-        "no digit before": b".5", "plus": b"+1", "bare exponent": b"1e", "hexadecimal": b"0x10", "two signs": b"--1",
-        "beyond any double": b"1e999", "5,000 digits": b"9" * 5000, "a million digits": b"9" * 1_000_000,
-        "underscore": b"1_0", "null": b"null", "a string": b'"1"', "true for a number": b"[1]", "an object": b"{}",
-    }  # fmt: skip
+        "NaN": b"NaN",
+        "Infinity": b"Infinity",
+        "-Infinity": b"-Infinity",
+        "leading zero": b"01",
+        "bare point": b"1.",
+        "no digit before": b".5",
+        "plus": b"+1",
+        "bare exponent": b"1e",
+        "hexadecimal": b"0x10",
+        "two signs": b"--1",
+        "beyond any double": b"1e999",
+        "5,000 digits": b"9" * 5000,
+        "a million digits": b"9" * 1_000_000,
+        "underscore": b"1_0",
+        "null": b"null",
+        "a string": b'"1"',
+        "true for a number": b"[1]",
+        "an object": b"{}",
+    }
     for name, text in spelled.items():
         yield Case(f"number: {name}", GOOD.replace(b"[1, 2]", b"[1, " + text + b"]"))
 
@@ -75,21 +110,44 @@ def _tensors() -> Iterator[Case]:
     plain: Json = {"dtype": "float64", "shape": [2], "data": [1, 2]}
     packed = base64.b64encode(bytes(16)).decode()
     changed: dict[str, Json] = {
-        "too few": {"data": [1]}, "too many": {"data": [1, 2, 3]}, "nested": {"data": [[1, 2]]},
-        "negative extent": {"shape": [-2]}, "extent a string": {"shape": ["2"]}, "extent a fraction": {"shape": [2.5]},
-        "extent true": {"shape": [True]}, "shape null": {"shape": None}, "shape a number": {"shape": 2},
-        "shape beyond 64 bits": {"shape": [2**40, 2**40]}, "huge extent beside zero": {"shape": [0, 2**70]},
-        "rank 33": {"shape": [1] * 32 + [2]}, "rank 100,000": {"shape": [1] * 100_000},
-        "unknown dtype": {"dtype": "float80"}, "dtype in capitals": {"dtype": "FLOAT64"}, "dtype null": {"dtype": None},
-        "dtype a list": {"dtype": ["float64"]}, "no payload": {"data": None}, "payload a string": {"data": "12"},
-        "unknown field": {"strides": [8]}, "int8 of 300": {"dtype": "int8", "data": [300, 0]},
-        "uint8 of -1": {"dtype": "uint8", "data": [-1, 0]}, "int32 of a half": {"dtype": "int32", "data": [1, 0.5]},
-        "int64 of 2^63": {"dtype": "int64", "data": [2**63, 0]}, "float16 of 10^6": {"dtype": "float16", "data": [1e6, 0]},
-        "bool of 2": {"dtype": "bool", "data": [2, 0]}, "both payloads": {"data_b64": packed},
-    }  # fmt: skip
+        "too few": {"data": [1]},
+        "too many": {"data": [1, 2, 3]},
+        "nested": {"data": [[1, 2]]},
+        "negative extent": {"shape": [-2]},
+        "extent a string": {"shape": ["2"]},
+        "extent a fraction": {"shape": [2.5]},
+        "extent true": {"shape": [True]},
+        "shape null": {"shape": None},
+        "shape a number": {"shape": 2},
+        "shape beyond 64 bits": {"shape": [2**40, 2**40]},
+        "huge extent beside zero": {"shape": [0, 2**70]},
+        "rank 33": {"shape": [1] * 32 + [2]},
+        "rank 100,000": {"shape": [1] * 100_000},
+        "unknown dtype": {"dtype": "float80"},
+        "dtype in capitals": {"dtype": "FLOAT64"},
+        "dtype null": {"dtype": None},
+        "dtype a list": {"dtype": ["float64"]},
+        "no payload": {"data": None},
+        "payload a string": {"data": "12"},
+        "unknown field": {"strides": [8]},
+        "int8 of 300": {"dtype": "int8", "data": [300, 0]},
+        "uint8 of -1": {"dtype": "uint8", "data": [-1, 0]},
+        "int32 of a half": {"dtype": "int32", "data": [1, 0.5]},
+        "int64 of 2^63": {"dtype": "int64", "data": [2**63, 0]},
+        "float16 of 10^6": {"dtype": "float16", "data": [1e6, 0]},
+        "bool of 2": {"dtype": "bool", "data": [2, 0]},
+        "both payloads": {"data_b64": packed},
+    }
     yield from (_tensor(name, {**plain, **change}) for name, change in changed.items())
-    payloads = {"of 15 bytes": packed[:20], "with a space": " " + packed, "with a bad letter": "!" + packed[1:],
-                "without padding": packed.rstrip("="), "null": None, "a number": 7, "empty": ""}  # fmt: skip
+    payloads = {
+        "of 15 bytes": packed[:20],
+        "with a space": " " + packed,
+        "with a bad letter": "!" + packed[1:],
+        "without padding": packed.rstrip("="),
+        "null": None,
+        "a number": 7,
+        "empty": "",
+    }
     for name, text in payloads.items():
         yield _tensor(f"base64 {name}", {"dtype": "float64", "shape": [2], "data_b64": text})
     yield from (_tensor(name, x) for name, x in {"null itself": None, "a list itself": [1, 2], "a number": 1}.items())
@@ -105,10 +163,16 @@ def _references() -> Iterator[Case]:
         yield Case(f"reference: {name}", request([_W, {"op": "square", "operands": [operand]}], [_X]))
     whole = [_W, node("square", 0), node("sum", 1)]
     asked: dict[str, Json] = {
-        "of beyond": {"of": 9}, "of negative": {"of": -1}, "of null": {"of": None}, "of not one element": {"of": 1},
-        "wrt beyond": {"wrt": [9]}, "wrt twice": {"wrt": [0, 0]}, "outputs beyond": {"outputs": [9]},
-        "outputs twice": {"outputs": [1, 1]}, "wrt a number": {"wrt": 0},
-    }  # fmt: skip
+        "of beyond": {"of": 9},
+        "of negative": {"of": -1},
+        "of null": {"of": None},
+        "of not one element": {"of": 1},
+        "wrt beyond": {"wrt": [9]},
+        "wrt twice": {"wrt": [0, 0]},
+        "outputs beyond": {"outputs": [9]},
+        "outputs twice": {"outputs": [1, 1]},
+        "wrt a number": {"wrt": 0},
+    }
     yield from (Case(f"reference: {name}", request(whole, [_X], **more)) for name, more in asked.items())
     yield Case("reference: too many operands", request([_W, node("square", 0, 0)], [_X]), node=1)
     yield Case("reference: too few operands", request([_W, node("add", 0)], [_X]), node=1)
@@ -130,31 +194,56 @@ def _references() -> Iterator[Case]:
 
 def _attributes() -> Iterator[Case]:
     uses: dict[str, Json] = {
-        "unknown": node("sum", 0, no_such=1), "of another op": node("sum", 0, kernel_size=[2]),
-        "axis beyond": node("sum", 0, axes=[5]), "axis twice": node("sum", 0, axes=[0, 0]),
-        "axes a word": node("sum", 0, axes="all"), "axes of fractions": node("sum", 0, axes=[0.5]),
-        "keepdims a word": node("sum", 0, keepdims="yes"), "shape that does not fit": node("reshape", 0, shape=[3]),
-        "two free extents": node("reshape", 0, shape=[-1, -1]), "extents of -2": node("reshape", 0, shape=[-2]),
-        "not a permutation": node("transpose", 0, axes=[0, 0]), "broadcast to less": node("broadcast_to", 0, shape=[1]),
-        "unknown dtype": node("cast", 0, dtype="float80"), "k beyond": node("topk", 0, k=5),
-        "k negative": node("topk", 0, k=-1), "index beyond": node("select", 0, index=9, axis=0),
-        "split that does not add up": node("split", 0, sizes=[1, 5]), "no value": node("constant"),
-        "fill a word": node("full", shape=[2], fill="x"), "an equation that is none": node("einsum", 0, equation="->->"),
-        "an equation of other rank": node("einsum", 0, equation="ijk->i"), "padding negative": node("pad", 0, pad_width=[-9, 0]),
-        "axis beyond 64 bits": node("cumsum", 0, axis=2**70), "attrs a list": {"op": "sum", "operands": [0], "attrs": [1]},
-        "attrs null within": node("sum", 0, axes=None), "repeats negative": node("tile", 0, repeats=[-2]),
-        "classes negative": node("one_hot", 0, classes=-3), "a result beyond": node("get_output", 0, index=3),
-        "kernel on a vector": node("max_pool2d", 0, kernel_size=[2, 2]), "exponent a word": node("pow_scalar", 0, exponent="x"),
-    }  # fmt: skip
+        "unknown": node("sum", 0, no_such=1),
+        "of another op": node("sum", 0, kernel_size=[2]),
+        "axis beyond": node("sum", 0, axes=[5]),
+        "axis twice": node("sum", 0, axes=[0, 0]),
+        "axes a word": node("sum", 0, axes="all"),
+        "axes of fractions": node("sum", 0, axes=[0.5]),
+        "keepdims a word": node("sum", 0, keepdims="yes"),
+        "shape that does not fit": node("reshape", 0, shape=[3]),
+        "two free extents": node("reshape", 0, shape=[-1, -1]),
+        "extents of -2": node("reshape", 0, shape=[-2]),
+        "not a permutation": node("transpose", 0, axes=[0, 0]),
+        "broadcast to less": node("broadcast_to", 0, shape=[1]),
+        "unknown dtype": node("cast", 0, dtype="float80"),
+        "k beyond": node("topk", 0, k=5),
+        "k negative": node("topk", 0, k=-1),
+        "index beyond": node("select", 0, index=9, axis=0),
+        "split that does not add up": node("split", 0, sizes=[1, 5]),
+        "no value": node("constant"),
+        "fill a word": node("full", shape=[2], fill="x"),
+        "an equation that is none": node("einsum", 0, equation="->->"),
+        "an equation of other rank": node("einsum", 0, equation="ijk->i"),
+        "padding negative": node("pad", 0, pad_width=[-9, 0]),
+        "axis beyond 64 bits": node("cumsum", 0, axis=2**70),
+        "attrs a list": {"op": "sum", "operands": [0], "attrs": [1]},
+        "attrs null within": node("sum", 0, axes=None),
+        "repeats negative": node("tile", 0, repeats=[-2]),
+        "classes negative": node("one_hot", 0, classes=-3),
+        "a result beyond": node("get_output", 0, index=3),
+        "kernel on a vector": node("max_pool2d", 0, kernel_size=[2, 2]),
+        "exponent a word": node("pow_scalar", 0, exponent="x"),
+    }
     for name, use in uses.items():
         # Where the JSON itself is of a wrong type, the report has a pointer and may have no node.
         yield Case(f"attribute: {name}", request([_W, use], [_X], of=1))
 
 
 def _names() -> Iterator[Case]:
-    ops = {"unknown": "no_such_op", "empty": "", "a number": 7, "null": None, "a list": ["sum"], "an attack": "__class__",
-           "long": "x" * 100_000, "control characters": "s\x1b[31mum", "of other letters": "ѕum", "internal": "_sum",
-           "a path": "../../etc/passwd"}  # fmt: skip
+    ops = {
+        "unknown": "no_such_op",
+        "empty": "",
+        "a number": 7,
+        "null": None,
+        "a list": ["sum"],
+        "an attack": "__class__",
+        "long": "x" * 100_000,
+        "control characters": "s\x1b[31mum",
+        "of other letters": "ѕum",
+        "internal": "_sum",
+        "a path": "../../etc/passwd",
+    }
     yield from (Case(f"op: {name}", request([_W, {"op": op, "operands": [0]}], [_X])) for name, op in ops.items())
     yield Case("op: absent", request([_W, {"operands": [0]}], [_X]))
     labels: dict[str, Any] = {
@@ -170,11 +259,17 @@ def _names() -> Iterator[Case]:
 def _fields() -> Iterator[Case]:
     whole = [_W, node("square", 0), node("sum", 1)]
     fields: dict[str, Json] = {
-        "unknown": {"no_such": 1}, "misspelt": {"output": [1]}, "encoding": {"encoding": "xml"}, "opset": {"graph": {
-            "opset": 99, "nodes": whole}}, "functions": {"graph": {"nodes": whole, "functions": [{}]}}, "graph null": {
-            "graph": None}, "nodes an object": {"graph": {"nodes": {}}}, "feeds an object": {"feeds": {}},
-        "a key of the prototype": {"__proto__": {}}, "diagnose a word": {"diagnose": "yes"},
-    }  # fmt: skip
+        "unknown": {"no_such": 1},
+        "misspelt": {"output": [1]},
+        "encoding": {"encoding": "xml"},
+        "opset": {"graph": {"opset": 99, "nodes": whole}},
+        "functions": {"graph": {"nodes": whole, "functions": [{}]}},
+        "graph null": {"graph": None},
+        "nodes an object": {"graph": {"nodes": {}}},
+        "feeds an object": {"feeds": {}},
+        "a key of the prototype": {"__proto__": {}},
+        "diagnose a word": {"diagnose": "yes"},
+    }
     yield from (Case(f"field: {name}", request(whole, [_X], **more)) for name, more in fields.items())
     yield from (
         Case(f"timeout: {text}", GOOD, path=f"/v1/gradients?timeout_ms={text}") for text in ("0", "-1", "x", "1e3")
@@ -198,9 +293,14 @@ def _binary() -> Iterator[Case]:
     asked = {"__metadata__": {"request": json.dumps({"graph": {"nodes": [_W, node("sum", 0)]}})}}
     entry = {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}
     files = {
-        "nothing": b"", "seven bytes": bytes(7), "a header of no bytes": bytes(8), "a header beyond the body": b"\xff" * 8,
-        "a header of 2^40": (1 << 40).to_bytes(8, "little") + b"{}", "a header that is no JSON": _file(b"{x"),
-        "no request": _file({"feeds.0": entry}, bytes(16)), "data cut off": _file({**asked, "feeds.0": entry}, bytes(8)),
+        "nothing": b"",
+        "seven bytes": bytes(7),
+        "a header of no bytes": bytes(8),
+        "a header beyond the body": b"\xff" * 8,
+        "a header of 2^40": (1 << 40).to_bytes(8, "little") + b"{}",
+        "a header that is no JSON": _file(b"{x"),
+        "no request": _file({"feeds.0": entry}, bytes(16)),
+        "data cut off": _file({**asked, "feeds.0": entry}, bytes(8)),
         "data left over": _file({**asked, "feeds.0": entry}, bytes(24)),
         "offsets turned": _file({**asked, "feeds.0": {**entry, "data_offsets": [16, 0]}}, bytes(16)),
         "offsets beyond": _file({**asked, "feeds.0": {**entry, "data_offsets": [0, 2**60]}}, bytes(16)),
@@ -211,5 +311,5 @@ def _binary() -> Iterator[Case]:
         "a tensor of no role": _file({**asked, "no_such.0": entry}, bytes(16)),
         "a request that is no JSON": _file({"__metadata__": {"request": "{"}, "feeds.0": entry}, bytes(16)),
         "a deep header": _file(b'{"a":' * 100_000),
-    }  # fmt: skip
+    }
     yield from (Case(f"binary: {name}", body, kind=SAFETENSORS) for name, body in files.items())

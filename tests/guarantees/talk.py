@@ -44,7 +44,7 @@ def posted(path: str, body: bytes, kind: str = JSON) -> bytes:
     return head(path, len(body), kind=kind) + body
 
 
-@dataclass
+@dataclass(eq=False)
 class Connection:
     """One connection, one request after the other."""
 

@@ -35,6 +35,7 @@ def test_bombs_are_refused_at_once_and_take_no_memory(attacked: Started, figures
     for _ in range(20):
         with Connection(attacked.address) as connection:
             connection.ask("/v1/gradients", small())
+    attacked.settled()
     everybody = processes.family(attacked.pid)
     processes.forget_peak(everybody)
     before = processes.peak(everybody)
@@ -58,8 +59,15 @@ def within_budget() -> dict[str, bytes]:
     """Calls that take up to some hundred MB, from bodies of some hundred bytes."""
     one = [feed(0, [], [0.5], "float64")]
     wide = [node("parameter"), node("broadcast_to", 0, shape=[1500, 1500]), node("tanh", 1)]
-    image = [node("parameter"), node("broadcast_to", 0, shape=[8, 16, 96, 96]), node("tanh", 1),
-             node("broadcast_to", 0, shape=[16, 16, 3, 3]), node("tanh", 3), node("conv2d", 2, 4), node("mean", 5)]  # fmt: skip
+    image = [
+        node("parameter"),
+        node("broadcast_to", 0, shape=[8, 16, 96, 96]),
+        node("tanh", 1),
+        node("broadcast_to", 0, shape=[16, 16, 3, 3]),
+        node("tanh", 3),
+        node("conv2d", 2, 4),
+        node("mean", 5),
+    ]
     chain = [*wide, *(node(("sin", "exp", "tanh")[i % 3], 2 + i) for i in range(12)), node("mean", 14)]
     return {
         "matrix product": request([*wide, node("matmul", 2, 2), node("mean", 3)], one),
@@ -68,8 +76,10 @@ def within_budget() -> dict[str, bytes]:
         "sort": request([*wide, node("sort", 2, axis=-1), node("square", 3), node("mean", 4)], one),
         "convolution": request(image, one),
         "inverse": request([*wide, node("inv", 2), node("mean", 3)], one),
-        "cat and transpose": request([*wide, node("cat", 2, 2, axis=0), node("transpose", 3, axes=[1, 0]), node("mean", 4)], one),
-    }  # fmt: skip
+        "cat and transpose": request(
+            [*wide, node("cat", 2, 2, axis=0), node("transpose", 3, axes=[1, 0]), node("mean", 4)], one
+        ),
+    }
 
 
 def test_what_runs_takes_no_more_memory_than_it_declares(start: Callable[..., Started], figures: Figures) -> None:
@@ -78,6 +88,7 @@ def test_what_runs_takes_no_more_memory_than_it_declares(start: Callable[..., St
         server = start("--compile", "off")
         with Connection(server.address) as connection:
             connection.ask("/v1/gradients", small())
+            server.settled()
             everybody = processes.family(server.pid)
             processes.forget_peak(everybody)
             before = processes.peak(everybody)

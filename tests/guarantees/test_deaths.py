@@ -109,14 +109,15 @@ def test_busy_workers_are_replaced(attacked: Started, figures: Figures) -> None:
 
 def test_a_job_whose_workers_die_is_not_run_for_ever(attacked: Started, figures: Figures) -> None:
     need_workers(attacked)
-    job = pace(attacked.address).steps(6)
+    job = pace(attacked.address).steps(12)
     answers: list[Answer] = []
     asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", job)))
     asking.start()
     time.sleep(0.3)
     for _ in range(2):
         killed(attacked, busiest(attacked))
-    asking.join(30)
+        time.sleep(2)  # a new worker is busy as well, until it has started
+    asking.join(40)
     found = [(answer.status, "retry-after" in answer.headers) for answer in answers]
     figures.at_most(
         "jobs killed twice that are not told by 503 with Retry-After", found != [(503, True)], 0, "", str(found)

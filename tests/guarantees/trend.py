@@ -39,7 +39,7 @@ def trend(samples: Sequence[float]) -> Trend:
 
     The second half is cut into 20 blocks; a line is laid through their medians by least squares. Neighbouring blocks
     are alike, since memory that was taken stays, so the line's standard error is that of fewer, independent blocks:
-    n (1 − r) / (1 + r) of them, where r is the correlation of neighbours about the line.
+    n (1 − r) / (1 + r) of them, six at the least, where r is the correlation of neighbours about the line.
     """
     half = np.asarray(samples[len(samples) // 2 :], float)
     if len(half) < FEWEST:
@@ -57,6 +57,6 @@ def _error(x: np.ndarray, residuals: np.ndarray) -> float:
     if spread == 0.0:
         return 0.0
     alike = max(0.0, float(residuals[1:] @ residuals[:-1]) / spread)
-    count = max(4.0, BLOCKS * (1 - alike) / (1 + alike))
+    count = max(6.0, BLOCKS * (1 - alike) / (1 + alike))
     variance = spread / (count - 2) / float(((x - x.mean()) ** 2).sum() * count / BLOCKS)
     return float(student.ppf((1 + CONFIDENCE) / 2, count - 2) * variance**0.5)

@@ -19,9 +19,9 @@ class Cors(CORSMiddleware):
         super().__init__(
             app,
             allow_origins=origins,
-            allow_methods=("GET", "POST"),
+            allow_methods=("GET", "POST", "DELETE"),
             allow_headers=("*",),
-            expose_headers=(HEADER, "Retry-After"),
+            expose_headers=(HEADER, "Location", "Retry-After"),
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:

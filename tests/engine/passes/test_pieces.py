@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, open_executor, registry
+from engine.passes import pieces
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp
@@ -99,3 +100,29 @@ def test_the_gradient_of_a_matrix_read_column_by_column_is_written_once() -> Non
     found = optimised(gradient)
     assert found["pad"] == found["add"] == 0
     assert found["cat"] == 1
+
+
+def test_a_tensor_is_made_of_so_many_pieces_at_most() -> None:
+    """What a sum of many costs while planning grows with their number, and not with its square."""
+    rows = 5 * pieces.MOST_PIECES
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((rows, 2), np.dtype("float64")), 0)
+    parts = [x.slice(starts=(i, 0), stops=(i + 1, 2)).exp().pad(pad_width=(i, rows - i - 1, 0, 0)) for i in range(rows)]
+    graph = builder.graph([sum(parts[1:], start=parts[0])])
+    shorter = optimise(graph)
+    found = [len(node.operands) for node in shorter.nodes if node.op.name == "cat"]
+    assert max(found) <= pieces.MOST_PIECES + 2
+    assert len(found) <= 8
+    fed = np.random.default_rng(0).standard_normal((rows, 2))
+    np.testing.assert_array_equal(open_executor("cpu").run(make_plan(shorter, Limits()), {0: fed})[0], np.exp(fed))
+
+
+def test_what_lies_deep_is_a_piece_by_itself() -> None:
+    """Pads within pads, more than calls within calls may be."""
+    builder = Builder(registry())
+    x = deep = builder.leaf(TensorType((2,), np.dtype("float64")), 0)
+    for _ in range(2000):
+        deep = deep.pad(pad_width=(1, 0))
+    graph = optimise(builder.graph([deep + x.pad(pad_width=(0, 2000))]))
+    found = open_executor("cpu").run(make_plan(graph, Limits()), {0: np.array([1.0, 2.0])})[0]
+    np.testing.assert_array_equal(found[[0, 1, 2, -2, -1]], [1, 2, 0, 1, 2])

@@ -14,15 +14,22 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from service import app
-from service.compute import worker
+import engine
+from service.compute import child, worker
 from service.settings import Settings
 from tests.service.support import feed, node, request
 
 pytest.importorskip("llvmlite")
 ROOT = Path(__file__).parents[3]
 PATIENCE = 30
-START: Final = "from service.cli import main; main(['serve', '--port', '0', '--device', 'cpu', *sys.argv[1:]])"
+#: a server whose workers run the program that is its first argument
+START: Final = """
+import functools, sys
+from service import app, cli
+_, worker, *options = sys.argv
+app.ProcessPool = functools.partial(app.ProcessPool, command=[sys.executable, "-c", worker])
+cli.main(["serve", "--port", "0", "--device", "cpu", *options])
+"""
 
 #: stands in for LLVM: says that it has begun, and takes longer than a test waits
 ENDLESS: Final = """
@@ -66,14 +73,17 @@ import sys, threading
 from engine.executors import kernels
 from engine.loops import executable
 from engine.loops.kernel_errors import KernelUnavailable
+from service.compute.child import computing
+from service.compute.desk import attend
 """
 
 
 @contextmanager
 def served(change: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """A server with something changed in it, and a client."""
+    """A server with something changed in its workers, and a client."""
+    worker = f"{IMPORTS}{change}\nattend(computing)"
     process = subprocess.Popen(
-        [sys.executable, "-c", f"{IMPORTS}{change}\n{START}", "--log-level", "warning", *options],
+        [sys.executable, "-c", START, worker, "--workers", "1", "--log-level", "warning", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -158,7 +168,8 @@ def test_a_server_without_a_compiler(fault: str, said: str, wanted: Any) -> None
 def test_a_signal_in_the_middle_of_compiling(change: str, number: int) -> None:
     with served(change, "--cache-dir", "none") as (process, client):
         first = answer(client, layers(120))
-        assert answer(client, layers(120)) == first
+        for _ in range(3):  # two of them by the same worker
+            assert answer(client, layers(120)) == first
         wait_for(process, "compiling")
         assert answer(client, layers(120)) == first
         assert set(ended(process, number)) <= {"compiling"}
@@ -176,15 +187,16 @@ def test_a_restarted_server_finds_its_kernels(tmp_path: Path, wanted: Any) -> No
     assert {*before, *said} <= {"loading"}
 
 
-def test_a_server_is_warm_before_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_is_warm_before_it_takes_work(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
-    monkeypatch.setattr(app, "warm", seen.append)
-    app.assemble(Settings(device="cpu", compile="off"))
-    assert seen == [app.registry()]
+    monkeypatch.setattr(child, "warm", seen.append)
+    child.computing(Settings(device="cpu", compile="off"))
+    assert seen == [engine.registry()]
 
 
 def test_what_is_there_for_plans_is_divided() -> None:
-    """A quarter is for the memory of those that are ready to run."""
+    """A quarter is for the memory of those that are ready to run, an eighth for graphs that were read."""
     made = worker.Worker(Settings(device="cpu", compile="off", plan_cache_bytes=1000))
     assert made._executor.leases.bytes == 250  # type: ignore[attr-defined]
-    assert worker._bytes_of_plans(Settings(plan_cache_bytes=1000)) == 750
+    assert worker._bytes_of_plans(Settings(plan_cache_bytes=1000)) == 625
+    assert made._programs._kept.bytes == 125

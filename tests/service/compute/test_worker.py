@@ -90,6 +90,14 @@ def test_an_estimate_has_what_plan_forecasts(worker: Worker) -> None:
     assert estimate.response_bytes == forecast["response_bytes"]
 
 
+def test_what_takes_long_to_plan_is_not_planned(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = [node("parameter"), *[node("neg", i) for i in range(600)], node("sum", 600)]
+    monkeypatch.setattr(type(calls()["gradients"]), "prepare", not_to_be_run)
+    estimate = worker(job(request(*chain, feeds=[feed(0, [1], [1])])), 0.002).estimate
+    assert estimate is not None
+    assert estimate.seconds > 0.05
+
+
 def test_a_refusal_comes_before_an_estimate(worker: Worker) -> None:
     reply = worker(job(SQUARES | {"of": 1}), 0.0)
     assert reply.status == 422
@@ -104,8 +112,9 @@ def test_a_worker_that_failed_asks_to_be_replaced(
         raise error
 
     assert worker(job(SQUARES)).recycle is None
-    monkeypatch.setattr(type(calls()["gradients"]), "run", fails)
-    assert worker(job(SQUARES)).recycle == reason
+    monkeypatch.setattr(type(worker._executor), "run", fails)
+    assert worker(job(SQUARES)).recycle == reason, "what comes again"
+    assert worker(fresh(4.5)).recycle == reason
 
 
 def test_a_refused_job_does_not_recycle_its_worker(worker: Worker) -> None:

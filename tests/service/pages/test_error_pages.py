@@ -22,7 +22,7 @@ from tests.service.support import problem
 #: states of the server or of the connection, settings that are not the default, or a body too large to show
 NO_REQUEST = {
     "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
-    "worker_died", "not_ready", "deadline_exceeded", "forbidden", "internal_error",
+    "worker_died", "not_ready", "deadline_exceeded", "forbidden", "internal_error", "store_full",
 }  # fmt: skip
 SAID = "reserved: no call answers it yet"
 
@@ -138,7 +138,7 @@ class TestPage:
         return {"paths": {f"/v1/{i}": {"post": {"responses": {"503": shown}}} for i in range(count)}}
 
     def test_a_code_that_no_call_has(self) -> None:
-        page = error_pages({"paths": {}})["store_full"]
+        page = error_pages({"paths": {}})["conflict"]
         assert (page.calls, page.example) == ((), None)
         assert page.reserved
         assert page.where == "Reserved: no call answers it yet."

@@ -219,6 +219,17 @@ def test_sigterm_ends_a_server_in_spite_of_a_body_that_never_ends(
     assert server.process.wait(timeout=30) == 0
 
 
+def test_a_second_signal_ends_a_server_at_once(start_server: Callable[..., RunningServer]) -> None:
+    server = start_server("--shutdown-grace", "3600", "--body-timeout", "3000")
+    with socket.create_connection(server.address, timeout=30) as connection:
+        connection.sendall(post(b"Expect: 100-continue", body=b"", length=1000))
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
+        server.process.send_signal(signal.SIGTERM)
+        wait_until_closed(server.address)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=30) == 0
+
+
 def wait_until_closed(address: tuple[str, int]) -> None:
     """Until connections are refused: the server has seen the signal. One caught by the closing itself is reset."""
     while True:

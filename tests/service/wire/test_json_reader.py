@@ -22,7 +22,7 @@ from service.settings import Settings
 from service.wire.apart import STUB, take_apart
 from service.wire.json_codec import elements
 from service.wire.media import SAFETENSORS
-from tests.service.support import SQUARES, node, request
+from tests.service.support import SQUARES, feed, node, request
 from tests.service.wire.safetensors_support import body as packed
 
 SETTINGS = Settings(device="cpu", compile="off", max_nodes=50)
@@ -191,10 +191,24 @@ def test_the_parts_are_the_whole(value: dict[str, Any]) -> None:
         assert json.loads(apart.rest) == value | {"graph": json.loads(STUB)}
 
 
+def test_of_a_long_body_of_numbers_no_graph_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr("service.wire.json_reader.take_apart", lambda text: looked.append(len(text)))
+    numbers = SQUARES | {"feeds": [feed(0, [40_000], [1.5] * 40_000)]}
+    nodes = request(*[node("full", shape=[1])] * 2000)
+    for body in (numbers, nodes, SQUARES):
+        IN_PARTS._json.read(orjson.dumps(body))
+    assert looked == [len(orjson.dumps(body)) for body in (nodes, SQUARES)]
+
+
+def test_a_long_body_of_numbers_is_answered_alike() -> None:
+    assert agree(orjson.dumps(SQUARES | {"feeds": [feed(0, [40_000], [1.5] * 40_000)]})) == 200
+
+
 def test_known_graphs_are_bounded() -> None:
     worker = Worker(SETTINGS.model_copy(update={"plan_cache": 2}))
     graphs = [orjson.dumps(request(node("full", shape=[1], fill=fill))) for fill in (1, 2, 3)]
     names = [worker._json.read(graph).source for graph in graphs]
     for graph in graphs:
         assert post(worker, graph, "forward").status == 200
-    assert [worker._reader.programs.knows(source.name) for source in names if source] == [False, True, True]
+    assert [worker._programs.known(source.name) is not None for source in names if source] == [False, True, True]

@@ -1,0 +1,62 @@
+"""A graph that is to be kept is checked by a worker, and written as it will be answered and read again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, cast
+
+from engine import Deadline, HostArray, Program, graph_id
+from schemas import Graph, Tensor
+from schemas.registered import RegisteredGraph, RegisterGraphRequest
+from service.calls.definition import CallDefinition, Engine, cost_of_analysis
+from service.calls.repeated import Cost
+from service.wire.answers import Body, write_answer
+from service.wire.request import ParsedRequest
+from service.wire.tensors import encode
+from service.wire.translate import written
+
+#: the name of the job; it is no call, since it computes nothing
+REGISTER: Final = "registerGraph"
+
+
+@dataclass(frozen=True)
+class Registering:
+    """Check a graph, and say what it is."""
+
+    program: Program
+    graph: Graph
+    description: str | None
+
+
+class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
+    """Check a graph and name it. Whoever asked for it keeps the record that comes back."""
+
+    name = REGISTER
+    request = RegisterGraphRequest
+    answer = RegisteredGraph
+    roles = ("constants",)
+
+    def read(self, request: ParsedRequest) -> Registering:
+        """The graph, once it is a program."""
+        return Registering(request.program, request.graph, request.fields.get("description"))
+
+    def cost(self, ready: Registering) -> Cost:
+        """By its nodes."""
+        return cost_of_analysis(ready.program)
+
+    def run(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
+        """Its id, and itself with all of its tensors."""
+        described = {} if ready.description is None else {"description": ready.description}
+        whole = {
+            "node_count": len(ready.program.statements),
+            "graph": written(ready.graph, ready.program.statements, lambda _, array: _inside(array)),
+        }
+        return cast("RegisteredGraph", {"graph_id": graph_id(ready.program), **described, **whole})
+
+    def write(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> Body:
+        """The record, the graph last."""
+        return write_answer(dict(outcome), encoding)
+
+
+def _inside(array: HostArray) -> Tensor:
+    return cast("Tensor", encode(array, "base64"))

@@ -1,0 +1,73 @@
+"""The shape of a request, which decides all but numbers, and the data of its tensors, which are the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
+
+import orjson
+
+#: bytes of a shape that is worth remembering
+LONGEST_SHAPE: Final = 1 << 14
+
+
+class Lifted:
+    """The fields of a request without the data of the tensors in some of them.
+
+    `shape` is the rest, as bytes: the same for requests that differ in data alone. It tells 1 from 1.0 and from true.
+    `data` are the payloads, each with its name.
+    """
+
+    __slots__ = ("_tensors", "data", "shape")
+
+    def __init__(self, tensors: Sequence[dict[str, Any]], fields: Mapping[str, Any]) -> None:
+        self._tensors = tensors
+        self.data = [_taken(tensor) for tensor in tensors]
+        self.shape = _written(fields)
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any], names: Sequence[str]) -> Self | None:
+        """What the fields of these names hold; None where one of them is no tensor, or no list of tensors of nodes.
+
+        The data are out of `fields` until they are put back.
+        """
+        tensors: list[Any] = []
+        for name in names:
+            part = fields.get(name)
+            if type(part) is list:
+                tensors += [entry.get("tensor") if type(entry) is dict else None for entry in part]
+            elif part is not None:
+                tensors.append(part)
+        if not {dict}.issuperset(map(type, tensors)):
+            return None
+        lifted = cls(tensors, fields)
+        if lifted.shape is None:
+            lifted.put_back()
+            return None
+        return lifted
+
+    def put_back(self) -> None:
+        """Make the fields what they were."""
+        for tensor, (name, data) in zip(self._tensors, self.data, strict=True):
+            if name is not None:
+                tensor[name] = data
+
+
+def _taken(tensor: dict[str, Any]) -> tuple[str | None, Any]:
+    """The payload of a tensor, and what it is called.
+
+    None, and nothing taken, where there are two, of which one may be meant, or none.
+    """
+    name = "data" if "data" in tensor else "data_b64"
+    if name not in tensor or (name == "data" and "data_b64" in tensor):
+        return None, None
+    return name, tensor.pop(name)
+
+
+def _written(fields: Mapping[str, Any]) -> bytes | None:
+    """The fields as bytes; None for whole numbers beyond 64 bits, which they cannot be written with."""
+    try:
+        shape = orjson.dumps(fields)
+    except TypeError:
+        return None
+    return shape if len(shape) <= LONGEST_SHAPE else None

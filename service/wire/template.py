@@ -1,0 +1,60 @@
+"""Answers that differ in their numbers alone: what is the same in all is written once, and numbers are put in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Self
+
+import numpy as np
+import orjson
+
+from engine import HostArray, Label, TensorType
+from service.wire.answers import Body, RunStats, result_fields
+
+#: bytes of the numbers of an answer, up to which it is put together from pieces: beyond, copies cost more than is saved
+MOST_ELEMENT_BYTES: Final = 1 << 16
+_NO_DATA: Final = b'"data":[]'
+_TIME: Final = b'"execute_ms":0.0'
+
+
+class AnswerTemplate:
+    """A JSON answer without the elements of its tensors, and without the time that it took."""
+
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        """`parts` stand around the elements, each up to `"data":[`, and the last two around the time."""
+        self._pieces = [piece for part in parts for piece in (part, b"")][:-1]
+
+    @classmethod
+    def of(
+        cls,
+        labels: Sequence[Label],
+        types: Sequence[TensorType],
+        disconnected: Sequence[int] | None,
+        stats: RunStats,
+    ) -> Self | None:
+        """The template of answers of these types; None where elements may need another form, or are many."""
+        if sum(t.nbytes for t in types) > MOST_ELEMENT_BYTES or any(t.dtype == np.int64 for t in types):
+            return None
+        empty = [{"tensor": {"dtype": t.dtype.name, "shape": list(t.shape), "data": []}} for t in types]
+        named = zip(labels, empty, strict=True)
+        text = orjson.dumps(result_fields(named, disconnected, stats.after(0.0)))
+        first, *rest = text.split(_NO_DATA)
+        before, _, after = rest[-1].partition(_TIME)
+        around = [first, *(b"]" + part for part in (*rest[:-1], before))]
+        return cls([*(part + b'"data":[' for part in around[:-1]), around[-1] + b'"execute_ms":', after])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is the same in all answers."""
+        return sum(map(len, self._pieces))
+
+    def fill(self, arrays: Sequence[HostArray], execute_ms: float) -> Body | None:
+        """The answer with these elements; None where JSON has no number for one of them."""
+        flat = [a.reshape(-1) if a.dtype != np.bool_ else a.reshape(-1).view(np.uint8) for a in arrays]
+        elements = orjson.dumps(flat, option=orjson.OPT_SERIALIZE_NUMPY)
+        if b"n" in elements:  # null
+            return None
+        pieces = self._pieces.copy()
+        pieces[1:-2:2] = elements[2:-2].split(b"],[")
+        pieces[-2] = orjson.dumps(execute_ms)
+        return [b"".join(pieces)]

@@ -1,0 +1,77 @@
+"""The instruments themselves: what they call growth, right, and an attack. Not timed, so part of every run."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.conftest import Client
+from tests.guarantees import bombs, framing, malformed
+from tests.guarantees.known import Known, Maker, density, directional, doubled, examples, quadratic
+from tests.guarantees.trend import trend
+
+FLOOR = 1 << 20
+LEVEL = 300 * FLOOR
+
+
+def wandering(seed: int) -> np.ndarray:
+    """Memory that is taken and given back in pieces, each for a while: neighbours are alike."""
+    rng = np.random.default_rng(seed)
+    x = np.zeros(800)
+    for i in range(1, 800):
+        x[i] = 0.95 * x[i - 1] + rng.standard_normal()
+    return LEVEL + 0.3 * FLOOR * x
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_comes_and_goes_is_flat(seed: int) -> None:
+    assert trend(wandering(seed)).is_flat(FLOOR)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_leak_beside_what_comes_and_goes_is_seen(seed: int) -> None:
+    assert not trend(wandering(seed) + np.linspace(0.0, 40.0, 800) * FLOOR).is_flat(FLOOR)
+
+
+def test_a_small_leak_is_seen_where_nothing_else_happens() -> None:
+    assert not trend(LEVEL + np.linspace(0.0, 3.0, 800) * FLOOR).is_flat(FLOOR)
+
+
+def test_what_was_taken_in_the_first_half_does_not_count() -> None:
+    assert trend([LEVEL] * 100 + [2 * LEVEL] * 500).is_flat(0)
+
+
+def test_too_few_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="are needed"):
+        trend([1.0] * 60)
+
+
+def asked(client: Client, known: Known) -> bytes:
+    headers = {"Content-Type": known.kind, "Accept": known.kind}
+    return client.post(known.path, content=known.body, headers=headers).content
+
+
+@pytest.mark.parametrize("make", [density, quadratic, directional, examples, doubled])
+def test_known_answers_are_the_answers_and_no_others(client: Client, make: Maker) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        known, other = make(rng), make(rng)
+        body = asked(client, known)
+        assert known.is_answered_by(body)
+        assert not other.is_answered_by(body)
+
+
+def test_there_is_enough_to_refuse() -> None:
+    cases = [*malformed.cases(), *bombs.cases()]
+    assert len(cases) > 120
+    assert len({case.name for case in cases}) == len(cases)
+    assert len({frame.name for frame in framing.frames()}) == len(framing.frames()) > 70
+
+
+def test_a_chain_is_one_graph() -> None:
+    """What the large bombs are made of by hand is JSON of the form that is meant."""
+    nodes = json.loads(bombs.nodes_like(b'{"op":"input"}', 3))["graph"]["nodes"]
+    assert nodes == [{"op": "input"}] * 3
+    assert json.loads(bombs.numbers(5))["feeds"][0]["tensor"]["data"] == [0.25] * 5

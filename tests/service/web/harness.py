@@ -1,0 +1,218 @@
+"""Connections of this process: a front on a free port, a pool that does what the test says, and clients as sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any
+
+import pytest
+
+from service.app import create_app
+from service.compute.job import Job, Reply
+from service.compute.pool import Done
+from service.compute.stats import Stats
+from service.errors import Refusal
+from service.graphs import GraphStore
+from service.settings import Settings
+from service.web.connection import Connection
+from service.web.front import Front
+from service.web.observer import RequestObserver
+from service.wire.media import JSON
+
+ANSWER = b'{"done":true}'
+PATIENCE = 30.0
+
+
+class Memory:
+    """A room that knows whether it was given back."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.view = memoryview(bytearray(nbytes))
+        self.given_back = False
+
+    def give_back(self) -> None:
+        self.given_back = True
+
+
+class FakePool:
+    """Answers at once with `answer`; or, where that is None, when the test says so."""
+
+    device = "cpu"
+    busy = False
+
+    def __init__(self, answer: Callable[[Job], Reply] | None = lambda job: Reply(200, JSON, [ANSWER])) -> None:
+        self.answer = answer
+        self.ready = True
+        self.rooms: list[Memory] = []
+        self.jobs: list[Job] = []
+        self.cancelled: list[Job] = []
+        self.done: dict[Job, Done] = {}
+        self.news = asyncio.Event()
+
+    def room(self, nbytes: int) -> Memory:
+        if not self.ready:
+            raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+        self.rooms.append(Memory(nbytes))
+        return self.rooms[-1]
+
+    def submit(self, job: Job, done: Done) -> None:
+        self.jobs.append(job)
+        self.news.set()
+        if self.answer is not None:
+            done(self.answer(job))
+        else:
+            self.done[job] = done
+
+    def cancel(self, job: Job) -> None:
+        self.cancelled.append(job)
+        self.done.pop(job, None)
+        self.news.set()
+
+    def stats(self) -> Stats:
+        raise NotImplementedError
+
+    def drain(self) -> None:
+        self.ready = False
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something that is told by `submit` or `cancel`."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                self.news.clear()
+                await self.news.wait()
+
+
+class Client:
+    """One connection, as bytes."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def send(self, *pieces: bytes) -> None:
+        """Write; each piece in a packet of its own, as far as that can be had."""
+        for piece in pieces:
+            self.writer.write(piece)
+            await self.writer.drain()
+            await asyncio.sleep(0)
+
+    async def response(self, *, bodiless: bool = False) -> tuple[bytes, bytes]:
+        """Head and body of the next response of a stated length."""
+        async with asyncio.timeout(PATIENCE):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            stated = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length: ")]
+            length = 0 if bodiless or not stated else int(stated[0][16:])
+            return head, await self.reader.readexactly(length)
+
+    async def status(self) -> int:
+        """The status of the next response."""
+        return int((await self.response())[0][9:12])
+
+    async def rest(self) -> bytes:
+        """All that comes until the server ends the connection; a reset ends it too."""
+        received = b""
+        async with asyncio.timeout(PATIENCE):
+            try:
+                while piece := await self.reader.read(1 << 16):
+                    received += piece
+            except ConnectionResetError:
+                pass
+        return received
+
+    def leave(self) -> None:
+        """Close, as a client that is gone."""
+        self.writer.close()
+
+
+class House:
+    """A front that serves, and what a test knows of it."""
+
+    def __init__(self, front: Front, pool: Any, address: tuple[str, int]) -> None:
+        self.front, self.pool, self.address = front, pool, address
+        self.clients: list[Client] = []
+
+    async def connect(self, **more: Any) -> Client:
+        """One more client."""
+        self.clients.append(Client(*await asyncio.open_connection(*self.address, **more)))
+        return self.clients[-1]
+
+    async def ask(self, *pieces: bytes) -> bytes:
+        """All that comes back on a connection for these bytes, once the client has ended its side."""
+        client = await self.connect()
+        await client.send(*pieces)
+        client.writer.write_eof()
+        return await client.rest()
+
+
+@cache
+def application() -> Any:
+    """The application, on a pool of its own that answers at once: it is slow to make."""
+    return create_app(Settings(device="cpu", cors_origins=("https://app.example",)), FakePool())
+
+
+@asynccontextmanager
+async def house(
+    pool: Any = None,
+    app: Any = None,
+    observer: RequestObserver | None = None,
+    settings: Settings | None = None,
+    ssl: Any = None,
+    graphs: GraphStore | None = None,
+    **stated: Any,
+) -> AsyncIterator[House]:
+    """A front with these settings; on a FakePool, unless another is given."""
+    pool = pool or FakePool()
+    graphs = GraphStore(100, 1 << 20) if graphs is None else graphs
+    front = Front(settings or Settings(device="cpu", **stated), app or application(), pool, graphs, observer)
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)
+    front.sweep()
+    opened = House(front, pool, server.sockets[0].getsockname())
+    try:
+        yield opened
+    finally:
+        for client in opened.clients:
+            client.leave()
+        front.stop()
+        server.close()
+        for guest in front.guests:
+            guest.abort()
+        async with asyncio.timeout(PATIENCE):
+            await front.emptied()
+
+
+def loops() -> list[Callable[[], asyncio.AbstractEventLoop]]:
+    """The event loops that a server may run on."""
+    made: list[Callable[[], asyncio.AbstractEventLoop]] = [asyncio.new_event_loop]
+    try:
+        import uvloop
+    except ImportError:
+        return made
+    return [*made, uvloop.new_event_loop]
+
+
+on_each_loop = pytest.mark.parametrize("loop", loops(), ids=lambda factory: factory.__module__.partition(".")[0])
+
+
+def run(scenario: Callable[[], Awaitable[None]], loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """Run to the end on such a loop; a task that is left is none of ours."""
+
+    async def whole() -> None:
+        async with asyncio.timeout(2 * PATIENCE):
+            await scenario()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(whole())
+
+
+def post(body: bytes = b"{}", *headers: bytes, path: bytes = b"/v1/forward", length: int | None = None) -> bytes:
+    """A POST; `length` states another one than it has."""
+    stated = b"Content-Length: %d" % (len(body) if length is None else length)
+    return b"\r\n".join([b"POST %b HTTP/1.1" % path, b"Host: test", stated, *headers, b"", b""]) + body
+
+
+def chunked(*chunks: bytes, end: bytes = b"0\r\n\r\n", path: bytes = b"/v1/forward") -> bytes:
+    """A POST in chunks."""
+    head = b"POST %b HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" % path
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + end

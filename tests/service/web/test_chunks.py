@@ -1,0 +1,71 @@
+"""The chunked coding: what comes out does not depend on the pieces that go in."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import Refusal
+from service.web.chunks import Chunks
+
+MOST, MOST_CHUNKS = 1000, 20
+
+
+def taken(pieces: list[bytes]) -> tuple[bytes, bytes, bool] | str:
+    """The body, what comes after it, and whether it is complete; or the code of the refusal."""
+    framing, body, rest = Chunks(MOST, MOST_CHUNKS), b"", b""
+    try:
+        for piece in pieces:
+            if framing.over:
+                rest += piece
+                continue
+            found, rest = framing.take(piece)
+            body += b"".join(found)
+    except Refusal as refusal:
+        return refusal.code
+    return body, rest, framing.over
+
+
+def cut(sent: bytes, places: list[int]) -> list[bytes]:
+    """The bytes in pieces."""
+    at = sorted({0, len(sent), *(place % (len(sent) + 1) for place in places)})
+    return [sent[start:end] for start, end in pairwise(at)]
+
+
+chunks = st.lists(st.binary(min_size=1, max_size=60), max_size=8)
+extensions = st.sampled_from([b"", b";", b";a=b", b';a="b c"'])
+trailers = st.sampled_from([b"", b"Digest: x\r\n", b"A: b\r\nC: \r\n"])
+places = st.lists(st.integers(0, 10**6), max_size=12)
+
+
+@given(chunks=chunks, extension=extensions, trailer=trailers, places=places, after=st.binary(max_size=20))
+def test_any_pieces_of_a_body_are_the_body(
+    chunks: list[bytes], extension: bytes, trailer: bytes, places: list[int], after: bytes
+) -> None:
+    sent = b"".join(b"%x%b\r\n%b\r\n" % (len(chunk), extension, chunk) for chunk in chunks)
+    sent += b"0" + extension + b"\r\n" + trailer + b"\r\n" + after
+    assert taken(cut(sent, places)) == (b"".join(chunks), after, True)
+
+
+parts = st.sampled_from(
+    [b"0", b"1", b"5", b"a", b"F" * 16, b"\r\n", b"\n", b"\r", b";", b"x", b" ", b"0\r\n\r\n", b"1\r\na\r\n", b"-",
+     b"\0", b"A: b"]
+)  # fmt: skip
+
+
+@given(sent=st.lists(parts, max_size=30).map(b"".join), places=places)
+def test_any_pieces_of_garbage_are_refused_alike(sent: bytes, places: list[int]) -> None:
+    assert taken(cut(sent, places)) == taken([sent])
+
+
+def test_bounds() -> None:
+    one = b"1\r\nx\r\n"
+    assert taken([one * MOST_CHUNKS + b"0\r\n\r\n"]) == "body_too_large", "the last one counts"
+    assert taken([one * (MOST_CHUNKS - 1) + b"0\r\n\r\n"]) == (b"x" * (MOST_CHUNKS - 1), b"", True)
+    assert taken([b"3e9\r\n"]) == "body_too_large", "before it comes"
+    assert taken([b"3e8\r\n" + bytes(1000) + b"\r\n0\r\n\r\n"]) == (bytes(1000), b"", True)
+    assert taken([b"1;" + b"x" * 5000]) == "bad_request_framing"
+    assert taken([b"1;" + b"x" * 300 + b"\r\na\r\n"] * 15) == "bad_request_framing"
+    assert taken([b"0\r\n", *[b"A: b\r\n"] * 1000]) == "bad_request_framing"

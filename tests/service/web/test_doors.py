@@ -1,0 +1,245 @@
+"""Two doors, one house: whatever a computing call gets, the same bytes come through either, but for ids and timings."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from starlette.types import ASGIApp
+
+from service.app import create_routes, wrap
+from service.compute.job import Job, Reply
+from service.compute.registration import REGISTER
+from service.compute.worker import Worker
+from service.graphs import GraphStore, Registered
+from service.settings import Settings
+from service.web.front import Front
+from service.web.known_heads import KnownHeads
+from service.web.parsing import Head, HeadReader
+from service.wire.media import JSON
+from tests.service.calls.test_derivative_calls import ASKED
+from tests.service.support import SQUARES, node, request
+from tests.service.web.harness import FakePool, chunked, house, on_each_loop, post, run
+from tests.service.wire.safetensors_support import KIND, body
+
+pytestmark = [on_each_loop, pytest.mark.slow]
+
+Loop = Callable[[], asyncio.AbstractEventLoop]
+SETTINGS = Settings(device="cpu", max_nodes=1000, max_body_bytes=100_000, max_chunks=50)
+BINARY = (b"Content-Type: " + KIND.encode(), b"Accept: " + KIND.encode())
+#: of SQUARES, registered
+GRAPH_ID = "64a0b9af0ea5643b8e3dfab43d2fdf490e923554fd0ec428a224da892efb1e19"
+GRAPHS = GraphStore(10, 1 << 20)
+ECHO = {"graph": {"nodes": [node("input")]}}
+
+
+def dumped(content: object) -> bytes:
+    """A body in JSON."""
+    return json.dumps(content).encode()
+
+
+REQUESTS = {
+    **{f"call {name}": post(dumped(asked), path=f"/v1/{name}".encode()) for name, asked in ASKED.items()},
+    "an op that is not known": post(dumped(request(node("additon")))),
+    "two mistakes": post(dumped({"graph": {"nodes": 1}, "of": "a"}), path=b"/v1/gradients"),
+    "no JSON": post(b"{"),
+    "nothing": post(b""),
+    "no length": b"POST /v1/forward HTTP/1.1\r\nHost: t\r\n\r\n",
+    "bytes that are no text": post(b"\xff\xfe"),
+    "too many nodes": post(dumped(request(*[node("full")] * 1001))),
+    "too long": post(b" " * 100_001),
+    "too long, in chunks": chunked(*[b" " * 30_000] * 4),
+    "too many chunks": chunked(*[b" "] * 51),
+    "chunks that are none": chunked(end=b"zz\r\n"),
+    "in chunks": chunked(dumped(SQUARES)[:20], dumped(SQUARES)[20:], path=b"/v1/gradients"),
+    "another type": post(b"a,b", b"Content-Type: text/csv"),
+    "another coding": post(b"{}", b"Content-Encoding: gzip"),
+    "nothing is accepted": post(b"{}", b"Accept: text/html"),
+    "a query that is wrong": post(b"{}", path=b"/v1/forward?timeout_ms=0"),
+    "an unknown query": post(b"{}", path=b"/v1/forward?a=b"),
+    "an escaped path": post(dumped(SQUARES), path=b"/v1/gr%61dients"),
+    "binary": post(body(ECHO, {"feeds.0": np.arange(5.0)}), *BINARY),
+    "large binary": post(body(ECHO, {"feeds.0": np.arange(500_000.0)}), *BINARY),
+    "binary that is cut": post(body(ECHO, {"feeds.0": np.arange(5.0)})[:-1], *BINARY),
+    "a large answer": post(dumped(request(node("full", shape=[30_000])))),
+    "an id": post(dumped(SQUARES), b"X-Request-Id: mine"),
+    "the last one": post(dumped(SQUARES), b"Connection: close"),
+    **{
+        f"a registered graph's {name}": post(
+            dumped({key: value for key, value in asked.items() if key != "graph"}),
+            path=f"/v1/graphs/{GRAPH_ID}/{name}".encode(),
+        )
+        for name, asked in ASKED.items()
+        if asked.get("graph") == SQUARES["graph"]
+    },
+    "a graph beside the registered one": post(dumped(SQUARES), path=f"/v1/graphs/{GRAPH_ID}/gradients".encode()),
+    "a graph that is not registered": post(b"{}", path=b"/v1/graphs/%b/gradients" % (b"0" * 64)),
+    "another version": post(dumped(SQUARES)).replace(b"HTTP/1.1", b"HTTP/1.0"),
+}
+#: dates, ids and timings, and what is as long as they are; in safetensors, all of it stands in a header that is padded
+VARYING = re.compile(
+    rb'\r\ndate: [^\r]*|(?<=x-request-id: )[^\r]*|(?<="request_id":")[^"]*|'
+    rb'[a-z_]*_ms\\?":[0-9.e-]+|plan_cached\\?":[a-z]+|content-length: [0-9]+|'
+    rb'\r\nconnection: close|.{8}(?=\{"__metadata__)|(?<=\}) +',
+    re.DOTALL,
+)
+
+
+def told(response: bytes) -> bytes:
+    """What two answers to one request have in common.
+
+    Whether the connection ends is not part of it: a refusal may come before the body, or after.
+    """
+    return VARYING.sub(b"", response)
+
+
+def without_orders(front: Front) -> None:
+    """Let this front take no request for a computing call: the application gets them all."""
+    read = HeadReader(front.settings)
+    front.heads = KnownHeads(lambda raw: replace(read(raw), order=None))
+
+
+@pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
+def test_both_doors_answer_alike(loop: Loop, sent: bytes, worker: Worker, application: ASGIApp) -> None:
+    async def scenario() -> None:
+        found = []
+        for fast in (True, False):
+            observer = Counting()
+            async with house(FakePool(worker), application, observer, SETTINGS, graphs=GRAPHS) as opened:
+                if not fast:
+                    without_orders(opened.front)
+                client = await opened.connect(limit=1 << 24)
+                await client.send(sent)
+                head, content = await client.response()
+                found.append(told(head + content))
+                if head.startswith(b"HTTP/1.1 200 "):
+                    assert observer.by_workers == fast, "it came through the door that is meant"
+        assert found[0] == found[1]
+        assert found[0].startswith(b"HTTP/1.1 ")
+
+    run(scenario, loop)
+
+
+class Counting:
+    """Counts requests that the fast door had answered by a worker."""
+
+    def __init__(self) -> None:
+        self.by_workers = 0
+
+    def finished(self, *seen: object) -> None:
+        self.by_workers += isinstance(seen[-1], Reply)
+
+
+@pytest.fixture(scope="module")
+def worker() -> Worker:
+    """One for all: it is slow to make."""
+    return Worker(SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def application(worker: Worker) -> ASGIApp:
+    """The other door's, on the same worker."""
+    reply = worker(Job(REGISTER, dumped({"graph": SQUARES["graph"]}), "id", 60.0, time.monotonic() + 60.0))
+    assert GRAPHS.put(Registered.of(reply.body))[0].graph_id == GRAPH_ID
+    pool = FakePool(worker)
+    return wrap(create_routes(SETTINGS, pool, GRAPHS), SETTINGS)
+
+
+class TestTheLastResort:
+    """A fault of ours is told, logged under the request's id, and spoils nothing else."""
+
+    def broken(self, *_: object) -> Reply:
+        """What must not happen."""
+        raise RuntimeError("secret")
+
+    def check(self, head: bytes, body: bytes, log: pytest.LogCaptureFixture) -> None:
+        report = json.loads(body)
+        assert (head[9:12], report["code"]) == (b"500", "internal_error")
+        assert b"secret" not in body
+        assert any(report["request_id"] in record.getMessage() and record.exc_info for record in log.records)
+        log.clear()
+
+    @pytest.mark.parametrize("where", ["submit", "reply", "head"])
+    def test_a_fault(self, loop: Loop, where: str, caplog: pytest.LogCaptureFixture) -> None:
+        async def scenario() -> None:
+            pool = FakePool(self.broken if where == "submit" else None)
+            async with house(pool) as opened:
+                if where == "head":
+                    opened.front.heads.find = self.broken  # type: ignore[method-assign, assignment]
+                client = await opened.connect()
+                await client.send(post())
+                if where == "reply":
+                    await pool.until(lambda: bool(pool.done))
+                    pool.done.popitem()[1](Reply(200, JSON, [None]))  # type: ignore[list-item]
+                head, body = await client.response()
+                self.check(head, body, caplog)
+                assert await client.rest() == b""
+
+        run(scenario, loop)
+
+    @pytest.mark.parametrize("begun", [False, True])
+    def test_an_application_that_fails(self, loop: Loop, caplog: pytest.LogCaptureFixture, *, begun: bool) -> None:
+        """Once its answer has begun, only the end of the connection can tell."""
+
+        async def app(_scope: object, _receive: object, send: Callable[..., Awaitable[None]]) -> None:
+            if begun:
+                await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
+                await send({"type": "http.response.body", "body": b"half", "more_body": True})
+            raise RuntimeError("secret")
+
+        async def scenario() -> None:
+            async with house(app=app) as opened:
+                client = await opened.connect()
+                await client.send(b"GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+                received = await client.rest()
+                if begun:
+                    assert received == b"" or received.endswith(b"\r\n\r\nhalf")
+                else:
+                    self.check(*received.split(b"\r\n\r\n"), caplog)
+
+        run(scenario, loop)
+
+
+class Seen:
+    """All that an observer is told."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str | None, int, int, int, bool]] = []
+
+    def finished(
+        self,
+        request_id: str,
+        head: Head | None,
+        status: int,
+        received: int,
+        sent: int,
+        seconds: float,
+        reply: Reply | None,
+    ) -> None:
+        assert request_id
+        assert seconds >= 0
+        self.requests.append((head and head.path, status, received, sent, reply is not None))
+
+
+def test_each_request_is_told_once(loop: Loop) -> None:
+    async def scenario() -> None:
+        seen = Seen()
+        async with house(observer=seen) as opened:
+            client = await opened.connect()
+            await client.send(
+                post(b"123"), chunked(b"12", b"3"), b"GET /health/live HTTP/1.1\r\nHost: t\r\n\r\n", b"\0"
+            )
+            for _ in range(3):
+                await client.response()
+            _, report = await client.response()
+            call = ("/v1/forward", 200, 3, 13, True)
+            assert seen.requests[:2] == [call, (*call[:2], 18, *call[3:])], "chunks with their framing"
+            assert seen.requests[2:] == [("/health/live", 200, 0, 17, False), (None, 400, 0, len(report), False)]
+
+    run(scenario, loop)

@@ -1,0 +1,365 @@
+"""Clients that are slow, silent, or gone; and how many there may be.
+
+Time limits are small, and what is waited for is the end of a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from service.compute.job import Job, Reply
+from service.web.connection import Connection
+from service.web.pace import Pace
+from service.wire.media import JSON
+from tests.service.web.harness import ANSWER, PATIENCE, FakePool, House, chunked, house, on_each_loop, post, run
+
+Loop = Callable[[], asyncio.AbstractEventLoop]
+LIVE = b"GET /health/live HTTP/1.1\r\nHost: test\r\n\r\n"
+BIG = 32 << 20
+
+
+class TestPace:
+    """Credit, by a clock of the test's own."""
+
+    PACE = Pace(credit=10.0, rate=100.0)
+
+    def moved(self, *moves: tuple[float, int]) -> list[bool]:
+        """Whether the client was late at each of these moments, when it moved so many bytes."""
+        due, late = self.PACE.credit, []
+        for now, nbytes in moves:
+            late.append(now >= due)
+            due = self.PACE.after(due, now, nbytes)
+        return late
+
+    def test_silence(self) -> None:
+        assert self.moved((9.9, 0), (10.0, 0)) == [False, True]
+
+    def test_an_honest_slow_client_is_never_late(self) -> None:
+        assert not any(self.moved(*[(float(second), 100) for second in range(1000)]))
+
+    def test_one_that_trickles_is_late_soon(self) -> None:
+        assert self.moved(*[(float(second), 1) for second in range(20)]).index(True) == 11
+
+    def test_what_came_fast_once_does_not_pay_for_silence(self) -> None:
+        assert self.moved((1.0, 10**9), (10.9, 0), (11.1, 0)) == [False, False, True]
+
+
+@on_each_loop
+class TestReading:
+    """What does not come in time."""
+
+    @pytest.mark.parametrize("sent", [b"", b"G", b"POST /v1/forward HTTP/1.1\r\nHost: te"])
+    def test_half_a_head(self, loop: Loop, sent: bytes) -> None:
+        async def scenario() -> None:
+            async with house(header_timeout=0.1) as opened:
+                client = await opened.connect()
+                await client.send(sent)
+                received = await client.rest()
+                assert received.startswith(b"HTTP/1.1 408 ") if sent else received == b""
+
+        run(scenario, loop)
+
+    def test_half_a_head_behind_a_request(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            async with house(header_timeout=0.1, keep_alive=3600) as opened:
+                client = await opened.connect()
+                await client.send(post() + b"GET / HT")
+                assert [await client.status(), await client.status()] == [200, 408]
+                assert await client.rest() == b""
+
+        run(scenario, loop)
+
+    def test_a_head_that_trickles(self, loop: Loop) -> None:
+        """Bytes do not pay: the head has its time as a whole."""
+
+        async def scenario() -> None:
+            async with house(header_timeout=0.2) as opened:
+                client = await opened.connect()
+
+                async def trickle() -> None:
+                    while True:
+                        client.writer.write(b"x")
+                        await asyncio.sleep(0.01)
+
+                trickling = asyncio.create_task(trickle())
+                await client.send(b"GET / HTTP/1.1\r\nX: ")
+                assert (await client.rest()).startswith(b"HTTP/1.1 408 ")
+                trickling.cancel()
+
+        run(scenario, loop)
+
+    @pytest.mark.parametrize("path", [b"/v1/forward", b"/v1/nothing/"])
+    @pytest.mark.parametrize("sent", [post(b"{", length=2), chunked(b"{", end=b"")], ids=["counted", "chunked"])
+    def test_a_body_that_stops(self, loop: Loop, sent: bytes, path: bytes) -> None:
+        async def scenario() -> None:
+            async with house(body_timeout=0.1) as opened:
+                client = await opened.connect()
+                await client.send(sent.replace(b"/v1/forward", path))
+                assert (await client.rest())[9:12] == (b"404" if path.endswith(b"/") else b"408")
+
+        run(scenario, loop)
+
+    def test_a_body_that_trickles(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            async with house(body_timeout=0.2, min_rate=10**9) as opened:
+                client = await opened.connect()
+                await client.send(post(b"", length=10**6))
+
+                async def trickle() -> None:
+                    while True:
+                        client.writer.write(b" ")
+                        await asyncio.sleep(0.01)
+
+                trickling = asyncio.create_task(trickle())
+                assert (await client.rest()).startswith(b"HTTP/1.1 408 ")
+                trickling.cancel()
+
+        run(scenario, loop)
+
+    def test_a_deadline_that_passes_while_the_body_comes(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            async with house(body_timeout=3600.0) as opened:
+                client = await opened.connect()
+                await client.send(post(b"{", path=b"/v1/forward?timeout_ms=100", length=2))
+                head, body = await client.response()
+                assert (head[9:12], json.loads(body)["code"]) == (b"504", "deadline_exceeded")
+                assert not opened.pool.jobs
+
+        run(scenario, loop)
+
+    def test_an_idle_connection_is_closed(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            async with house(keep_alive=1) as opened:
+                client = await opened.connect()
+                await client.send(post())
+                assert await client.status() == 200
+                assert await client.rest() == b""
+
+        run(scenario, loop)
+
+    @pytest.mark.parametrize("drain", [0, 100_000, 10**9])
+    def test_lingering_ends_by_bytes_or_silence(self, loop: Loop, drain: int) -> None:
+        async def scenario() -> None:
+            async with house(drain_bytes=drain, body_timeout=3600.0) as opened:
+                client = await opened.connect()
+                await client.send(post(b"", b"Content-Type: text/csv", length=10**6))
+                assert await client.status() == 415
+                client.writer.write(bytes(500_000))
+                assert await client.rest() == b""
+
+        run(scenario, loop)
+
+
+def large(job: Job) -> Reply:
+    """An answer that no buffer of the system's holds."""
+    return Reply(200, JSON, [memoryview(bytes(BIG))], release=lambda: RELEASED.append(job))
+
+
+RELEASED: list[Job] = []
+
+
+async def reader_that_waits(opened: House) -> socket.socket:
+    """A client with a small buffer, which has asked for a large answer and reads nothing of it."""
+    loop = asyncio.get_running_loop()
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.setblocking(False)
+    await loop.sock_connect(client, opened.address)
+    await loop.sock_sendall(client, post())
+    await opened.pool.until(lambda: bool(opened.pool.jobs))
+    return client
+
+
+async def asking(client: socket.socket) -> None:
+    """Send requests for ever."""
+    while True:
+        await asyncio.get_running_loop().sock_sendall(client, post() * 100)
+
+
+async def turns(condition: Callable[[], bool]) -> None:
+    """Let the loop go on until something is so."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0)
+
+
+@on_each_loop
+class TestWriting:
+    """Who does not take an answer does not keep its memory."""
+
+    def test_a_large_answer_is_written_from_where_it_lies(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            RELEASED.clear()
+            async with house(FakePool(large)) as opened:
+                client = await opened.connect(limit=1 << 20)
+                await client.send(post() + LIVE)
+                head, body = await client.response()
+                assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+                assert body == bytes(BIG)
+                assert (await client.response())[1] == b'{"status":"live"}'
+                assert opened.pool.jobs == RELEASED, "once"
+
+        run(scenario, loop)
+
+    def test_a_reader_that_does_not_read(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            RELEASED.clear()
+            async with house(FakePool(large), send_timeout=0.2) as opened:
+                client = await reader_that_waits(opened)
+                await opened.front.emptied()
+                assert opened.pool.jobs == RELEASED
+                client.close()
+
+        run(scenario, loop)
+
+    def test_a_reader_that_leaves(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            RELEASED.clear()
+            async with house(FakePool(large), send_timeout=3600.0) as opened:
+                client = await reader_that_waits(opened)
+                client.close()
+                await opened.front.emptied()
+                assert opened.pool.jobs == RELEASED
+
+        run(scenario, loop)
+
+    def test_one_that_asks_and_asks_and_never_reads(self, loop: Loop) -> None:
+        """It is not served beyond what buffers hold, and its connection ends."""
+
+        async def scenario() -> None:
+            reply = Reply(200, JSON, [bytes(60_000)])
+            async with house(FakePool(lambda _: reply), send_timeout=0.2) as opened:
+                client = await reader_that_waits(opened)
+                sending = asyncio.create_task(asking(client))
+                await opened.front.emptied()
+                assert 60_000 * len(opened.pool.jobs) < 64 << 20
+                sending.cancel()
+                client.close()
+
+        run(scenario, loop)
+
+    def test_requests_without_end_wait_for_the_one_at_hand(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            async with house(FakePool(None)) as opened:
+                client = await opened.connect()
+                sending = asyncio.create_task(client.send(post() * 200_000))
+                await opened.pool.until(lambda: bool(opened.pool.jobs))
+                (guest,) = opened.front.guests
+                assert isinstance(guest, Connection)
+                await turns(lambda: guest.deaf)
+                assert len(guest.rest) < 256 << 10
+                assert len(opened.pool.jobs) == 1
+                sending.cancel()
+
+        run(scenario, loop)
+
+
+@on_each_loop
+class TestLeaving:
+    """A client that hangs up stops its work."""
+
+    @pytest.mark.parametrize("how", ["close", "reset", "half"])
+    def test_while_its_job_runs(self, loop: Loop, how: str) -> None:
+        async def scenario() -> None:
+            async with house(FakePool(None)) as opened:
+                client = await opened.connect()
+                await client.send(post())
+                await opened.pool.until(lambda: bool(opened.pool.jobs))
+                if how == "half":
+                    client.writer.write_eof()
+                elif how == "reset":
+                    connected = client.writer.get_extra_info("socket")
+                    connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    client.leave()
+                else:
+                    client.leave()
+                await opened.pool.until(lambda: opened.pool.cancelled == opened.pool.jobs)
+                await opened.front.emptied()
+
+        run(scenario, loop)
+
+    def test_by_the_other_door(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            cancelled = asyncio.Event()
+
+            begun = asyncio.Event()
+
+            async def app(*_: object) -> None:
+                try:
+                    begun.set()
+                    await asyncio.Event().wait()
+                finally:
+                    cancelled.set()
+
+            async with house(app=app) as opened:
+                client = await opened.connect()
+                await client.send(post(path=b"/v1/forward/"))
+                await begun.wait()
+                client.leave()
+                async with asyncio.timeout(PATIENCE):
+                    await cancelled.wait()
+
+        run(scenario, loop)
+
+    def test_one_that_has_only_ended_its_side_is_still_told_how_things_are(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            async with house() as opened:
+                assert b'{"status":"live"}' in await opened.ask(LIVE)
+
+        run(scenario, loop)
+
+
+@on_each_loop
+class TestCrowds:
+    """Too many connections: the surplus may ask for the server's health and nothing else."""
+
+    @pytest.mark.parametrize("setting", ["max_connections", "max_connections_per_client"])
+    def test_one_too_many(self, loop: Loop, setting: str) -> None:
+        async def scenario() -> None:
+            async with house(**{setting: 2}) as opened:
+                inside = [await opened.connect() for _ in range(2)]
+                await inside[0].send(post())
+                assert await inside[0].status() == 200
+                surplus = await opened.connect()
+                await surplus.send(post())
+                head, body = await surplus.response()
+                assert (head[9:12], json.loads(body)["code"]) == (b"503", "queue_full")
+                assert b"retry-after: 1\r\n" in head
+                asking = await opened.connect()
+                await asking.send(LIVE)
+                head, _ = await asking.response()
+                assert (head[9:12], b"connection: close\r\n" in head) == (b"200", True)
+                await inside[1].send(post())
+                assert (await inside[1].response())[1] == ANSWER
+
+        run(scenario, loop)
+
+    def test_a_crowd_at_the_door_does_not_keep_health_checks_out(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            async with house(max_connections=1) as opened:
+                for _ in range(100):
+                    await opened.connect()
+                asking = await opened.connect()
+                await asking.send(LIVE)
+                assert await asking.status() == 200
+                assert len(opened.front.guests) < 50
+
+        run(scenario, loop)
+
+    def test_a_place_is_free_again(self, loop: Loop) -> None:
+        async def scenario() -> None:
+            async with house(max_connections=1) as opened:
+                for _ in range(3):
+                    client = await opened.connect()
+                    await client.send(post())
+                    assert await client.status() == 200
+                    client.leave()
+                    await opened.front.emptied()
+
+        run(scenario, loop)
