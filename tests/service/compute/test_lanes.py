@@ -112,6 +112,13 @@ async def test_what_cannot_be_in_time_any_more_is_not_begun() -> None:
         assert not pool.stats().restarts
 
 
+@running
+async def test_an_idle_server_tries_what_may_be_too_long() -> None:
+    """The estimate is one; the deadline is not."""
+    async with processes(1) as pool:
+        assert (await ask(pool, {"estimate": 100.0}, 60)).status == 200
+
+
 async def crowd(told: dict[str, Any], seconds: float) -> list[str]:
     """What becomes of 60 equal jobs that arrive at once at a fresh server with two workers, in its order."""
     replies = []
