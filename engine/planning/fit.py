@@ -41,6 +41,6 @@ def _at_the_peak(graph: Graph) -> Fused | None:
     """The loop where most is alive, or the last one before."""
     storage = Storage(graph)
     live = live_bytes(storage.blocks(), storage.kept())
-    peak = max(range(len(graph.nodes)), key=live.__getitem__, default=0)
+    peak = max(range(len(live)), key=live.__getitem__, default=0)
     ops = [node.op for node in graph.nodes[: peak + 1]]
     return next((op for op in reversed(ops) if isinstance(op, Fused)), None)

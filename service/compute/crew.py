@@ -169,8 +169,9 @@ class Crew:
     def _spawn(self) -> None:
         taken = {number for worker, number in self._alive.items() if worker.reason is None}
         number = next(number for number in range(len(taken) + 1) if number not in taken)
-        stated, environment = self._settings.model_dump_json(), self._staff.environment(number)
-        worker = WorkerProcess(self, self._boss, stated, self._command, environment)
+        share = self._settings.plan_cache_bytes // self._staff.processes  # each keeps plans of its own
+        stated = self._settings.model_copy(update={"plan_cache_bytes": share}).model_dump_json()
+        worker = WorkerProcess(self, self._boss, stated, self._command, self._staff.environment(number))
         worker.start()
         self._unreaped.add(worker.reaped)
         worker.reaped.add_done_callback(self._unreaped.discard)

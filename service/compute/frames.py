@@ -25,6 +25,7 @@ _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
 _JOB: Final = struct.Struct("<IBBBBIIIQddd")
 _REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
+_REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
 _CACHED, _NEEDS_GRAPH = 1, 2
@@ -79,13 +80,9 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
     return fixed + more if place.slab else b"".join((fixed, more, *reply.pieces))
 
 
-class Returned(NamedTuple):
-    """A reply as it came from a worker, with where its body is, and when the job was executed."""
-
-    reply: Reply
-    place: Whereabouts
-    begun: float
-    ended: float
+#: a reply as it came from a worker; the number of the slab that its body is in, or 0, and the body's bytes; when its
+#: job was begun, and when it was done
+Returned = tuple[Reply, int, int, float, float]
 
 
 def slot_of(frame: bytes, at: int) -> int:
@@ -95,22 +92,17 @@ def slot_of(frame: bytes, at: int) -> int:
 
 def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     """The reply of a frame that begins at `at`, to a job of that time; it has no pieces where they are in a slab."""
-    size, _, _, status, media, flags, mores, slab, nbytes, begun, ended, *phases = _REPLY.unpack_from(frame, at)
+    size, status, media, flags, mores, slab, nbytes, begun, ended, *phases = _REPLY_READ.unpack_from(frame, at)
     start = at + _REPLY.size
     body = start + mores
-    reply = Reply(
-        status,
-        _MEDIA[media],
-        () if slab else (frame[body : at + size],),
-        (),
-        Phases(begun - submitted, *phases),
-        bool(flags & _CACHED),
-    )
+    pieces = () if slab else (frame[body : at + size],)
+    timed = Phases(begun - submitted, *phases)
+    reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0)
     if mores:
         _add(reply, orjson.loads(frame[start:body]))
     if flags & _NEEDS_GRAPH:
         reply.needs_graph = True
-    return Returned(reply, Whereabouts(slab, nbytes), begun, ended)
+    return reply, slab, nbytes, begun, ended
 
 
 def _more(reply: Reply) -> bytes:

@@ -36,8 +36,7 @@ class Lanes:
     def put(self, ticket: Ticket) -> None:
         """A job for the next worker that can take it."""
         if ticket.long:
-            self.long.append(ticket)
-            self.pump()
+            self._put_long(ticket)
             return
         ticket.bound = SHORT
         worker = None if self.short else self._for_short()
@@ -45,6 +44,15 @@ class Lanes:
             self.short.append(ticket)
         else:
             worker.send(ticket)
+
+    def _put_long(self, ticket: Ticket) -> None:
+        """To a worker that is free, whatever is expected of the job; only what waits is looked at again."""
+        worker = None if self.long else self._for_long(ticket)
+        if worker is None:
+            self.long.append(ticket)
+        else:
+            ticket.bound = None
+            worker.send_long(ticket)
 
     def put_back(self, ticket: Ticket) -> None:
         """A job that a worker had, before those that none had."""

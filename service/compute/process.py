@@ -246,11 +246,11 @@ class WorkerProcess(asyncio.Protocol):
     def _reply(self, frame: bytes, at: int) -> None:
         slot = frames.slot_of(frame, at)
         ticket = self._returned(slot)
-        reply, place, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
-        if place.slab:
-            memory = self._passage.mapped(place.slab)
-            reply.pieces = (memoryview(memory)[: place.nbytes],)
-            reply.release = _Answer(self, place.slab, memory)
+        reply, slab, nbytes, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
+        if slab:
+            memory = self._passage.mapped(slab)
+            reply.pieces = (memoryview(memory)[:nbytes],)
+            reply.release = _Answer(self, slab, memory)
             self._receiver.answered(len(memory))
         self.served += 1
         if ticket is None:

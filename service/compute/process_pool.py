@@ -49,6 +49,7 @@ class ProcessPool:
         self._tickets: dict[Job, Ticket] = {}
         self._draining = False
         self._looks = 0
+        self._ticking: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
         """Start the workers, and wait until jobs can be done. Raises RuntimeError when the device cannot be had."""
@@ -70,7 +71,8 @@ class ProcessPool:
         done = not self._tickets
         for ticket in tuple(self._tickets.values()):
             self._answer(ticket, refused(_stopping(), ticket.job))
-        self._ticking.cancel()
+        if self._ticking is not None:
+            self._ticking.cancel()
         await self._crew.close(_LEAVE if done else 0.0)
         self._rooms.close()
         return done
@@ -236,10 +238,11 @@ class ProcessPool:
         ticket.long = True
         ticket.kind = kind
         ticket.estimate = estimate
-        needed = (self._lanes.ahead() + estimate.seconds) * self._experience.margin
+        ahead = self._lanes.ahead()
+        needed = (ahead + estimate.seconds) * self._experience.margin
         left = ticket.job.expires - time.monotonic()
         try:
-            if needed > left:
+            if ahead and needed > left:  # a worker that has nothing to do may as well find out
                 raise self._admission.hopeless(needed, left)
             self._admission.take(estimate.response_bytes, len(self._tickets))
         except Refusal as refusal:

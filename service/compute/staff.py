@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from service import machine
 from service.settings import Settings
+
+#: who has set these has decided
+_BLAS: Final = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
 
 
 class Staff(NamedTuple):
@@ -28,8 +32,12 @@ class Staff(NamedTuple):
         return self.general + self.quick + self.spare
 
     def environment(self, number: int) -> Mapping[str, str]:
-        """What the worker of a number finds in its environment."""
-        return {"CUDA_VISIBLE_DEVICES": self.cards[number]} if self.cards else {}
+        """What the worker of a number finds in its environment: its card; and how many threads BLAS shall start.
+
+        Without that, each would start one for every processor, though it may use only its share of them.
+        """
+        threads = {} if _BLAS & os.environ.keys() else {"OPENBLAS_NUM_THREADS": str(machine.cpus_each(self.general))}
+        return threads | ({"CUDA_VISIBLE_DEVICES": self.cards[number]} if self.cards else {})
 
 
 def staff_for(settings: Settings, device: str) -> Staff:

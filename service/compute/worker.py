@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable
-from time import monotonic, perf_counter
 from typing import Any, Final, NamedTuple
 
-from engine import Compiler, Deadline, EngineError, Limits, open_executor, registry
+from engine import Compiler, DeadlineExceeded, EngineError, Limits, open_executor, registry
 from engine.planning.cache import Cache
-from engine.planning.estimate import planning_seconds
 from schemas.graph import NAME_CHARACTERS
 from schemas.registered import without_graph
 from service import machine
 from service.calls import calls
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.calls.repeated import Repeated
-from service.compute.job import Estimate, Job, Phases, Reply
+from service.compute.job import Estimate, Job, Reply
 from service.compute.kernels import kernel_store
 from service.compute.registration import REGISTER, Registration
+from service.compute.turn import Turn
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
 from service.wire.apart import take_apart
@@ -45,6 +44,8 @@ GRAPH_SHARE: Final = 8
 REPEATED_BYTES: Final = 1 << 24
 #: seconds that planning may take even where what is over a time is not to be run: it is done once
 PLANNING: Final = 0.05
+#: what is expected of a job that was not planned in that time
+UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 _logger = logging.getLogger("gradserve.worker")
 
@@ -91,7 +92,7 @@ class Worker:
         A job that would take longer than `most_seconds` is not run: the reply has its estimate, and is no answer.
         """
         try:
-            return self._reply(job, most_seconds)
+            return self._reply(Turn(job, most_seconds))
         except Refusal as refusal:
             return _refused(refusal, job)
         except EngineError as error:
@@ -106,26 +107,19 @@ class Worker:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)
 
-    def _reply(self, job: Job, most_seconds: float | None) -> Reply:
-        clock = Clock()
-        deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
+    def _reply(self, turn: Turn) -> Reply:
+        job = turn.job
         source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
         if job.graph is not None and source is None:
             return _unanswered(needs_graph=True)
         message = self._parse(job, source)
-        deadline.check()
+        turn.deadline.check()
         call = self._calls[job.call]
         asked = _asked(job, call, message)
-        again = None if asked is None else self._again(job, asked, deadline, most_seconds, clock)
-        return again or self._anew(job, call, message, asked, deadline, most_seconds, clock)
+        return (asked and self._again(turn, asked)) or self._anew(turn, call, message, asked)
 
-    def _again(
-        self, job: Job, asked: Asked, deadline: Deadline, most_seconds: float | None, clock: Clock
-    ) -> Reply | None:
-        """The reply to what was asked before with other numbers.
-
-        None where it was not, and where anything is out of the ordinary: then `asked` is as it was before it came here.
-        """
+    def _again(self, turn: Turn, asked: Asked) -> Reply | None:
+        """The reply to what was asked before with other numbers; None where it was not, and where anything is odd."""
         repeated = self._repeated.find(asked.key)
         compiled = None if repeated is None else self._engine.compiler.recall(repeated.plan)
         if repeated is None or compiled is None:
@@ -134,44 +128,39 @@ class Worker:
             tensors = repeated.read(asked.lifted.data)
         except Refusal:
             return None
-        clock.mark()
-        if most_seconds is not None and repeated.cost.seconds > most_seconds:
+        turn.mark()
+        if turn.is_too_long(repeated.cost):
             return _unanswered(estimate=Estimate(*repeated.cost))
-        started = clock.mark()
-        arrays = self._engine.executor.run(compiled.plan, tensors, deadline)
-        elapsed = clock.ran(deadline) - started
+        started = turn.mark()
+        arrays = self._engine.executor.run(compiled.plan, tensors, turn.deadline)
+        elapsed = turn.ran() - started
         pieces = repeated.write(compiled.labels, arrays, round(1000 * elapsed, 4))
-        return Reply(200, job.accepted, pieces, (), clock.phases(), True)
+        return Reply(200, turn.job.accepted, pieces, (), turn.phases(), True)
 
-    def _anew(
-        self,
-        job: Job,
-        call: AnyCall,
-        message: Message,
-        asked: Asked | None,
-        deadline: Deadline,
-        most_seconds: float | None,
-        clock: Clock,
-    ) -> Reply:
+    def _anew(self, turn: Turn, call: AnyCall, message: Message, asked: Asked | None) -> Reply:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
         if asked is not None:
             asked.lifted.put_back()
-        request = self._open(job, call, message)
+        request = self._open(turn.job, call, message)
         task = call.read(request)
-        clock.mark()
-        if most_seconds is not None and _takes_long_to_plan(request, most_seconds):
-            return _unanswered(estimate=Estimate(*cost_of_analysis(request.program)))
-        ready = call.prepare(task, self._engine, deadline)
-        clock.mark()
-        if most_seconds is not None and (cost := call.cost(ready)).seconds > most_seconds:
+        turn.mark()
+        if turn.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
+            return _unanswered(estimate=Estimate(*planning))
+        try:
+            ready = call.prepare(task, self._engine, turn.patience(PLANNING))
+        except DeadlineExceeded:
+            turn.deadline.check()
+            return _unanswered(estimate=UNPLANNED)
+        turn.mark()
+        if turn.is_too_long(cost := call.cost(ready)):
             return _unanswered(estimate=Estimate(*cost))
-        outcome = call.run(ready, self._engine, deadline)
-        clock.ran(deadline)
+        outcome = call.run(ready, self._engine, turn.deadline)
+        turn.ran()
         pieces = call.write(outcome, ready, request.encoding)
         repeated = None if asked is None else call.remembered(ready, outcome)
         if asked is not None and repeated is not None:
             self._repeated.get(asked.key, lambda: repeated)
-        return Reply(200, job.accepted, pieces, (), clock.phases(), call.is_cached(ready))
+        return Reply(200, turn.job.accepted, pieces, (), turn.phases(), call.is_cached(ready))
 
     def _open(self, job: Job, call: AnyCall, message: Message) -> ParsedRequest:
         """The request, on its own graph or on one that is registered."""
@@ -216,38 +205,6 @@ def _asked(job: Job, call: AnyCall, message: Message) -> Asked | None:
     if lifted is None:
         return None
     return Asked((job.call, message.source.name, job.accepted, lifted.shape), lifted)
-
-
-def _takes_long_to_plan(request: ParsedRequest, most_seconds: float) -> bool:
-    return planning_seconds(len(request.program.statements)) > max(PLANNING, most_seconds)
-
-
-class Clock:
-    """When the phases of a job end."""
-
-    __slots__ = ("_backward", "_marks")
-
-    def __init__(self) -> None:
-        self._marks = [perf_counter()]
-        self._backward = 0.0
-
-    def mark(self) -> float:
-        """A phase is over. When that is."""
-        now = perf_counter()
-        self._marks.append(now)
-        return now
-
-    def ran(self, deadline: Deadline) -> float:
-        """The run is over. When that is."""
-        if deadline.turned is not None:
-            self._backward = monotonic() - deadline.turned
-        return self.mark()
-
-    def phases(self) -> Phases:
-        """All phases, of which the last one is over."""
-        began, decoded, planned, executed = self._marks
-        ended = perf_counter()
-        return Phases(0.0, decoded - began, planned - decoded, executed - planned, self._backward, ended - executed)
 
 
 def limits_of(settings: Settings) -> dict[str, int]:

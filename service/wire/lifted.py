@@ -14,8 +14,8 @@ LONGEST_SHAPE: Final = 1 << 14
 class Lifted:
     """The fields of a request without the data of the tensors in some of them.
 
-    `shape` is the rest, as bytes: the same for requests that differ in data alone. It tells 1 from 1.0 and from true,
-    and `data` from `data_b64`. `data` are the payloads, each with its name.
+    `shape` is the rest, as bytes: the same for requests that differ in data alone. It tells 1 from 1.0 and from true.
+    `data` are the payloads, each with its name.
     """
 
     __slots__ = ("_tensors", "data", "shape")
@@ -54,16 +54,14 @@ class Lifted:
 
 
 def _taken(tensor: dict[str, Any]) -> tuple[str | None, Any]:
-    """The payload of a tensor, which leaves a mark in its place, and what it is called.
+    """The payload of a tensor, and what it is called.
 
-    None and nothing taken where there are two, of which one may be meant, or none.
+    None, and nothing taken, where there are two, of which one may be meant, or none.
     """
     name = "data" if "data" in tensor else "data_b64"
     if name not in tensor or (name == "data" and "data_b64" in tensor):
         return None, None
-    data = tensor[name]
-    tensor[name] = None
-    return name, data
+    return name, tensor.pop(name)
 
 
 def _written(fields: Mapping[str, Any]) -> bytes | None:

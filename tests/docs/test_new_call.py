@@ -150,7 +150,8 @@ def test_an_answer_that_is_not_as_documented_turns_them_red(tree: Path) -> None:
     ran = run_its_tests(tree)
     messages.write_text(MESSAGES, encoding="utf-8")
     assert ran.returncode == 1
-    assert "FAILED tests/service/pages/test_openapi.py::test_every_request_example_runs[slopes]" in ran.stdout
+    for path in ("/v1/slopes", "/v1/graphs/{graph_id}/slopes"):
+        assert f"FAILED tests/service/pages/test_openapi.py::test_every_request_example_runs[{path}]" in ran.stdout
 
 
 def test_the_guide_has_it_after_make_docs(tree: Path) -> None:

@@ -33,6 +33,8 @@ GOOD_CLIENTS = 4
 FLOOR = 16 << 20
 SAMPLE = 0.25
 HEALTH_MS = 100
+#: of what is asked by good clients, so many a second are answered, whatever else goes on
+GOOD_RATE = 20
 
 
 @dataclass
@@ -55,6 +57,7 @@ class Tally:
         self.wrong.append(text)
 
 
+GOOD_CALLS = {f"{name}: 200" for name in ("W1", "Hessian", "hvp", "jvp", "batch", "binary")}
 Actor = Callable[[Started, Tally, random.Random], None]
 
 
@@ -186,6 +189,9 @@ def run(server: Started, seconds: float, seed: int) -> tuple[Tally, Seen]:
     time.sleep(5)
     after = once(server.address, "/v1/gradients", jobs.small())
     tally.took("afterwards", after, right=after.status == 200 and jobs.is_right(after.body))
+    done = sum(count for what, count in tally.counts.items() if what in GOOD_CALLS)
+    if done < GOOD_RATE * seconds:
+        tally.fault(f"good clients were answered {done / seconds:.1f} times a second, and {GOOD_RATE} are little")
     if not tally.counts["workers killed"]:
         tally.fault("there were no workers to kill")
     return tally, seen

@@ -66,6 +66,7 @@ def attacked(server: Started, request: pytest.FixtureRequest) -> Iterator[Starte
 def judge(seen: Seen, attack: str, test: str) -> None:
     """Fourth guarantee: health answers within 100 ms, whatever is going on."""
     note = f"{seen.asked} asked, {seen.failed} failed {seen.reasons}; the probe itself woke {seen.late:.1f} ms late"
+    note += f"; slow ones, by second and ms: {sorted(seen.slow, key=lambda one: -one[1])[:8]}"
     figures = Figures(4, test)
     figures.at_most(attack, round(seen.worst, 1), HEALTH_MS, "ms", note)
     figures.judge()

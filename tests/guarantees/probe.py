@@ -22,17 +22,21 @@ PAUSE = 0.01
 #: of so many requests, one is made on a new connection
 FRESH = 5
 PATIENCE = 5.0
+SLOW_MS = 50
 
 
 @dataclass
 class Seen:
-    """Worst milliseconds of an answer, and of the probe's own waking up: what the machine adds by itself."""
+    """Worst milliseconds of an answer, and of the probe's own waking up: what the machine adds by itself.
+
+    `slow` has those of more than 50 ms, each with the second in which it was asked for.
+    """
 
     asked: int = 0
     failed: int = 0
     worst: float = 0.0
     late: float = 0.0
-    times: list[float] = field(default_factory=list)
+    slow: list[tuple[float, float]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
 
@@ -51,6 +55,7 @@ class _Prober:
     def __init__(self, address: Address) -> None:
         self._address, self.seen = address, Seen()
         self._connection: Connection | None = None
+        self._began = time.perf_counter()
 
     def ask(self) -> None:
         """One request, and what became of it."""
@@ -60,7 +65,8 @@ class _Prober:
         seen = self.seen
         seen.asked += 1
         seen.worst = max(seen.worst, took)
-        seen.times.append(round(took, 3))
+        if took > SLOW_MS:
+            seen.slow.append((round(start - self._began, 1), round(took, 1)))
         if reason:
             seen.failed += 1
             seen.reasons = [*seen.reasons, reason][:5]

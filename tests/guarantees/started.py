@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -44,6 +45,15 @@ class Started:
     def resident(self) -> int:
         """Bytes of all its processes."""
         return processes.resident(self.pid)
+
+    def settled(self, quiet: float = 3.0, change: int = 2 << 20, patience: float = 40.0) -> int:
+        """Its memory, once that has stayed the same for so long: spare workers start after the server does."""
+        end, since, level = time.monotonic() + patience, time.monotonic(), self.resident
+        while time.monotonic() < end and time.monotonic() - since < quiet:
+            time.sleep(0.2)
+            if abs((now := self.resident) - level) > change:
+                since, level = time.monotonic(), now
+        return level
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Ask the front to end."""

@@ -35,6 +35,7 @@ def test_bombs_are_refused_at_once_and_take_no_memory(attacked: Started, figures
     for _ in range(20):
         with Connection(attacked.address) as connection:
             connection.ask("/v1/gradients", small())
+    attacked.settled()
     everybody = processes.family(attacked.pid)
     processes.forget_peak(everybody)
     before = processes.peak(everybody)
@@ -87,6 +88,7 @@ def test_what_runs_takes_no_more_memory_than_it_declares(start: Callable[..., St
         server = start("--compile", "off")
         with Connection(server.address) as connection:
             connection.ask("/v1/gradients", small())
+            server.settled()
             everybody = processes.family(server.pid)
             processes.forget_peak(everybody)
             before = processes.peak(everybody)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
 
+from tests.guarantees import bombs
 from tests.guarantees.conftest import judge
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import in_one_piece, pace, small
 from tests.guarantees.probe import probing
 from tests.guarantees.started import Started
-from tests.guarantees.talk import Address, Connection, Hangup
+from tests.guarantees.talk import Address, Answer, Connection, Hangup, posted
 from tests.guarantees.test_liveness import together
 
 pytestmark = pytest.mark.guarantee(5)
@@ -105,7 +106,7 @@ def test_a_full_queue_refuses_at_once(start: Callable[..., Started], figures: Fi
     judge(seen, "400 calls at a full queue", figures.test)
 
 
-def _slowest(outcomes: list[Outcome]) -> float:
+def _slowest(outcomes: Sequence[Outcome | Answer]) -> float:
     return round(1000 * max((outcome.seconds for outcome in outcomes), default=0.0), 1)
 
 
@@ -117,3 +118,19 @@ def test_an_idle_server_turns_nothing_away(start: Callable[..., Started], figure
             connection.ask("/v1/forward?timeout_ms=1500", in_one_piece(side)).status for side in (1024, 4096, 8192)
         ]
     figures.at_most("lone jobs that are told to come back, of 3", found.count(503), 0, "", str(found))
+
+
+def test_graphs_that_take_long_to_plan_keep_nobody_waiting(start: Callable[..., Started], figures: Figures) -> None:
+    """Small bodies that look like small work, until they are planned: more of them than there are workers."""
+    server = start()
+    slow = [case for case in bombs.cases() if case.name.startswith(("depth", "derivatives: Hessian of a long"))] * 3
+    with Connection(server.address) as connection:
+        assert connection.ask("/v1/gradients", small()).status == 200
+        waiting = [Connection(server.address) for _ in slow]
+        for other, case in zip(waiting, slow, strict=True):
+            other.send(posted(case.path, case.body))
+        time.sleep(0.3)
+        answers = [connection.ask("/v1/gradients", small()) for _ in range(10)]
+    lost = [answer.status for answer in answers if answer.status != 200]
+    figures.at_most("small calls beside slow plans that are not answered, of 10", len(lost), 0, "", str(lost))
+    figures.at_most("small calls beside slow plans: the slowest", _slowest(answers), 1000, "ms")

@@ -77,12 +77,15 @@ async def test_a_job_with_effects_is_not_done_again(tmp_path: Path) -> None:
 async def test_what_waited_behind_it_is_done_by_others() -> None:
     """Not the blame of those that the worker had not begun: large bodies, small ones, all are answered."""
     async with processes(1) as pool:
+        assert pool._crew.spare is not None
+        spare = pool._crew.spare
         waiting = [ask(pool, b'{"seen": 1}'.ljust(nbytes)) for nbytes in (20, 100_000) * 6]
         first = asyncio.create_task(ask(pool, {"die": 1}))
         replies = await together(*waiting)
         assert [reply.status for reply in replies] == [200] * 12
         assert Counter(len(reply.body) for reply in replies) == {20: 6, 100_000: 6}
         assert code(await first) == "worker_died"
+        assert not spare.ended, "it took the place of the quick worker, and was given what kills again"
         for reply in replies:
             reply.release()
         await until(lambda: settled(pool))
@@ -143,6 +146,8 @@ async def test_no_device() -> None:
         pool = ProcessPool(Settings(device="cpu"), COMMAND)
         with pytest.raises(RuntimeError, match="there is no such device"):
             await pool.start()
+        assert not pool.ready
+        assert await pool.close(0)
     finally:
         del os.environ["GRADSERVE_TEST_NO_DEVICE"]
 

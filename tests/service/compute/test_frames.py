@@ -50,8 +50,8 @@ def test_a_body_in_a_slab_is_not_in_the_frame() -> None:
 def test_a_reply(reply: Reply) -> None:
     frame = frames.reply_frame(5, reply, Whereabouts(0, len(reply.body)), 10.0, 12.0)
     assert frames.slot_of(b"behind" + frame, 6) == 5
-    read, place, begun, ended = frames.read_reply(b"before" + frame + b"behind", 6, 9.5)
-    assert (begun, ended, place.slab) == (10.0, 12.0, 0)
+    read, slab, nbytes, begun, ended = frames.read_reply(b"before" + frame + b"behind", 6, 9.5)
+    assert (begun, ended, slab, nbytes) == (10.0, 12.0, 0, len(reply.body))
     assert read.phases == reply.phases._replace(waited=0.5)
     for name in ("status", "media_type", "body", "headers", "cached", "estimate", "needs_graph", "recycle"):
         assert getattr(read, name) == getattr(reply, name), name
@@ -59,8 +59,8 @@ def test_a_reply(reply: Reply) -> None:
 
 def test_a_reply_in_a_slab_has_no_pieces_yet() -> None:
     frame = frames.reply_frame(0, Reply(200, JSON, [b"x" * 100_000]), Whereabouts(3, 100_000), 0.0, 0.0)
-    read = frames.read_reply(frame, 0, 0.0)
-    assert (tuple(read.reply.pieces), read.place) == ((), (3, 100_000))
+    read, slab, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
+    assert (tuple(read.pieces), slab, nbytes) == ((), 3, 100_000)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 64, 10_000])
