@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.compute.admission import Admission
-from service.compute.experience import LARGE_BODY, SHORT, Experience, kind_of
+from service.compute.experience import LARGE_BODY, QUICK, Experience, kind_of
 from service.compute.job import Estimate
 from service.compute.process_pool import ProcessPool
 from service.compute.staff import staff_for
@@ -158,7 +158,7 @@ def test_experience() -> None:
     assert known.known(other) == (kind_of(other), None)
     factor = ((1.0 * 0.7 + 4.0 * 0.3) * 0.7 + 1.0 * 0.3) * 0.7 + 1.5 * 0.3
     assert known.planned(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(4 * factor), "as the others were"
-    known.measured(kind, None, SHORT / 3, planned=False)
+    known.measured(kind, None, QUICK / 3, planned=False)
     assert known.known(long)[1] is None, "forgotten, since it is short"
 
 
