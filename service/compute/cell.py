@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from typing import Final
+from typing import Final, NamedTuple
 
 #: jobs that a worker may have at a time: the one that it executes, and what waits in its socket
 SLOTS: Final = 64
@@ -17,10 +17,17 @@ _STOPS: Final = 64  # where the bytes begin by which jobs are stopped: in a cach
 _BYTES: Final = 4096
 
 
+class Vitals(NamedTuple):
+    """What a worker says of itself: kernels that it has compiled or loaded, and bytes that it holds on its GPU."""
+
+    kernels: int
+    device_bytes: int
+
+
 class Cell:
     """One worker's shared page. A job is known by its slot, which it has from being sent until it is replied to."""
 
-    __slots__ = ("_executing", "_since", "fd", "stops")
+    __slots__ = ("_executing", "_since", "_vitals", "fd", "stops")
 
     def __init__(self, fd: int) -> None:
         """The page behind a descriptor; `create` makes a new one."""
@@ -43,6 +50,15 @@ class Cell:
         """When that began, on the monotonic clock."""
         return self._since[0]
 
+    @property
+    def vitals(self) -> Vitals:
+        """What the worker said of itself last."""
+        return Vitals(*self._vitals)
+
+    def tell(self, vitals: Vitals) -> None:
+        """The worker says it."""
+        self._vitals[0], self._vitals[1] = vitals
+
     def begin(self, slot: int, now: float) -> None:
         """The worker takes up a job."""
         self._since[0] = now
@@ -63,6 +79,7 @@ class Cell:
     def _lay(self, memory: memoryview) -> None:
         self._executing = memory[:8].cast("Q")
         self._since = memory[8:16].cast("d")
+        self._vitals = memory[16:32].cast("Q")
         #: one byte for each slot: not 0 once its job is to stop
         self.stops = [memory[_STOPS + slot : _STOPS + slot + 1] for slot in range(SLOTS)]
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from engine import registry, warm
 from service.compute.blas import divide
-from service.compute.desk import Execute, attend
+from service.compute.desk import Opened, attend
 from service.compute.worker import Worker
 from service.settings import Settings
 
 
-def computing(settings: Settings) -> tuple[Execute, str]:
-    """The work of a server, and the device that does it."""
+def computing(settings: Settings) -> Opened:
+    """The work of a server."""
     worker = Worker(settings)
     divide(settings.workers)
     warm(registry())
-    return worker, worker.device
+    return Opened(worker, worker.device, worker.vitals)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from engine import HostArray
 from service.compute import frames
 from service.compute.answers import AnswerSlabs
-from service.compute.cell import Cell
+from service.compute.cell import Cell, Vitals
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Job, Reply
 from service.compute.prison import behave, die_with_parent
@@ -24,12 +24,23 @@ from service.settings import Settings
 
 #: (job, most seconds) → reply
 Execute = Callable[[Job, float | None], Reply]
-#: makes the work of a process, and says on which device it is done
-OpenDevice = Callable[[Settings], tuple[Execute, str]]
+
+
+class Opened(NamedTuple):
+    """The work of a process, the device that does it, and what the process says of itself."""
+
+    work: Execute
+    device: str
+    vitals: Callable[[], Vitals]
+
+
+OpenDevice = Callable[[Settings], Opened]
 
 _READ: Final = 256 << 10
 #: a reply that is ready does not wait for others for longer than so many seconds
 _HOLD: Final = 0.0005
+#: seconds between two reports of itself
+_TELL: Final = 1.0
 #: to a body: the one of `_job`, the argument of `_take_away`, and that of `getrefcount`
 _OUR_REFERENCES: Final = 3
 
@@ -45,13 +56,13 @@ def attend(make: OpenDevice) -> None:
     begin_log(settings)
     with suppress(ConnectionError):
         try:
-            work, device = make(settings)
+            opened = make(settings)
         except RuntimeError as error:
             front.sendall(frames.text(frames.FAILED, str(error)))
             raise SystemExit(2) from None
         behave(settings)
-        front.sendall(frames.text(frames.CAME, device))
-        Desk(front, Passage(socket.socket(fileno=side)), Cell(cell), work).serve()
+        front.sendall(frames.text(frames.CAME, opened.device))
+        Desk(front, Passage(socket.socket(fileno=side)), Cell(cell), opened).serve()
     # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.
     sys.stderr.flush()
     os._exit(0)
@@ -68,11 +79,13 @@ def _settings(front: socket.socket) -> str:
 class Desk:
     """Takes jobs from the socket and gives replies to it."""
 
-    def __init__(self, front: socket.socket, passage: Passage, cell: Cell, work: Execute) -> None:
+    def __init__(self, front: socket.socket, passage: Passage, cell: Cell, opened: Opened) -> None:
         self._front = front
         self._passage = passage
         self._cell = cell
-        self._work = work
+        self._work = opened.work
+        self._vitals = opened.vitals
+        self._told = 0.0
         self._answers = AnswerSlabs(passage, self._tell)
         self._out: list[bytes] = []
         self._written = 0.0
@@ -109,6 +122,9 @@ class Desk:
         reply = self._work(job, most_seconds)
         self._cell.end()
         ended = time.monotonic()
+        if ended - self._told > _TELL:
+            self._told = ended
+            self._cell.tell(self._vitals())
         if self._cell.stops[slot][0]:
             self._out.append(frames.note(frames.SKIPPED, slot))
         else:

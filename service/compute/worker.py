@@ -18,6 +18,7 @@ from service import machine
 from service.calls import calls
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.calls.repeated import Repeated
+from service.compute.cell import Vitals
 from service.compute.job import Estimate, Job, Reply
 from service.compute.kernels import kernel_store
 from service.compute.registration import REGISTER, Registration
@@ -102,6 +103,10 @@ class Worker:
         except Exception:
             _logger.exception("request %s failed", job.request_id)
             return _refused(fault(), job, recycle="fault")
+
+    def vitals(self) -> Vitals:
+        """What it says of itself."""
+        return Vitals(self._executor.kernels, self._executor.device_bytes)
 
     def close(self, timeout: float) -> bool:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
