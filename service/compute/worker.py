@@ -154,6 +154,8 @@ class Worker:
         try:
             ready = call.prepare(task, self._engine, turn.patience(PLANNING))
         except DeadlineExceeded:
+            if turn.most_seconds is None:
+                raise
             turn.deadline.check()
             return _unanswered(estimate=UNPLANNED)
         turn.mark()
