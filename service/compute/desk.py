@@ -17,7 +17,7 @@ from service.compute.answers import AnswerSlabs
 from service.compute.cell import Cell, Vitals
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Job, Reply
-from service.compute.prison import behave, die_with_parent
+from service.compute.prison import begin_modestly, behave
 from service.compute.slabs import Passage
 from service.logs import begin_log
 from service.settings import Settings
@@ -47,7 +47,7 @@ _OUR_REFERENCES: Final = 3
 
 def attend(make: OpenDevice) -> None:
     """Serve the front until it closes the socket. The arguments are the descriptors that it passed."""
-    die_with_parent()
+    begin_modestly()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group, but it is the front that ends us
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     channel, side, cell = map(int, sys.argv[1:])

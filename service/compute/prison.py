@@ -21,9 +21,14 @@ _PARSED: Final = 16
 
 def behave(settings: Settings) -> None:
     """Call it once everything is loaded: what that took is not counted."""
-    os.nice(_NICENESS)
     limit_memory(settings)
     calm_the_collector()
+
+
+def begin_modestly() -> None:
+    """Call it first: to load everything takes a second, in which the front is to answer."""
+    os.nice(_NICENESS)
+    die_with_parent()
 
 
 def die_with_parent() -> None:

@@ -62,11 +62,13 @@ class Watch:
                 self._watched.held_up(worker, short)
 
     def inspect(self) -> None:
-        """Send a worker home that has served its time, where another one can take its place at once."""
+        """End a worker that hangs; send one home that has served its time, where another takes its place at once."""
         now = time.monotonic()
         for worker in self._crew:
             if not worker.ready and not worker.ended and now - worker.started > _START:
                 worker.kill("never ready")
+            elif is_stopped(worker.pid):
+                worker.kill("stopped")
         if self._crew.spare is not None:
             for worker in self._crew.working:
                 if reason := self._worn(worker, now):
@@ -94,6 +96,15 @@ class Watch:
 
 def _next(ticket: Ticket) -> float:
     return ticket.stopped + GRACE if ticket.stopped else ticket.job.expires
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was suspended by a signal, and so will do nothing. False where it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return False
+    return fields[0] == "T"
 
 
 def resident_bytes(pid: int) -> int:

@@ -37,7 +37,8 @@ def test_504_is_in_time(attacked: Started, figures: Figures) -> None:
     for name, body in slow_bodies(how).items():
         for deadline in (0.2, 0.5, 1.0):
             answer = asked(attacked, body, deadline, "gradients" if name == "a long body" else "forward")
-            found[f"{name}, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
+            if answer.seconds > deadline or answer.status == 504:  # else it was found out in time what is wrong with it
+                found[f"{name}, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
             time.sleep(0.5)
     _keep(figures, "jobs that are too long", found)
 

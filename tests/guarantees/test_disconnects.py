@@ -19,12 +19,16 @@ SAMPLE, IDLE = 0.1, 0.3
 
 
 def seconds_of_work(pid: int, within: float) -> float:
-    """How long a server goes on working, looking at its processor time until it is idle for half a second."""
+    """How long a server goes on working, looking at the processor time of its workers until all are idle.
+
+    Those that it has now: what a new one does is to start, in the place of one that was stopped.
+    """
+    working = processes.workers(pid)
     start = last = time.perf_counter()
-    used, worked, quiet = processes.processor_seconds(pid), 0.0, 0.0
+    used, worked, quiet = processes.seconds_of(working), 0.0, 0.0
     while quiet < 0.5 and time.perf_counter() - start < within:
         time.sleep(SAMPLE)
-        now, total = time.perf_counter(), processes.processor_seconds(pid)
+        now, total = time.perf_counter(), processes.seconds_of(working)
         if (total - used) / (now - last) > IDLE:
             worked, quiet = now - start, 0.0
         else:

@@ -213,3 +213,14 @@ async def test_what_a_worker_said_of_itself_outlives_it_where_it_is_a_count() ->
         await until(lambda: pool.stats().restarts == {"died": 1})
         stats = pool.stats()
         assert (stats.compiled, stats.device) == (3, 0)
+
+
+@running
+async def test_workers_that_are_suspended_are_replaced() -> None:
+    """All of them, the spare too: what they were sent is done by their successors."""
+    async with processes(1) as pool:
+        await whole(pool)
+        for worker in pool._crew:
+            os.kill(worker.pid, signal.SIGSTOP)
+        assert (await ask(pool, {}, 25)).status == 200
+        assert pool.stats().restarts["stopped"] >= 1
