@@ -145,10 +145,14 @@ class WorkerProcess(asyncio.Protocol):
         return [ticket for ticket in self._tickets if ticket is not None]
 
     @property
+    def executed(self) -> list[Ticket]:
+        """The jobs that it executes: several where they are one execution."""
+        return [ticket for slot in self.cell.executed if (ticket := self._tickets[slot])]
+
+    @property
     def executing(self) -> Ticket | None:
-        """The job that it executes."""
-        slot = self.cell.executing
-        return None if slot is None else self._tickets[slot]
+        """The job that it executes; the first of several."""
+        return next(iter(self.executed), None)
 
     def send(self, ticket: Ticket) -> None:
         """Send a job. There must be a free slot."""
