@@ -35,6 +35,11 @@ class CuPyExecutor(Executor):
         self.device = f"cuda:{cupy.cuda.Device().id}"  # type: ignore[misc]
 
     @property
+    def device_bytes(self) -> int:
+        """Those of CuPy's pool, in use or not."""
+        return int(self._cupy.get_default_memory_pool().total_bytes())
+
+    @property
     def xp(self) -> Namespace:
         """The module cupy."""
         return self._cupy

@@ -31,6 +31,16 @@ class Executor(ABC):
     loop_threads: int = 0
 
     @property
+    def kernels(self) -> int:
+        """Kernels that were compiled, or loaded from where they are kept."""
+        return 0
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes that are held on a device with memory of its own."""
+        return 0
+
+    @property
     @abstractmethod
     def xp(self) -> Namespace:
         """The array module."""

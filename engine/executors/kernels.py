@@ -49,6 +49,8 @@ class Kernels:
         self._store = KernelStore() if store is None else store
         self._loaded: WeakValueDictionary[str, NativeKernel] = WeakValueDictionary()
         self._refused: dict[str, str] = {}
+        #: kernels that were compiled or loaded, so far
+        self.made = 0
         #: binds fused nodes by NumPy, block by block
         self.without = LoopBinder({}, threads)
 
@@ -83,6 +85,7 @@ class Kernels:
         kernel = self._loaded.get(key)
         if kernel is None:
             kernel = self._loaded[key] = self._made(key, loop, lanes, text)
+            self.made += 1
         return CompiledLoop(kernel, loop)
 
     def _made(self, key: str, loop: Loop, lanes: int, text: str) -> NativeKernel:

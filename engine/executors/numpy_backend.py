@@ -46,6 +46,11 @@ class NumPyExecutor(Executor):
         self._tiers = Tiers(self._kernels, determinism, self.leases.retire) if determinism else None
 
     @property
+    def kernels(self) -> int:
+        """Those of loops."""
+        return self._kernels.made
+
+    @property
     def xp(self) -> Namespace:
         """The module numpy."""
         return np

@@ -12,6 +12,9 @@ RUN: Final = 5e-6
 STEP: Final = 1e-6
 FLOP: Final = 1e-10
 BYTE: Final = 1e-10
+#: of a FLOP where there are many for each byte: products of matrices, which BLAS keeps in registers and caches
+DENSE_FLOP: Final = 2.5e-11
+DENSE: Final = 8
 #: seconds that planning takes for each node that a client wrote, with those that differentiation adds
 NODE: Final = 1e-4
 
@@ -19,12 +22,13 @@ NODE: Final = 1e-4
 def run_seconds(plan: Plan) -> float:
     """Seconds that a run of the plan takes: for each step what a call costs, its arithmetic, and what it moves."""
     sizes = {slot: plan.feed_types[feed].nbytes for feed, slot in plan.feeds.items()}
-    moved = 0
+    seconds = RUN + STEP * len(plan.steps)
     for step in plan.steps:
-        written = sizes[step.result] = sum([type.nbytes for type in step.types])
+        moved = sizes[step.result] = sum([type.nbytes for type in step.types])
         if step.places:  # a view moves nothing
-            moved += written + sum([sizes[operand] for operand in step.operands])
-    return RUN + STEP * len(plan.steps) + FLOP * plan.flops + BYTE * moved
+            moved += sum([sizes[operand] for operand in step.operands])
+            seconds += BYTE * moved + step.flops * (FLOP if step.flops <= DENSE * moved else DENSE_FLOP)
+    return seconds
 
 
 def planning_seconds(nodes: int) -> float:

@@ -8,29 +8,19 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
 
 from service.compute import frames
 from service.compute.cell import Cell
-from service.compute.desk import READ, Desk, Execute
+from service.compute.desk import READ, Desk, Opened
 from service.compute.frames import Inbox
 from service.compute.prison import behave, die_with_parent
-from service.compute.sharing_desk import Sharing, SharingDesk
+from service.compute.sharing_desk import SharingDesk
 from service.compute.slabs import Passage
 from service.logs import begin_log
 from service.settings import Settings
 
-
-class Work(NamedTuple):
-    """What a process does, on which device, and how several jobs are done as one, where that is wanted."""
-
-    execute: Execute
-    device: str
-    sharing: Sharing[Any] | None = None
-
-
 #: makes the work of a process
-OpenDevice = Callable[[Settings], Work]
+OpenDevice = Callable[[Settings], Opened]
 
 
 def attend(make: OpenDevice) -> None:
@@ -44,17 +34,15 @@ def attend(make: OpenDevice) -> None:
     begin_log(settings)
     with suppress(ConnectionError):
         try:
-            work = make(settings)
+            opened = make(settings)
         except RuntimeError as error:
             front.sendall(frames.text(frames.FAILED, str(error)))
             raise SystemExit(2) from None
         behave(settings)
-        front.sendall(frames.text(frames.CAME, work.device))
+        front.sendall(frames.text(frames.CAME, opened.device))
         passage, page = Passage(socket.socket(fileno=side)), Cell(cell)
-        if work.sharing is None:
-            Desk(front, passage, page, work.execute).serve()
-        else:
-            SharingDesk(front, passage, page, work.execute, work.sharing).serve()
+        desk = Desk if opened.sharing is None else SharingDesk
+        desk(front, passage, page, opened).serve()
     # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.
     sys.stderr.flush()
     os._exit(0)

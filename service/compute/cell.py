@@ -10,7 +10,7 @@ import fcntl
 import mmap
 import os
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 #: jobs that a worker may have at a time: what it executes, and what waits in its socket; one bit of a word for each
 SLOTS: Final = 64
@@ -18,10 +18,17 @@ _STOPS: Final = 64  # where the bytes begin by which jobs are stopped: in a cach
 _BYTES: Final = 4096
 
 
+class Vitals(NamedTuple):
+    """What a worker says of itself: kernels that it has compiled or loaded, and bytes that it holds on its GPU."""
+
+    kernels: int
+    device_bytes: int
+
+
 class Cell:
     """One worker's shared page. A job is known by its slot, which it has from being sent until it is replied to."""
 
-    __slots__ = ("_executed", "_since", "fd", "stops")
+    __slots__ = ("_executed", "_since", "_vitals", "fd", "stops")
 
     def __init__(self, fd: int) -> None:
         """The page behind a descriptor; `create` makes a new one."""
@@ -47,6 +54,15 @@ class Cell:
     def since(self) -> float:
         """When that began, on the monotonic clock."""
         return self._since[0]
+
+    @property
+    def vitals(self) -> Vitals:
+        """What the worker said of itself last."""
+        return Vitals(*self._vitals)
+
+    def tell(self, vitals: Vitals) -> None:
+        """The worker says it."""
+        self._vitals[0], self._vitals[1] = vitals
 
     def begin(self, slot: int, now: float) -> None:
         """The worker takes up a job."""
@@ -74,6 +90,7 @@ class Cell:
         #: a bit for each slot
         self._executed = memory[:8].cast("Q")
         self._since = memory[8:16].cast("d")
+        self._vitals = memory[16:32].cast("Q")
         #: one byte for each slot: not 0 once its job is to stop
         self.stops = [memory[_STOPS + slot : _STOPS + slot + 1] for slot in range(SLOTS)]
 

@@ -6,19 +6,21 @@ It is spawned, never forked, so that a GPU can be opened in it, and ends when th
 from __future__ import annotations
 
 from engine import registry, warm
-from service.compute.attending import Work, attend
+from service.compute.attending import attend
 from service.compute.blas import divide
+from service.compute.desk import Opened
 from service.compute.together import Together
 from service.compute.worker import Worker
 from service.settings import Settings
 
 
-def computing(settings: Settings) -> Work:
-    """The work of a server, and the device that does it."""
+def computing(settings: Settings) -> Opened:
+    """The work of a server."""
     worker = Worker(settings)
     divide(settings.workers)
     warm(registry())
-    return Work(worker, worker.device, Together(worker, settings) if settings.is_coalescing else None)
+    sharing = Together(worker, settings) if settings.is_coalescing else None
+    return Opened(worker, worker.device, worker.vitals, sharing)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ class Crew:
         self.quick: WorkerProcess | None = None
         self.general: list[WorkerProcess] = []
         self.spare: WorkerProcess | None = None
+        #: kernels of workers that have ended
+        self.kernels = 0
         #: ends of workers by their reason
         self.ends: Counter[str] = Counter()
 
@@ -106,6 +108,7 @@ class Crew:
         del self._alive[worker]
         if self._closing:
             return
+        self.kernels += worker.cell.vitals.kernels
         reason = worker.reason or "died"
         self.ends[reason] += 1
         _logger.log(logging.INFO if worker.reason else logging.WARNING, "worker %d ended: %s", worker.pid, reason)

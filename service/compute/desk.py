@@ -7,23 +7,39 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from engine import HostArray
 from service.compute import frames
 from service.compute.answers import AnswerSlabs
-from service.compute.cell import Cell
+from service.compute.cell import Cell, Vitals
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Job, Reply
+from service.compute.sharing import Sharing
 from service.compute.slabs import Passage
 
 #: (job, most seconds) → reply
 Execute = Callable[[Job, float | None], Reply]
 
+
+class Opened(NamedTuple):
+    """The work of a process, the device that does it, and what the process says of itself.
+
+    `sharing` does several jobs as one, where that is wanted.
+    """
+
+    work: Execute
+    device: str
+    vitals: Callable[[], Vitals]
+    sharing: Sharing[Any] | None = None
+
+
 #: bytes that are read from the socket at a time
 READ: Final = 256 << 10
 #: a reply that is ready does not wait for others for longer than so many seconds
 _HOLD: Final = 0.0005
+#: seconds between two reports of itself
+_TELL: Final = 1.0
 #: to a body: the one of `_job`, the argument of `_take_away`, and that of `getrefcount`
 _OUR_REFERENCES: Final = 3
 
@@ -31,11 +47,13 @@ _OUR_REFERENCES: Final = 3
 class Desk:
     """Takes jobs from the socket and gives replies to it."""
 
-    def __init__(self, front: socket.socket, passage: Passage, cell: Cell, work: Execute) -> None:
+    def __init__(self, front: socket.socket, passage: Passage, cell: Cell, opened: Opened) -> None:
         self._front = front
         self._passage = passage
         self._cell = cell
-        self._work = work
+        self._work = opened.work
+        self._vitals = opened.vitals
+        self._told = 0.0
         self._answers = AnswerSlabs(passage, self._tell)
         self._out: list[bytes] = []
         self._written = 0.0
@@ -87,6 +105,9 @@ class Desk:
         self._hold(ended)
 
     def _done(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
+        if ended - self._told > _TELL:
+            self._told = ended
+            self._cell.tell(self._vitals())
         if self._cell.stops[slot][0]:
             self._skip(slot)
         else:

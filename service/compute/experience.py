@@ -15,7 +15,7 @@ from zlib import crc32
 from service.compute.job import Estimate, Job
 
 #: seconds that a job may take where others wait behind it
-SHORT: Final = 0.002
+QUICK: Final = 0.002
 #: bytes of a body that says too little to be run where short jobs are
 LARGE_BODY: Final = 256 << 10
 #: a job that was thought to be short, and takes longer than so many seconds, belongs to a long kind
@@ -93,7 +93,7 @@ class Experience:
         Where it had to be `planned` first, and perhaps compiled, the next of its kind will take less.
         """
         found = self._kinds.get(kind)
-        if seconds < SHORT / 2:
+        if seconds < QUICK / 2:
             self._kinds.pop(kind, None)
             return
         if found is None:

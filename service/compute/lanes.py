@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from service.compute.crew import Crew
-from service.compute.experience import SHORT, Experience
+from service.compute.experience import QUICK, Experience
 from service.compute.process import WorkerProcess
 from service.compute.ticket import Ticket
 
@@ -38,7 +38,7 @@ class Lanes:
         if ticket.long:
             self._put_long(ticket)
             return
-        ticket.bound = SHORT
+        ticket.bound = QUICK
         worker = None if self.short else self._for_short()
         if worker is None:
             self.short.append(ticket)
@@ -95,7 +95,7 @@ class Lanes:
     @staticmethod
     def expected(ticket: Ticket) -> float:
         """Seconds that a long job takes once it is taken up."""
-        return ticket.estimate.seconds if ticket.estimate else SHORT
+        return ticket.estimate.seconds if ticket.estimate else QUICK
 
     def _running(self, now: float) -> float:
         return sum(self._left(worker.long, worker, now) for worker in self._crew.general if worker.long)

@@ -96,6 +96,8 @@ class ProcessPool:
             restarts=dict(self._crew.ends),
             reserved=self._admission.held,
             resident=sum(resident_bytes(worker.pid) for worker in self._crew),
+            device=sum(worker.cell.vitals.device_bytes for worker in self._crew),
+            compiled=self._crew.kernels + sum(worker.cell.vitals.kernels for worker in self._crew),
         )
 
     def room(self, nbytes: int) -> SlabRoom:

@@ -5,51 +5,30 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from service.compute import frames
 from service.compute.cell import Cell
-from service.compute.desk import Desk, Execute
-from service.compute.job import Job, Reply
+from service.compute.desk import Desk, Opened
+from service.compute.job import Reply
+from service.compute.sharing import FEWEST
 from service.compute.slabs import Passage
 
-#: jobs that wait, from which on it is looked whether they can be executed together
-FEWEST: Final = 4
 
-Task = TypeVar("Task")
-
-
-class Sharing(Protocol[Task]):
-    """Does jobs in two steps, so that some of them can have the second one in common."""
-
-    def read(self, job: Job, most_seconds: float | None) -> Task | Reply:
-        """The first step, or a reply where there is no second one."""
-
-    def groups(self, tasks: Sequence[Task]) -> list[list[int]]:
-        """The positions of those that can be done as one; others are not named."""
-
-    def run(self, tasks: Sequence[Task]) -> list[Reply] | None:
-        """Do a group as one; None where that was not to be, and each is to be done alone."""
-
-    def finish(self, task: Task) -> Reply:
-        """Do one alone."""
-
-
-class _Read(NamedTuple, Generic[Task]):
+class _Read(NamedTuple):
     """A job that was read, and its slot."""
 
     slot: int
-    task: Task
+    task: Any
 
 
-class SharingDesk(Desk, Generic[Task]):
+class SharingDesk(Desk):
     """Takes all jobs that are in the socket at once; what cannot be done together is done one by one."""
 
-    def __init__(
-        self, front: socket.socket, passage: Passage, cell: Cell, work: Execute, sharing: Sharing[Task]
-    ) -> None:
-        super().__init__(front, passage, cell, work)
-        self._sharing = sharing
+    def __init__(self, front: socket.socket, passage: Passage, cell: Cell, opened: Opened) -> None:
+        super().__init__(front, passage, cell, opened)
+        assert opened.sharing is not None
+        self._sharing = opened.sharing
         self._batch: list[tuple[bytes, int]] = []
 
     def _take(self, frame: bytes, at: int) -> None:
@@ -63,7 +42,7 @@ class SharingDesk(Desk, Generic[Task]):
         else:
             self._share([read for frame, at in batch if (read := self._read(frame, at))])
 
-    def _read(self, frame: bytes, at: int) -> _Read[Task] | None:
+    def _read(self, frame: bytes, at: int) -> _Read | None:
         """A job after its first step; None where it is done."""
         slot, job, place, most_seconds = frames.read_job(frame, at)
         if place.slab or most_seconds is None:  # large, or one that is to be alone
@@ -81,7 +60,7 @@ class SharingDesk(Desk, Generic[Task]):
             return None
         return _Read(slot, task)
 
-    def _share(self, read: Sequence[_Read[Task]]) -> None:
+    def _share(self, read: Sequence[_Read]) -> None:
         """The second step of all: first that of those who share it."""
         groups = self._sharing.groups([each.task for each in read])
         shared = {position for group in groups for position in group}
@@ -91,7 +70,7 @@ class SharingDesk(Desk, Generic[Task]):
             if position not in shared:
                 self._finish(each)
 
-    def _run(self, group: Sequence[_Read[Task]]) -> None:
+    def _run(self, group: Sequence[_Read]) -> None:
         self._cell.begin_together([each.slot for each in group], time.monotonic())
         replies = self._sharing.run([each.task for each in group])
         self._cell.end()
@@ -102,7 +81,7 @@ class SharingDesk(Desk, Generic[Task]):
             for each, reply in zip(group, replies, strict=True):
                 self._answer(each.slot, reply)
 
-    def _finish(self, each: _Read[Task]) -> None:
+    def _finish(self, each: _Read) -> None:
         if self._cell.stops[each.slot][0]:
             self._skip(each.slot)
             return

@@ -15,7 +15,7 @@ from engine.planning.cache import Cache
 from engine.planning.estimate import RUN, STEP, run_seconds
 from engine.planning.many import plan_of_many
 from service.compute.job import Reply
-from service.compute.sharing_desk import FEWEST
+from service.compute.sharing import FEWEST
 from service.compute.worker import PLANNING, AskedAgain, AskedAnew, Worker
 from service.settings import Settings
 

@@ -18,6 +18,7 @@ from service import machine
 from service.calls import calls
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.calls.repeated import Repeated
+from service.compute.cell import Vitals
 from service.compute.job import Estimate, Job, Reply
 from service.compute.kernels import kernel_store
 from service.compute.registration import REGISTER, Registration
@@ -123,6 +124,10 @@ class Worker:
             _logger.exception("request %s failed", job.request_id)
             return _refused(fault(), job, recycle="fault")
 
+    def vitals(self) -> Vitals:
+        """What it says of itself."""
+        return Vitals(self._executor.kernels, self._executor.device_bytes)
+
     def close(self, timeout: float) -> bool:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)
@@ -190,6 +195,8 @@ class Worker:
         try:
             ready = call.prepare(task, self.engine, turn.patience(PLANNING))
         except DeadlineExceeded:
+            if turn.most_seconds is None:
+                raise
             turn.deadline.check()
             return _unanswered(estimate=UNPLANNED)
         turn.mark()

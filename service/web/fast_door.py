@@ -66,7 +66,10 @@ class FastDoor:
         self._let_go()
         self._line.refuse(refusal)
 
-    stop = body_failed
+    def stop(self, refusal: Refusal) -> None:
+        """Refuse the call."""
+        self._let_go()
+        self._line.refuse(refusal, unread=self._line.incoming is not None)
 
     def left(self) -> bool:
         """A client that ends its side is taken to have left: its work stops."""

@@ -207,12 +207,12 @@ class Line(asyncio.BufferedProtocol, ABC):
         if self.rest or self.deaf:
             self.advance()
 
-    def refuse(self, refusal: Refusal) -> None:
-        """Answer with a refusal, and end."""
+    def refuse(self, refusal: Refusal, *, unread: bool = True) -> None:
+        """Answer with a refusal, and end; not at once, where a part of the request is `unread`."""
         body = refusal.body(self.request_id)
         reply = Reply(refusal.status, PROBLEM, [body], tuple(refusal.headers.items()))
         self.write(self.front.dated.of_reply(reply, len(body), self.request_id, closes=True) + body)
-        self.unread = True
+        self.unread = unread
         self.answered(refusal.status, len(body), closes=True)
 
     def broken(self, refusal: Refusal) -> None:

@@ -40,12 +40,12 @@ OF_ONE = [
 
 
 def layers(rows: int, inner: int, columns: int) -> tuple[Net, int, int]:
-    """sum(tanh(x W) V), and the place of W."""
+    """max(tanh(x W) V), and the place of W. Of a sum, products would be taken of sums."""
     net = Net()
     x = net.leaf(np.full((rows, 4), 0.1), "input")
     w, v = net.leaf(np.full((4, inner), 0.2)), net.leaf(np.full((inner, columns), 0.3))
     net.add("matmul", net.add("tanh", net.add("matmul", x, w)), v)
-    return net, w, net.add("sum", net.last)
+    return net, w, net.add("max", net.last)
 
 
 def test_nodes_and_arithmetic_by_hand() -> None:
@@ -59,8 +59,9 @@ def test_nodes_and_arithmetic_by_hand() -> None:
     assert [cost.flops for cost in values.nodes] == [0, 0, 0, first, tanh, second, 10]
     assert values.forward_flops == first + tanh + second + 10
     assert values.backward_flops == values.saved_bytes == 0
-    # On the way back: dV is not asked for; tanh's slope needs its own result, which the forward pass keeps.
-    assert found.saved_bytes == 2 * 3 * 8
+    # On the way back: dV is not asked for; tanh's slope needs its own result, which the forward pass keeps; and that of
+    # the maximum the elements that it was found among, and itself.
+    assert found.saved_bytes == (2 * 3 + 2 * 5 + 1) * 8
     assert found.backward_flops >= first + second
     assert found.forward_flops + found.backward_flops == sum(cost.flops for cost in found.nodes)
 

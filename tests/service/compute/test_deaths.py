@@ -199,3 +199,17 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
+
+
+@running
+async def test_what_a_worker_said_of_itself_outlives_it_where_it_is_a_count() -> None:
+    async with processes(1) as pool:
+        assert (await ask(pool, {})).status == 200
+        stats = pool.stats()
+        assert (stats.compiled, stats.device) == (3, 4)
+        assert stats.resident > 1 << 20
+        assert pool._crew.quick is not None
+        os.kill(pool._crew.quick.pid, signal.SIGKILL)
+        await until(lambda: pool.stats().restarts == {"died": 1})
+        stats = pool.stats()
+        assert (stats.compiled, stats.device) == (3, 0)

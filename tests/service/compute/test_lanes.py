@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.compute.admission import Admission
-from service.compute.experience import LARGE_BODY, SHORT, Experience, kind_of
+from service.compute.experience import LARGE_BODY, QUICK, Experience, kind_of
 from service.compute.job import Estimate
 from service.compute.process_pool import ProcessPool
 from service.compute.staff import staff_for
@@ -139,7 +139,8 @@ def test_of_sixty_slow_jobs_those_that_can_are_done_and_the_others_refused() -> 
     """Two workers can do 50 of them in their 5 s; not less than 80 % of that is taken, and nothing is late."""
     order = asyncio.run(crowd({"estimate": 0.2, "stuck": 0.2}, 5.0))
     refused = order.count("queue_full")
-    assert order == ["queue_full"] * refused + ["done"] * (60 - refused), "at once, and no other than these"
+    assert set(order) == {"done", "queue_full"}
+    assert "queue_full" not in order[refused + 3 :], "when they come, before it has been measured what they take"
     assert 10 <= refused <= 22
 
 
@@ -165,7 +166,7 @@ def test_experience() -> None:
     assert known.known(other) == (kind_of(other), None)
     factor = ((1.0 * 0.7 + 4.0 * 0.3) * 0.7 + 1.0 * 0.3) * 0.7 + 1.5 * 0.3
     assert known.planned(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(4 * factor), "as the others were"
-    known.measured(kind, None, SHORT / 3, planned=False)
+    known.measured(kind, None, QUICK / 3, planned=False)
     assert known.known(long)[1] is None, "forgotten, since it is short"
 
 

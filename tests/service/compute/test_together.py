@@ -16,12 +16,14 @@ import pytest
 from service.compute import frames
 from service.compute.cell import Cell
 from service.compute.child import computing
-from service.compute.experience import SHORT
+from service.compute.desk import Opened
+from service.compute.experience import QUICK
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Job, Reply
 from service.compute.pool import awaited
 from service.compute.process_pool import ProcessPool
-from service.compute.sharing_desk import FEWEST, SharingDesk
+from service.compute.sharing import FEWEST
+from service.compute.sharing_desk import SharingDesk
 from service.compute.slabs import Passage
 from service.compute.together import Together
 from service.compute.worker import AskedAgain, Worker
@@ -72,7 +74,7 @@ def assert_like(found: Reply, alone: Reply) -> None:
         np.testing.assert_allclose(left, right, TOLERANCE, 0)
 
 
-def at_once(jobs: Sequence[Job], bound: float | None = SHORT, stopped: Sequence[int] = ()) -> list[Reply | None]:
+def at_once(jobs: Sequence[Job], bound: float | None = QUICK, stopped: Sequence[int] = ()) -> list[Reply | None]:
     """What a worker says to jobs that it finds in its socket; None where it skips one."""
     (front, back), (ours, theirs), cell = socket.socketpair(), socket.socketpair(), Cell.create()
     with front, back, ours, theirs:
@@ -81,7 +83,8 @@ def at_once(jobs: Sequence[Job], bound: float | None = SHORT, stopped: Sequence[
         front.shutdown(socket.SHUT_WR)
         for slot in stopped:
             cell.stops[slot][0] = 1
-        SharingDesk(back, Passage(theirs), cell, WORKER, Together(WORKER, SETTINGS)).serve()
+        opened = Opened(WORKER, "cpu", WORKER.vitals, Together(WORKER, SETTINGS))
+        SharingDesk(back, Passage(theirs), cell, opened).serve()
         back.close()
         said: dict[int, Reply | None] = {}
         inbox = Inbox()
@@ -181,7 +184,7 @@ def test_infinities_and_nothing_stay_where_they_are() -> None:
 
 def test_who_is_late_gets_that_for_an_answer() -> None:
     jobs = [asked(norm(values)) for values in numbers(8)]
-    reads = [WORKER.read(job, SHORT) for job in jobs]
+    reads = [WORKER.read(job, QUICK) for job in jobs]
     tasks = [task for task in reads if isinstance(task, AskedAgain)]
     assert len(tasks) == 8
     sharing = Together(WORKER, SETTINGS)
@@ -208,7 +211,7 @@ def test_who_has_left_is_skipped() -> None:
 
 def test_a_group_takes_no_longer_than_one_may() -> None:
     """By what its plan says; with half of the time there are half as many in a group, or fewer."""
-    tasks = [WORKER.read(asked(norm(values)), SHORT) for values in numbers(64)]
+    tasks = [WORKER.read(asked(norm(values)), QUICK) for values in numbers(64)]
     again = [task for task in tasks if isinstance(task, AskedAgain)]
     sharing = Together(WORKER, SETTINGS)
     largest = sharing._many(again[0], 64).seconds
@@ -243,7 +246,7 @@ def test_a_plan_that_cannot_be_made_is_not_tried_again(monkeypatch: pytest.Monke
         raise ZeroDivisionError
 
     monkeypatch.setattr("service.compute.together.plan_of_many", failing)
-    tasks = [task for v in numbers(4) if isinstance(task := WORKER.read(asked(norm(v)), SHORT), AskedAgain)]
+    tasks = [task for v in numbers(4) if isinstance(task := WORKER.read(asked(norm(v)), QUICK), AskedAgain)]
     sharing = Together(WORKER, SETTINGS)
     assert sharing.groups(tasks) == sharing.groups(tasks) == []
     assert len(tried) == 1

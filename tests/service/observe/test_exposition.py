@@ -6,6 +6,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from service.compute.job import Phases, Reply
 from service.compute.stats import Stats
+from service.compute.threads import ThreadPool
+from service.compute.worker import Worker
 from service.observe.banner import banner
 from service.observe.exposition import Exposition
 from service.observe.tally import Tally
@@ -23,9 +25,20 @@ STATS = Stats(
 )
 
 
+class Pool(ThreadPool):
+    """A pool that has this to say."""
+
+    def __init__(self, said: Stats) -> None:
+        super().__init__(Worker(Settings(device="cpu", compile="off")), "cpu", 1, 0)
+        self._said = said
+
+    def stats(self) -> Stats:
+        return self._said
+
+
 def scraped(tally: Tally) -> dict[tuple[str, str], float]:
     """Samples by name, and by the value of their only label, if any."""
-    text, media_type = Exposition(tally, lambda: STATS, "cpu").text("")
+    text, media_type = Exposition(tally, Pool(STATS)).text("")
     assert media_type.startswith("text/plain")
     samples = [s for family in text_string_to_metric_families(text.decode()) for s in family.samples]
     return {(s.name, ",".join(s.labels.values())): s.value for s in samples}
@@ -58,7 +71,7 @@ def test_every_count_is_there_under_its_name() -> None:
 
 
 def test_open_metrics_for_who_asks_for_them() -> None:
-    text, media_type = Exposition(Tally(), Stats, "cpu").text("application/openmetrics-text; version=1.0.0")
+    text, media_type = Exposition(Tally(), Pool(Stats())).text("application/openmetrics-text; version=1.0.0")
     assert media_type.startswith("application/openmetrics-text")
     assert text.endswith(b"# EOF\n")
 
