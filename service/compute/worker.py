@@ -49,6 +49,7 @@ PLANNING: Final = 0.05
 UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 _logger = logging.getLogger("gradserve.worker")
+_What = TypeVar("_What")
 _Done = TypeVar("_Done")
 
 
@@ -109,11 +110,12 @@ class Worker:
     def finish_shared(self, task: AskedAgain, arrays: Sequence[HostArray], seconds: float, backward: float) -> Reply:
         """The reply to a job that was executed together with others; its share of that, and of the way back."""
         task.turn.shared(seconds, backward)
-        return self._safely(self._shared, task.turn.job, task, arrays, seconds)
+        return self._safely(lambda task: _shared(task, arrays, seconds), task.turn.job, task)
 
-    def _safely(self, do: Callable[..., _Done], job: Job, *arguments: Any) -> _Done | Reply:
+    @staticmethod
+    def _safely(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
         try:
-            return do(*arguments)
+            return do(what)
         except Refusal as refusal:
             return _refused(refusal, job)
         except EngineError as error:
@@ -133,15 +135,11 @@ class Worker:
         return self._executor.close(timeout)
 
     def _reply(self, turn: Turn) -> Reply:
-        return self._finish(self._read(turn))
+        task = self._read(turn)
+        return task if isinstance(task, Reply) else self._finish(task)
 
-    def _finish(self, task: AskedAgain | AskedAnew | Reply) -> Reply:
-        match task:
-            case AskedAgain():
-                return self._again(task)
-            case AskedAnew():
-                return self._anew(*task)
-        return task
+    def _finish(self, task: AskedAgain | AskedAnew) -> Reply:
+        return self._again(task) if isinstance(task, AskedAgain) else self._anew(*task)
 
     def _read(self, turn: Turn) -> AskedAgain | AskedAnew | Reply:
         job = turn.job
@@ -175,13 +173,6 @@ class Worker:
         started = turn.mark()
         arrays = self.engine.executor.run(task.compiled.plan, task.tensors, turn.deadline)
         return _written(task, arrays, turn.ran() - started)
-
-    @staticmethod
-    def _shared(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> Reply:
-        task.turn.deadline.check()
-        reply = _written(task, arrays, seconds)
-        reply.coalesced = True
-        return reply
 
     def _anew(self, turn: Turn, call: AnyCall, message: Message, asked: Asked | None) -> Reply:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
@@ -260,6 +251,13 @@ def _written(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> R
     """The reply with these results, which took so long."""
     pieces = task.repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4))
     return Reply(200, task.turn.job.accepted, pieces, (), task.turn.phases(), True)
+
+
+def _shared(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> Reply:
+    task.turn.deadline.check()
+    reply = _written(task, arrays, seconds)
+    reply.coalesced = True
+    return reply
 
 
 class Asked(NamedTuple):
