@@ -149,7 +149,7 @@ class ProcessPool:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
         else:
-            if ticket.long or (seconds > MISJUDGED and reply.cached):
+            if (ticket.long and not ticket.apart) or (seconds > MISJUDGED and reply.cached):
                 self._learn(ticket, seconds, planned=not reply.cached)
             self._settle(ticket)
             self._answer(ticket, reply)
@@ -181,6 +181,7 @@ class ProcessPool:
                 self._refuse(ticket, _died())
             else:
                 ticket.long |= ticket in executed
+                ticket.apart |= ticket in executed and len(executed) > 1
                 self._lanes.put_back(ticket)
         self._lanes.pump()
 
@@ -210,13 +211,16 @@ class ProcessPool:
         relieved = worker is not self._crew.quick or self._crew.relieve()
         if not relieved and (ticket.job.effects or (worker.sent == 1 and not self._lanes.short)):
             return  # nobody waits for it, or it must not begin again
-        ticket.long = True
-        ticket.kind = kind_of(ticket.job)
-        ticket.estimate = Estimate(2 * (time.monotonic() - worker.cell.since), 0, 0)
         executed = worker.executed
+        if len(executed) > 1:
+            for each in executed:
+                each.long = each.apart = True
+        else:
+            ticket.long = True
+            ticket.kind = kind_of(ticket.job)
+            ticket.estimate = Estimate(2 * (time.monotonic() - worker.cell.since), 0, 0)
         worker.long = ticket
         for waiting in worker.take_back(ticket):
-            waiting.long |= waiting in executed  # not together again
             self._lanes.put_back(waiting)
         if not relieved or len(executed) > 1:
             ticket.stopped = time.monotonic()
