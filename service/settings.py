@@ -108,6 +108,11 @@ class Settings(BaseSettings):
         description="fast: the last bits of what a plan answers may change once, when its compiled kernels arrive; "
         "bitwise: they are decided before its first answer, which waits for the compiler",
     )
+    coalesce: Literal["on", "off"] = Field(
+        "off",
+        description="whether small requests for the same plan that wait together are executed as one; never with "
+        "determinism bitwise",
+    )
     cache_dir: Annotated[Path | None, NoDecode] = Field(
         default_factory=machine.cache_folder,
         description="folder for compiled kernels; none: kept in memory alone. Default: gradserve in $XDG_CACHE_HOME or "
@@ -144,6 +149,11 @@ class Settings(BaseSettings):
     )
     tls_key: Annotated[Path | None, NoDecode] = Field(None, description="file with the certificate's key, in PEM")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level to log")
+
+    @property
+    def is_coalescing(self) -> bool:
+        """Whether requests may be executed together: with others beside it, the last bits of an answer may differ."""
+        return self.coalesce == "on" and self.determinism == "fast"
 
     @field_validator("cors_origins", mode="before")
     @classmethod

@@ -41,6 +41,15 @@ class AnswerSlabs:
             slab.clear()
         self._slabs.put(slab)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether memory waits for the next answer."""
+        return self._slabs.waiting
+
+    def trim(self) -> None:
+        """Give it back to the system, where nobody used it for a while."""
+        self._slabs.trim()
+
     def _dropped(self, slab: Slab) -> None:
         self._passage.hide(slab.number)
         self._tell(frames.FORGET, slab.number)

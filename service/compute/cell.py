@@ -9,9 +9,10 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-#: jobs that a worker may have at a time: the one that it executes, and what waits in its socket
+#: jobs that a worker may have at a time: what it executes, and what waits in its socket; one bit of a word for each
 SLOTS: Final = 64
 _STOPS: Final = 64  # where the bytes begin by which jobs are stopped: in a cache line of their own
 _BYTES: Final = 4096
@@ -27,7 +28,7 @@ class Vitals(NamedTuple):
 class Cell:
     """One worker's shared page. A job is known by its slot, which it has from being sent until it is replied to."""
 
-    __slots__ = ("_executing", "_since", "_vitals", "fd", "stops")
+    __slots__ = ("_executed", "_since", "_vitals", "fd", "stops")
 
     def __init__(self, fd: int) -> None:
         """The page behind a descriptor; `create` makes a new one."""
@@ -40,10 +41,14 @@ class Cell:
         return cls(sealed_memory("gradserve-cell", _BYTES))
 
     @property
-    def executing(self) -> int | None:
-        """The slot of the job that is being executed."""
-        slot = self._executing[0]
-        return slot - 1 if slot else None
+    def executed(self) -> list[int]:
+        """The slots of the jobs that are being executed, in ascending order: several where they are one execution."""
+        bits = self._executed[0]
+        found = []
+        while bits:
+            found.append((bits & -bits).bit_length() - 1)
+            bits &= bits - 1
+        return found
 
     @property
     def since(self) -> float:
@@ -62,11 +67,16 @@ class Cell:
     def begin(self, slot: int, now: float) -> None:
         """The worker takes up a job."""
         self._since[0] = now
-        self._executing[0] = slot + 1
+        self._executed[0] = 1 << slot
+
+    def begin_together(self, slots: Iterable[int], now: float) -> None:
+        """The worker executes several jobs as one."""
+        self._since[0] = now
+        self._executed[0] = sum(1 << slot for slot in slots)
 
     def end(self) -> None:
         """The worker executes nothing."""
-        self._executing[0] = 0
+        self._executed[0] = 0
 
     def close(self) -> None:
         """Let go of the descriptor; the memory stays."""
@@ -77,7 +87,8 @@ class Cell:
         self._lay(memoryview(bytearray(_BYTES)))
 
     def _lay(self, memory: memoryview) -> None:
-        self._executing = memory[:8].cast("Q")
+        #: a bit for each slot
+        self._executed = memory[:8].cast("Q")
         self._since = memory[8:16].cast("d")
         self._vitals = memory[16:32].cast("Q")
         #: one byte for each slot: not 0 once its job is to stop

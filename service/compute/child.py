@@ -6,8 +6,10 @@ It is spawned, never forked, so that a GPU can be opened in it, and ends when th
 from __future__ import annotations
 
 from engine import registry, warm
+from service.compute.attending import attend
 from service.compute.blas import divide
-from service.compute.desk import Opened, attend
+from service.compute.desk import Opened
+from service.compute.together import Together
 from service.compute.worker import Worker
 from service.settings import Settings
 
@@ -17,7 +19,8 @@ def computing(settings: Settings) -> Opened:
     worker = Worker(settings)
     divide(settings.workers)
     warm(registry())
-    return Opened(worker, worker.device, worker.vitals)
+    sharing = Together(worker, settings) if settings.is_coalescing else None
+    return Opened(worker, worker.device, worker.vitals, sharing)
 
 
 if __name__ == "__main__":

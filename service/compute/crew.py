@@ -24,8 +24,8 @@ _LONGEST_PAUSE: Final = 30.0
 class Boss(Receiver, Protocol):
     """Who gives the workers jobs."""
 
-    def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
-        """A worker has ended that had these jobs, and executed one of them."""
+    def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
+        """A worker has ended that had these jobs, and executed one of them, or several as one."""
 
     def staffed(self) -> None:
         """There is a worker more for jobs."""
@@ -104,7 +104,7 @@ class Crew:
 
     def went(self, worker: WorkerProcess) -> None:
         """A worker has ended: the spare takes its place, and another one is started."""
-        tickets, executing = worker.tickets, worker.executing
+        tickets, executed = worker.tickets, worker.executed
         del self._alive[worker]
         if self._closing:
             return
@@ -117,7 +117,7 @@ class Crew:
             self._fill()
         else:
             self._failed(worker)
-        self._boss.lost(tickets, executing)
+        self._boss.lost(tickets, executed)
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
         """No more jobs for a worker: it ends once it has done those that it has."""

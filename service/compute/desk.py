@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
+import select
 import socket
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from engine import HostArray
 from service.compute import frames
@@ -17,63 +16,33 @@ from service.compute.answers import AnswerSlabs
 from service.compute.cell import Cell, Vitals
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Job, Reply
-from service.compute.prison import begin_modestly, behave
-from service.compute.slabs import Passage
-from service.logs import begin_log
-from service.settings import Settings
+from service.compute.sharing import Sharing
+from service.compute.slabs import UNUSED, Passage
 
 #: (job, most seconds) → reply
 Execute = Callable[[Job, float | None], Reply]
 
 
 class Opened(NamedTuple):
-    """The work of a process, the device that does it, and what the process says of itself."""
+    """The work of a process, the device that does it, and what the process says of itself.
+
+    `sharing` does several jobs as one, where that is wanted.
+    """
 
     work: Execute
     device: str
     vitals: Callable[[], Vitals]
+    sharing: Sharing[Any] | None = None
 
 
-OpenDevice = Callable[[Settings], Opened]
-
-_READ: Final = 256 << 10
+#: bytes that are read from the socket at a time
+READ: Final = 256 << 10
 #: a reply that is ready does not wait for others for longer than so many seconds
 _HOLD: Final = 0.0005
 #: seconds between two reports of itself
 _TELL: Final = 1.0
 #: to a body: the one of `_job`, the argument of `_take_away`, and that of `getrefcount`
 _OUR_REFERENCES: Final = 3
-
-
-def attend(make: OpenDevice) -> None:
-    """Serve the front until it closes the socket. The arguments are the descriptors that it passed."""
-    begin_modestly()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group, but it is the front that ends us
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    channel, side, cell = map(int, sys.argv[1:])
-    front = socket.socket(fileno=channel)
-    settings = Settings.model_validate_json(_settings(front))
-    begin_log(settings)
-    with suppress(ConnectionError):
-        try:
-            opened = make(settings)
-        except RuntimeError as error:
-            front.sendall(frames.text(frames.FAILED, str(error)))
-            raise SystemExit(2) from None
-        behave(settings)
-        front.sendall(frames.text(frames.CAME, opened.device))
-        Desk(front, Passage(socket.socket(fileno=side)), Cell(cell), opened).serve()
-    # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.
-    sys.stderr.flush()
-    os._exit(0)
-
-
-def _settings(front: socket.socket) -> str:
-    inbox = Inbox()
-    while data := front.recv(_READ):
-        for _, frame, at in inbox.feed(data):
-            return frames.read_text(frame, at)
-    raise SystemExit(0)
 
 
 class Desk:
@@ -92,12 +61,27 @@ class Desk:
 
     def serve(self) -> None:
         """Until the front closes its end, or a reply says that this process is not to go on."""
-        inbox, front, take = Inbox(), self._front, {frames.JOB: self._job, **self._notes()}
-        while data := front.recv(_READ):
+        inbox, front, take = Inbox(), self._front, {frames.JOB: self._take, **self._notes()}
+        while data := self._received(front):
             self._written = time.monotonic()
             for kind, frame, at in inbox.feed(data):
                 take[kind](frame, at)
+            self._end_batch()
             self._flush()
+
+    def _received(self, front: socket.socket) -> bytes:
+        """What comes next; while nothing does, memory that is not used goes back to the system."""
+        while self._answers.waiting and not select.select([front], [], [], UNUSED)[0]:
+            self._answers.trim()
+            self._flush()
+        return front.recv(READ)
+
+    def _take(self, frame: bytes, at: int) -> None:
+        """A job: it is done at once."""
+        self._job(frame, at)
+
+    def _end_batch(self) -> None:
+        """All that was there has been taken."""
 
     def _notes(self) -> dict[int, Callable[[bytes, int], None]]:
         return {
@@ -112,7 +96,7 @@ class Desk:
         slot, job, place, most_seconds = frames.read_job(frame, at)
         job.stop = stop = self._cell.stops[slot]
         if stop[0]:
-            self._out.append(frames.note(frames.SKIPPED, slot))
+            self._skip(slot)
             return
         body = self._passage.body(place.slab, place.nbytes) if place.slab else None
         if body is not None:
@@ -122,21 +106,26 @@ class Desk:
         reply = self._work(job, most_seconds)
         self._cell.end()
         ended = time.monotonic()
+        self._done(slot, reply, begun, ended)
+        if body is not None:
+            del reply, job
+            self._take_away(body, place.slab)
+        self._hold(ended)
+
+    def _done(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
         if ended - self._told > _TELL:
             self._told = ended
             self._cell.tell(self._vitals())
         if self._cell.stops[slot][0]:
-            self._out.append(frames.note(frames.SKIPPED, slot))
+            self._skip(slot)
         else:
             self._reply(slot, reply, begun, ended)
         if reply.recycle is not None:
             self._flush()
             os._exit(0)
-        if body is not None:
-            del reply, job
-            self._take_away(body, place.slab)
-        if ended - self._written > _HOLD:
-            self._flush()
+
+    def _skip(self, slot: int) -> None:
+        self._out.append(frames.note(frames.SKIPPED, slot))
 
     def _take_away(self, body: HostArray, slab: int) -> None:
         """Nothing may hold on to a body: other bytes will be there. What does is said, and the slab not used again."""
@@ -151,6 +140,11 @@ class Desk:
 
     def _tell(self, kind: int, number: int) -> None:
         self._out.append(frames.note(kind, number))
+
+    def _hold(self, now: float) -> None:
+        """Let replies wait for others, but not for long."""
+        if now - self._written > _HOLD:
+            self._flush()
 
     def _flush(self) -> None:
         if self._out:

@@ -28,7 +28,7 @@ _REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
 _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
-_CACHED, _NEEDS_GRAPH = 1, 2
+_CACHED, _NEEDS_GRAPH, _COALESCED = 1, 2, 4
 _NO_GRAPH: Final = (1 << 32) - 1
 _NO_BOUND: Final = float("inf")
 
@@ -73,6 +73,8 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
     more = _more(reply)
     size = _REPLY.size + len(more) + (0 if place.slab else place.nbytes)
     flags = (_CACHED if reply.cached else 0) | (_NEEDS_GRAPH if reply.needs_graph else 0)
+    if reply.coalesced:
+        flags |= _COALESCED
     fixed = _REPLY.pack(
         size, REPLY, slot, reply.status, _MEDIA_NUMBER[reply.media_type], flags,
         len(more), place.slab, place.nbytes, begun, ended, *reply.phases[1:],
@@ -100,8 +102,9 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0)
     if mores:
         _add(reply, orjson.loads(frame[start:body]))
-    if flags & _NEEDS_GRAPH:
-        reply.needs_graph = True
+    if flags & ~_CACHED:
+        reply.needs_graph = flags & _NEEDS_GRAPH != 0
+        reply.coalesced = flags & _COALESCED != 0
     return reply, slab, nbytes, begun, ended
 
 

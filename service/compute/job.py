@@ -84,7 +84,7 @@ class Reply:
 
     What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
     worker that `needs_graph` asks for the bytes of a registered one; and `recycle` is why a worker is not to be used
-    any more.
+    any more. One that was `coalesced` was executed together with others.
     """
 
     status: int
@@ -97,6 +97,7 @@ class Reply:
     estimate: Estimate | None = None
     needs_graph: bool = False
     recycle: str | None = None
+    coalesced: bool = False
 
     @property
     def body(self) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import os
 import resource
 import signal
 from pathlib import Path
@@ -13,8 +12,6 @@ from typing import Final
 from service.settings import Settings
 
 _PR_SET_PDEATHSIG: Final = 1
-#: the front, and so health checks and refusals, goes before the work
-_NICENESS: Final = 2
 #: what JSON takes as Python objects, for each of its bytes
 _PARSED: Final = 16
 
@@ -23,12 +20,6 @@ def behave(settings: Settings) -> None:
     """Call it once everything is loaded: what that took is not counted."""
     limit_memory(settings)
     calm_the_collector()
-
-
-def begin_modestly() -> None:
-    """Call it first: to load everything takes a second, in which the front is to answer."""
-    os.nice(_NICENESS)
-    die_with_parent()
 
 
 def die_with_parent() -> None:

@@ -23,8 +23,9 @@ from service.compute.ticket import Ticket
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.compute.child")
 _SOCKET_BYTES: Final = 1 << 20
-#: by how much workers of long jobs are nicer than the front
-_BEHIND: Final = 5
+#: by how much workers are nicer than the front, and those of long jobs
+_BEHIND: Final = 2
+_FAR_BEHIND: Final = 5
 #: kinds of jobs that are remembered of a worker
 _SEEN: Final = 256
 
@@ -115,6 +116,7 @@ class WorkerProcess(asyncio.Protocol):
         their_side.close()
         self.cell.close()
         self._passage = Passage(side)
+        self.step_back(_BEHIND)
         self._sentinel = os.pidfd_open(self._process.pid)
         self._loop.add_reader(self._sentinel, self._reap)
         self._connecting = self._loop.create_task(self._loop.create_connection(lambda: self, sock=ours))
@@ -145,10 +147,14 @@ class WorkerProcess(asyncio.Protocol):
         return [ticket for ticket in self._tickets if ticket is not None]
 
     @property
+    def executed(self) -> list[Ticket]:
+        """The jobs that it executes: several where they are one execution."""
+        return [ticket for slot in self.cell.executed if (ticket := self._tickets[slot])]
+
+    @property
     def executing(self) -> Ticket | None:
-        """The job that it executes."""
-        slot = self.cell.executing
-        return None if slot is None else self._tickets[slot]
+        """The job that it executes; the first of several."""
+        return next(iter(self.executed), None)
 
     def send(self, ticket: Ticket) -> None:
         """Send a job. There must be a free slot."""
@@ -174,10 +180,13 @@ class WorkerProcess(asyncio.Protocol):
             del self.seen[next(iter(self.seen))]
         self.send(ticket)
 
-    def step_back(self) -> None:
-        """Go behind the quick worker, and further behind the front: long jobs have time."""
+    def step_back(self, steps: int = _FAR_BEHIND) -> None:
+        """Go behind the front, and by more steps behind the quick worker: long jobs have time.
+
+        From the start on: to load everything takes a second of a processor.
+        """
         with suppress(ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, self.pid, os.getpriority(os.PRIO_PROCESS, 0) + _BEHIND)
+            os.setpriority(os.PRIO_PROCESS, self.pid, os.getpriority(os.PRIO_PROCESS, 0) + steps)
 
     def stop(self, ticket: Ticket) -> None:
         """The job is not to begin, or to end early: that comes as skipped."""

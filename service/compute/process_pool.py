@@ -149,7 +149,7 @@ class ProcessPool:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
         else:
-            if ticket.long or (seconds > MISJUDGED and reply.cached):
+            if (ticket.long and not ticket.apart) or (seconds > MISJUDGED and reply.cached):
                 self._learn(ticket, seconds, planned=not reply.cached)
             self._settle(ticket)
             self._answer(ticket, reply)
@@ -165,21 +165,23 @@ class ProcessPool:
             self._lanes.put_back(ticket)
         self._lanes.pump()
 
-    def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
+    def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
         """A worker has ended. What it executed is done again, once, where nothing waits behind it; the rest by others.
 
-        They are innocent, but are not sent round for ever; and a call with effects may have had them.
+        They are innocent, but are not sent round for ever; and a call with effects may have had them. Of several that
+        were one execution, nobody knows which is guilty: each is done alone, as long jobs are.
         """
         for ticket in tickets:
             ticket.worker = None
             ticket.stopped = 0.0
-            ticket.deaths += _BLAME if ticket is executing else 1
+            ticket.deaths += _BLAME if ticket in executed else 1
             if ticket.answered:
                 self._settle(ticket)
             elif ticket.deaths > _FORGIVEN or ticket.job.effects:
                 self._refuse(ticket, _died())
             else:
-                ticket.long |= ticket is executing
+                ticket.long |= ticket in executed
+                ticket.apart |= ticket in executed and len(executed) > 1
                 self._lanes.put_back(ticket)
         self._lanes.pump()
 
@@ -202,17 +204,25 @@ class ProcessPool:
         self._abandon(ticket)
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """A job that was thought to be short runs long: nothing waits behind it any more."""
+        """A job that was thought to be short runs long: nothing waits behind it any more.
+
+        Of several that were one execution, none is to wait for it: each is done alone.
+        """
         relieved = worker is not self._crew.quick or self._crew.relieve()
         if not relieved and (ticket.job.effects or (worker.sent == 1 and not self._lanes.short)):
             return  # nobody waits for it, or it must not begin again
-        ticket.long = True
-        ticket.kind = kind_of(ticket.job)
-        ticket.estimate = Estimate(2 * (time.monotonic() - worker.cell.since), 0, 0)
+        executed = worker.executed
+        if len(executed) > 1:
+            for each in executed:
+                each.long = each.apart = True
+        else:
+            ticket.long = True
+            ticket.kind = kind_of(ticket.job)
+            ticket.estimate = Estimate(2 * (time.monotonic() - worker.cell.since), 0, 0)
         worker.long = ticket
         for waiting in worker.take_back(ticket):
             self._lanes.put_back(waiting)
-        if not relieved:
+        if not relieved or len(executed) > 1:
             ticket.stopped = time.monotonic()
             self._watch.at(ticket.stopped + GRACE)
             worker.stop(ticket)
@@ -311,6 +321,7 @@ class ProcessPool:
         if self._looks % _INSPECTION == 0:
             self._admission.look(time.monotonic())
             self._watch.inspect()
+            self._rooms.trim()
 
 
 def _stopping() -> Refusal:

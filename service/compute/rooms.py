@@ -68,6 +68,10 @@ class Rooms:
         else:
             self._loop.run_in_executor(None, slab.clear).add_done_callback(lambda _: self._slabs.put(slab))
 
+    def trim(self) -> None:
+        """Give memory back to the system that nobody used for a while."""
+        self._slabs.trim()
+
     def close(self) -> None:
         """Drop what waits for its next use."""
         self._slabs.close()

@@ -11,8 +11,10 @@ import mmap
 import os
 import socket
 import struct
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -22,6 +24,8 @@ from service.compute.cell import sealed_memory
 
 #: slabs of more bytes are not kept: they would hold what is rarely used
 LARGEST: Final = 16 << 20
+#: seconds after which memory that nobody has used is given back to the system
+UNUSED: Final = 5.0
 _SMALLEST: Final = 128 << 10
 _HEAD: Final = struct.Struct("<IQ")
 
@@ -66,10 +70,12 @@ class Slabs:
         self._idle: dict[int, list[Slab]] = {}
         self._idle_bytes = 0
         self._count = 0
+        self._used = 0.0
 
     def take(self, nbytes: int) -> Slab:
         """A clear slab of at least so many bytes."""
         size = size_of(nbytes)
+        self._used = time.monotonic()
         if idle := self._idle.get(size):
             self._idle_bytes -= size
             return idle.pop()
@@ -81,9 +87,22 @@ class Slabs:
         if not slab.pooled or self._idle_bytes + slab.size > self._keep:
             self._dropped(slab)
             return False
+        self._used = time.monotonic()
         self._idle_bytes += slab.size
         self._idle.setdefault(slab.size, []).append(slab)
         return True
+
+    @property
+    def waiting(self) -> bool:
+        """Whether any waits for its next use."""
+        return self._idle_bytes > 0
+
+    def trim(self) -> None:
+        """Drop those that wait, once none has been used for a while."""
+        if self._idle_bytes and time.monotonic() - self._used > UNUSED:
+            idle, self._idle, self._idle_bytes = self._idle, {}, 0
+            for slab in chain.from_iterable(idle.values()):
+                self._dropped(slab)
 
     def close(self) -> None:
         """Drop those that wait."""

@@ -21,7 +21,7 @@ class Ticket:
     """One job from being admitted until no worker has it any more, which may be later than its reply."""
 
     __slots__ = (
-        "answered", "bound", "deaths", "done", "estimate", "graph_wanted", "job", "kind", "long",
+        "answered", "apart", "bound", "deaths", "done", "estimate", "graph_wanted", "job", "kind", "long",
         "promised", "room", "slot", "stopped", "submitted", "worker",
     )  # fmt: skip
 
@@ -33,6 +33,8 @@ class Ticket:
         #: what it is known by to those like it, where it is not short
         self.kind: Hashable = None
         self.long = False
+        #: whether it is with the long jobs only to be alone, after it was one of several that were executed as one
+        self.apart = False
         #: seconds that it may take where it is, or else it is handed back
         self.bound: float | None = None
         self.estimate: Estimate | None = None

@@ -79,8 +79,8 @@ class Watch:
         if not ticket.answered and now >= ticket.job.expires:
             self._watched.expired(ticket)
         elif ticket.stopped and now >= ticket.stopped + GRACE and isinstance(ticket.worker, WorkerProcess):
-            executing = ticket.worker.executing
-            if executing is ticket or (executing is None and now >= ticket.stopped + _SILENCE):
+            executed = ticket.worker.executed
+            if ticket in executed or (not executed and now >= ticket.stopped + _SILENCE):
                 ticket.worker.kill("stuck")
 
     def _worn(self, worker: WorkerProcess, now: float) -> str | None:

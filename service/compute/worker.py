@@ -7,10 +7,10 @@ from settings alone, it can as well live in a process of its own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
-from engine import Compiler, DeadlineExceeded, EngineError, Limits, open_executor, registry
+from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
 from engine.planning.cache import Cache
 from schemas.graph import NAME_CHARACTERS
 from schemas.registered import without_graph
@@ -49,6 +49,8 @@ PLANNING: Final = 0.05
 UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 _logger = logging.getLogger("gradserve.worker")
+_What = TypeVar("_What")
+_Done = TypeVar("_Done")
 
 
 class Worker:
@@ -80,7 +82,7 @@ class Worker:
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
         self._repeated: Cache[Repeated] = Cache(4 * settings.plan_cache, REPEATED_BYTES, lambda kept: kept.nbytes)
         self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
-        self._engine = Engine(
+        self.engine = Engine(
             Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), loop_threads=executor.loop_threads),
             executor,
             settings.max_response_bytes,
@@ -92,8 +94,28 @@ class Worker:
 
         A job that would take longer than `most_seconds` is not run: the reply has its estimate, and is no answer.
         """
+        return self._safely(self._reply, job, Turn(job, most_seconds))
+
+    def read(self, job: Job, most_seconds: float | None = None) -> AskedAgain | AskedAnew | Reply:
+        """The first part of a job, up to where it could be executed with others; or the reply, where that is all."""
+        task = self._safely(self._read, job, turn := Turn(job, most_seconds))
+        turn.pause()
+        return task
+
+    def finish(self, task: AskedAgain | AskedAnew) -> Reply:
+        """The reply to a job that was read. Never raises, as above."""
+        task.turn.resume()
+        return self._safely(self._finish, task.turn.job, task)
+
+    def finish_shared(self, task: AskedAgain, arrays: Sequence[HostArray], seconds: float, backward: float) -> Reply:
+        """The reply to a job that was executed together with others; its share of that, and of the way back."""
+        task.turn.shared(seconds, backward)
+        return self._safely(lambda task: _shared(task, arrays, seconds), task.turn.job, task)
+
+    @staticmethod
+    def _safely(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
         try:
-            return self._reply(Turn(job, most_seconds))
+            return do(what)
         except Refusal as refusal:
             return _refused(refusal, job)
         except EngineError as error:
@@ -113,6 +135,13 @@ class Worker:
         return self._executor.close(timeout)
 
     def _reply(self, turn: Turn) -> Reply:
+        task = self._read(turn)
+        return task if isinstance(task, Reply) else self._finish(task)
+
+    def _finish(self, task: AskedAgain | AskedAnew) -> Reply:
+        return self._again(task) if isinstance(task, AskedAgain) else self._anew(*task)
+
+    def _read(self, turn: Turn) -> AskedAgain | AskedAnew | Reply:
         job = turn.job
         source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
         if job.graph is not None and source is None:
@@ -121,12 +150,12 @@ class Worker:
         turn.deadline.check()
         call = self._calls[job.call]
         asked = _asked(job, call, message)
-        return (asked and self._again(turn, asked)) or self._anew(turn, call, message, asked)
+        return (asked and self._recalled(turn, asked)) or AskedAnew(turn, call, message, asked)
 
-    def _again(self, turn: Turn, asked: Asked) -> Reply | None:
-        """The reply to what was asked before with other numbers; None where it was not, and where anything is odd."""
+    def _recalled(self, turn: Turn, asked: Asked) -> AskedAgain | Reply | None:
+        """What was asked before with other numbers; None where it was not, and where anything is odd."""
         repeated = self._repeated.find(asked.key)
-        compiled = None if repeated is None else self._engine.compiler.recall(repeated.plan)
+        compiled = None if repeated is None else self.engine.compiler.recall(repeated.plan)
         if repeated is None or compiled is None:
             return None
         try:
@@ -136,11 +165,14 @@ class Worker:
         turn.mark()
         if turn.is_too_long(repeated.cost):
             return _unanswered(estimate=Estimate(*repeated.cost))
+        return AskedAgain(turn, repeated, compiled, tensors)
+
+    def _again(self, task: AskedAgain) -> Reply:
+        """The reply, once the plan has run."""
+        turn = task.turn
         started = turn.mark()
-        arrays = self._engine.executor.run(compiled.plan, tensors, turn.deadline)
-        elapsed = turn.ran() - started
-        pieces = repeated.write(compiled.labels, arrays, round(1000 * elapsed, 4))
-        return Reply(200, turn.job.accepted, pieces, (), turn.phases(), True)
+        arrays = self.engine.executor.run(task.compiled.plan, task.tensors, turn.deadline)
+        return _written(task, arrays, turn.ran() - started)
 
     def _anew(self, turn: Turn, call: AnyCall, message: Message, asked: Asked | None) -> Reply:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
@@ -152,7 +184,7 @@ class Worker:
         if turn.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
             return _unanswered(estimate=Estimate(*planning))
         try:
-            ready = call.prepare(task, self._engine, turn.patience(PLANNING))
+            ready = call.prepare(task, self.engine, turn.patience(PLANNING))
         except DeadlineExceeded:
             if turn.most_seconds is None:
                 raise
@@ -161,7 +193,7 @@ class Worker:
         turn.mark()
         if turn.is_too_long(cost := call.cost(ready)):
             return _unanswered(estimate=Estimate(*cost))
-        outcome = call.run(ready, self._engine, turn.deadline)
+        outcome = call.run(ready, self.engine, turn.deadline)
         turn.ran()
         pieces = call.write(outcome, ready, request.encoding)
         repeated = None if asked is None else call.remembered(ready, outcome)
@@ -195,6 +227,37 @@ class Worker:
             return Message(parse_json(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
         request = self._json.read(bytes(job.body))
         return Message(request.fields, NO_TENSORS, request.source)
+
+
+class AskedAgain(NamedTuple):
+    """What was asked before, of other numbers: what is left to do is to run its plan, and to write."""
+
+    turn: Turn
+    repeated: Repeated
+    compiled: Compiled
+    tensors: dict[Hashable, HostArray]
+
+
+class AskedAnew(NamedTuple):
+    """A request of which nothing is known but, perhaps, its graph and its plan."""
+
+    turn: Turn
+    call: AnyCall
+    message: Message
+    asked: Asked | None
+
+
+def _written(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> Reply:
+    """The reply with these results, which took so long."""
+    pieces = task.repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4))
+    return Reply(200, task.turn.job.accepted, pieces, (), task.turn.phases(), True)
+
+
+def _shared(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> Reply:
+    task.turn.deadline.check()
+    reply = _written(task, arrays, seconds)
+    reply.coalesced = True
+    return reply
 
 
 class Asked(NamedTuple):

@@ -22,6 +22,7 @@ class Tally:
         self.seconds: defaultdict[str, Histogram] = defaultdict(Histogram)
         self.phases = {name: Histogram() for name in Phases._fields}
         self.plans: Counter[bool] = Counter()
+        self.coalesced = 0
 
     def count(self, call: str | None, status: int, received: int, sent: int, seconds: float) -> None:
         """One request that was answered; bytes of its body and of the answer's."""
@@ -36,3 +37,4 @@ class Tally:
         for histogram, seconds in zip(self.phases.values(), reply.phases, strict=True):
             histogram.add(seconds)
         self.plans[reply.cached] += 1
+        self.coalesced += reply.coalesced

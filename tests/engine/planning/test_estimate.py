@@ -27,8 +27,8 @@ def test_a_small_run_takes_what_its_steps_cost() -> None:
 
 
 def test_a_large_product_takes_its_arithmetic() -> None:
-    """A processor of today makes some 10^10 products and sums in a second."""
-    assert 0.05 < run_seconds(plan("matmul", 1000, 1000)) < 1
+    """A processor of today makes some 5 · 10^10 products and sums in a second."""
+    assert 0.01 < run_seconds(plan("matmul", 1000, 1000)) < 0.1
     assert run_seconds(plan("matmul", 2000, 2000)) == pytest.approx(
         8 * run_seconds(plan("matmul", 1000, 1000)), rel=0.1
     )

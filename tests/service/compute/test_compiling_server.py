@@ -74,7 +74,7 @@ from engine.executors import kernels
 from engine.loops import executable
 from engine.loops.kernel_errors import KernelUnavailable
 from service.compute.child import computing
-from service.compute.desk import attend
+from service.compute.attending import attend
 """
 
 

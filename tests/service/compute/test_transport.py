@@ -10,12 +10,13 @@ import numpy as np
 import orjson
 import pytest
 
+from service.compute import slabs
 from service.compute.frames import INLINE
 from service.compute.job import Reply
 from service.compute.pool import awaited
 from service.compute.process_pool import ProcessPool
 from service.compute.rooms import SlabRoom
-from service.compute.slabs import LARGEST
+from service.compute.slabs import LARGEST, Slabs
 from service.errors import Refusal
 from tests.service.compute.pools import ask, job, processes, running, settled, together, until
 
@@ -171,3 +172,18 @@ def opened(pid: int | str) -> int:
     process = Path("/proc") / str(pid)
     maps = (process / "maps").read_text(encoding="utf-8")
     return len(list((process / "fd").iterdir())) + maps.count("gradserve-slab")
+
+
+def test_memory_that_nobody_uses_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    dropped: list[int] = []
+    kept = Slabs(1 << 30, lambda slab: dropped.append(slab.number))
+    used = [kept.take(1 << 20) for _ in range(3)]
+    for slab in used:
+        kept.put(slab)
+    kept.trim()
+    assert kept.waiting
+    assert not dropped
+    monkeypatch.setattr(slabs, "UNUSED", 0.0)
+    kept.trim()
+    assert not kept.waiting
+    assert sorted(dropped) == [slab.number for slab in used]
