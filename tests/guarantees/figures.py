@@ -27,7 +27,7 @@ class Figure:
     @property
     def holds(self) -> bool:
         """Whether the value is within the bound."""
-        return self.value >= self.bound if self.least else self.value <= self.bound
+        return bool(self.value >= self.bound if self.least else self.value <= self.bound)
 
 
 class Figures:
