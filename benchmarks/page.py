@@ -13,6 +13,7 @@ from benchmarks.picture import draw
 from benchmarks.record import DEFAULT, ROOT
 from benchmarks.suite import GROUPS
 from scripts.build_docs import table
+from scripts.written_part import rewritten
 
 PAGE: Final = ROOT / "docs" / "performance.md"
 START, END = "<!-- measured: written by `make bench` -->\n", "<!-- end of measured -->"
@@ -193,11 +194,7 @@ def missed(groups: Groups) -> str:
 
 def written(text: str, sections: Iterator[str]) -> str:
     """The page with these sections in place of its own. Raises ValueError where the page has no place for them."""
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise ValueError(f"the page has no place for what was measured, between {START.strip()} and {END}")
-    return f"{before}{START}\n" + "\n".join(sections) + f"\n{END}{after}"
+    return rewritten(text, START, END, "\n".join(sections), "what was measured")
 
 
 def main() -> None:

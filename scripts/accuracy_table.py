@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from scripts.build_docs import table
+from scripts.written_part import rewritten
 from tests.engine.loops.accuracy import DTYPES, NAMES, farthest
 
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
@@ -23,9 +24,8 @@ def figure(ulps: float) -> str:
 
 
 def written(text: str, rows: Sequence[Sequence[str]]) -> str:
-    """The page with this table in place of its own."""
-    before, _, rest = text.partition(START)
-    return f"{before}{START}\n{table(HEAD, rows)}\n{END}{rest.partition(END)[2]}"
+    """The page with this table in place of its own. Raises ValueError where the page has no place for it."""
+    return rewritten(text, START, END, table(HEAD, rows), "the table")
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scripts.build_docs import table
+from scripts.written_part import rewritten
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "guarantees.md"
@@ -86,11 +87,7 @@ def verdict(row: Row) -> str:
 
 def written(text: str, parts: Iterator[str]) -> str:
     """The page with these sections in place of its own. Raises ValueError where the page has no place for them."""
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise ValueError(f"{PAGE.name} has no place for figures, between {START.strip()} and {END}")
-    return f"{before}{START}\n" + "\n".join(parts) + f"\n{END}{after}"
+    return rewritten(text, START, END, "\n".join(parts), "figures")
 
 
 def main() -> None:

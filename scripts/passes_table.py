@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.passes.pipeline import PASSES
 from scripts.build_docs import table
+from scripts.written_part import rewritten
 from tests.passes.compare import ALL_ON, Compared, compare
 from tests.passes.corpus import FAMILIES
 
@@ -24,11 +25,7 @@ def cells(family: str, found: Sequence[Compared]) -> list[str]:
 
 def written(text: str, rows: Sequence[Sequence[str]]) -> str:
     """The page with this table in place of its own. Raises ValueError where the page has no place for it."""
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise ValueError(f"{PAGE.name} has no place for the table, between {START.strip()} and {END}")
-    return f"{before}{START}\n{table(HEAD, rows)}\n{END}{after}"
+    return rewritten(text, START, END, table(HEAD, rows), "the table")
 
 
 def main() -> None:
