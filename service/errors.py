@@ -140,6 +140,22 @@ def fault() -> Refusal:
     return Refusal("internal_error", "the server failed on this request; its log has the cause under this request_id")
 
 
+def stopping() -> Refusal:
+    """The report of a server that takes nothing new."""
+    return Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+
+
+def full(held: int, retry_after: int) -> Refusal:
+    """The report of a server that holds so many requests, which are all that it holds."""
+    detail = f"the server already holds {held} requests, its limit; try again shortly"
+    return Refusal("queue_full", detail, retry_after=retry_after)
+
+
+def late(seconds: float) -> Refusal:
+    """The report of a request whose time, so many seconds, is up."""
+    return Refusal("deadline_exceeded", f"the request was not finished within its {seconds:g} s")
+
+
 def out_of_memory() -> Refusal:
     """The report where an allocation failed in spite of the budgets."""
     return Refusal("over_budget", "the server ran out of memory on this request; send a smaller one", got="no memory")

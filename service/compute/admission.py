@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from service.errors import Refusal
+from service.errors import Refusal, full
 
 #: seconds that a client is told to wait, at most
 _LONGEST_WAIT: Final = 60
@@ -31,8 +31,7 @@ class Admission:
 
     def crowded(self, jobs: int) -> Refusal:
         """The refusal of one job more."""
-        detail = f"the server already holds {jobs} requests, its limit; try again shortly"
-        return Refusal("queue_full", detail, retry_after=self._wait(jobs))
+        return full(jobs, self._wait(jobs))
 
     def take(self, nbytes: int, jobs: int) -> None:
         """Reserve bytes: a single request always may, the next only within the budget. Raises Refusal: queue_full."""

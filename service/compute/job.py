@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from engine import HostArray
-from service.wire.media import JSON
+from service.errors import Refusal
+from service.wire.media import JSON, PROBLEM
 
 
 class Room(Protocol):
@@ -103,3 +104,9 @@ class Reply:
     def body(self) -> bytes:
         """The pieces as one."""
         return b"".join(self.pieces)
+
+
+def refused(refusal: Refusal, request_id: str, recycle: str | None = None) -> Reply:
+    """The reply that a refusal is."""
+    headers = tuple(refusal.headers.items())
+    return Reply(refusal.status, PROBLEM, [refusal.body(request_id)], headers, recycle=recycle)

@@ -14,16 +14,15 @@ from service.compute.admission import Admission
 from service.compute.crew import Crew
 from service.compute.experience import MISJUDGED, Experience, kind_of
 from service.compute.frames import INLINE
-from service.compute.job import Estimate, Job, Reply
+from service.compute.job import Estimate, Job, Reply, refused
 from service.compute.lanes import Lanes
 from service.compute.pool import Done
 from service.compute.process import COMMAND, WorkerProcess
 from service.compute.rooms import Rooms, SlabRoom
 from service.compute.stats import Stats
-from service.compute.threads import refused
 from service.compute.ticket import Ticket
 from service.compute.watch import GRACE, Watch, resident_bytes
-from service.errors import Refusal
+from service.errors import Refusal, late, stopping
 from service.settings import Settings
 
 #: seconds between two looks at what is late, and looks between two inspections of the workers
@@ -70,7 +69,7 @@ class ProcessPool:
                 await asyncio.wait_for(self._done.wait(), grace)
         done = not self._tickets
         for ticket in tuple(self._tickets.values()):
-            self._answer(ticket, refused(_stopping(), ticket.job))
+            self._answer(ticket, refused(stopping(), ticket.job.request_id))
         if self._ticking is not None:
             self._ticking.cancel()
         await self._crew.close(_LEAVE if done else 0.0)
@@ -103,14 +102,14 @@ class ProcessPool:
     def room(self, nbytes: int) -> SlabRoom:
         """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down, queue_full."""
         if self._draining:
-            raise _stopping()
+            raise stopping()
         self._admission.take(nbytes, len(self._tickets))
         return self._rooms.room(nbytes)
 
     def submit(self, job: Job, done: Done) -> None:
         """Take up a job; at its deadline there is a reply, whatever its worker does then."""
         if self._draining or self._admission.full(len(self._tickets)):
-            refusal = _stopping() if self._draining else self._admission.crowded(len(self._tickets))
+            refusal = stopping() if self._draining else self._admission.crowded(len(self._tickets))
             self._turn_away(job, done, refusal)
             return
         ticket = Ticket(job, done, time.monotonic())
@@ -199,8 +198,7 @@ class ProcessPool:
 
     def expired(self, ticket: Ticket) -> None:
         """A job's time is up: that is its reply, whatever becomes of the work."""
-        detail = f"the request was not finished within its {ticket.job.timeout:g} s"
-        self._answer(ticket, refused(Refusal("deadline_exceeded", detail), ticket.job))
+        self._answer(ticket, refused(late(ticket.job.timeout), ticket.job.request_id))
         self._abandon(ticket)
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
@@ -231,7 +229,7 @@ class ProcessPool:
     def _turn_away(self, job: Job, done: Done, refusal: Refusal) -> None:
         if job.room is not None:
             job.room.give_back()
-        done(refused(refusal, job))
+        done(refused(refusal, job.request_id))
 
     def _lodge(self, ticket: Ticket) -> None:
         """The body in memory that a worker can see."""
@@ -288,7 +286,7 @@ class ProcessPool:
 
     def _refuse(self, ticket: Ticket, refusal: Refusal) -> None:
         self._settle(ticket)
-        self._answer(ticket, refused(refusal, ticket.job))
+        self._answer(ticket, refused(refusal, ticket.job.request_id))
 
     @staticmethod
     def _answer(ticket: Ticket, reply: Reply) -> None:
@@ -322,10 +320,6 @@ class ProcessPool:
             self._admission.look(time.monotonic())
             self._watch.inspect()
             self._rooms.trim()
-
-
-def _stopping() -> Refusal:
-    return Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
 
 
 def _died() -> Refusal:

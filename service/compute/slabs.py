@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import Final
@@ -82,15 +82,14 @@ class Slabs:
         self._count += 1
         return Slab(self._count, size, sealed_memory("gradserve-slab", size))
 
-    def put(self, slab: Slab) -> bool:
-        """Keep a cleared slab; False where it is one too many, and is dropped."""
+    def put(self, slab: Slab) -> None:
+        """Keep a cleared slab; or drop it, where it is one too many."""
         if not slab.pooled or self._idle_bytes + slab.size > self._keep:
             self._dropped(slab)
-            return False
+            return
         self._used = time.monotonic()
         self._idle_bytes += slab.size
         self._idle.setdefault(slab.size, []).append(slab)
-        return True
 
     @property
     def waiting(self) -> bool:
@@ -100,17 +99,18 @@ class Slabs:
     def trim(self) -> None:
         """Drop those that wait, once none has been used for a while."""
         if self._idle_bytes and time.monotonic() - self._used > UNUSED:
-            idle, self._idle, self._idle_bytes = self._idle, {}, 0
-            for slab in chain.from_iterable(idle.values()):
+            for slab in self._let_go():
                 self._dropped(slab)
 
     def close(self) -> None:
         """Drop those that wait."""
-        for idle in self._idle.values():
-            for slab in idle:
-                slab.drop()
-        self._idle.clear()
-        self._idle_bytes = 0
+        for slab in self._let_go():
+            slab.drop()
+
+    def _let_go(self) -> Iterator[Slab]:
+        """Those that wait, which do no more."""
+        idle, self._idle, self._idle_bytes = self._idle, {}, 0
+        return chain.from_iterable(idle.values())
 
 
 def size_of(nbytes: int) -> int:

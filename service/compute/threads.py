@@ -11,11 +11,10 @@ from contextlib import suppress
 import numpy as np
 
 from service.compute.blas import divide
-from service.compute.job import Job, Reply
+from service.compute.job import Job, Reply, refused
 from service.compute.pool import Done
 from service.compute.stats import Stats
-from service.errors import Refusal
-from service.wire.media import PROBLEM
+from service.errors import Refusal, full, late, stopping
 
 
 class Heap:
@@ -64,17 +63,17 @@ class ThreadPool:
     def submit(self, job: Job, done: Done) -> None:
         """Take up a job; the front stops waiting at its deadline, whatever the thread does then."""
         if refusal := self._refusal():
-            done(refused(refusal, job))
+            done(refused(refusal, job.request_id))
             return
         self._held += 1
         self._freed.clear()
         self._waiting[job] = done
         loop = asyncio.get_running_loop()
         running = self._threads.submit(self._work, job)
-        late = loop.call_later(max(0.0, job.expires - time.monotonic()), self._late, job, running)
+        timer = loop.call_later(max(0.0, job.expires - time.monotonic()), self._late, job, running)
 
         def ended(finished: Future[Reply]) -> None:
-            loop.call_soon_threadsafe(self._ended, job, finished, late)
+            loop.call_soon_threadsafe(self._ended, job, finished, timer)
 
         running.add_done_callback(ended)
 
@@ -106,11 +105,10 @@ class ThreadPool:
 
     def _late(self, job: Job, running: Future[Reply]) -> None:
         running.cancel()
-        detail = f"the request was not finished within its {job.timeout:g} s"
-        self._reply(job, refused(Refusal("deadline_exceeded", detail), job))
+        self._reply(job, refused(late(job.timeout), job.request_id))
 
-    def _ended(self, job: Job, finished: Future[Reply], late: asyncio.TimerHandle) -> None:
-        late.cancel()
+    def _ended(self, job: Job, finished: Future[Reply], timer: asyncio.TimerHandle) -> None:
+        timer.cancel()
         self._held -= 1
         if not self._held:
             self._freed.set()
@@ -123,13 +121,7 @@ class ThreadPool:
 
     def _refusal(self) -> Refusal | None:
         if self._draining:
-            return Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+            return stopping()
         if self._held >= self._capacity:
-            detail = f"the server already holds {self._held} requests, its limit; try again shortly"
-            return Refusal("queue_full", detail, retry_after=1)
+            return full(self._held, retry_after=1)
         return None
-
-
-def refused(refusal: Refusal, job: Job) -> Reply:
-    """The reply that a refusal is."""
-    return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)], tuple(refusal.headers.items()))

@@ -1,7 +1,6 @@
 """The work of one request: bytes to bytes. A job goes in, a reply comes out, and neither holds on to anything.
 
-This is the seam. A `Worker` serves a thread today; because `Job` and `Reply` can be pickled, and `Worker` is made
-from settings alone, it can as well live in a process of its own.
+This is the seam: it is made from settings alone, and lives in a process of its own or is shared by threads.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from service.calls import calls
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.calls.repeated import Repeated
 from service.compute.cell import Vitals
-from service.compute.job import Estimate, Job, Reply
+from service.compute.job import Estimate, Job, Reply, refused
 from service.compute.kernels import kernel_store
 from service.compute.registration import REGISTER, Registration
 from service.compute.turn import Turn
@@ -117,14 +116,14 @@ class Worker:
         try:
             return do(what)
         except Refusal as refusal:
-            return _refused(refusal, job)
+            return refused(refusal, job.request_id)
         except EngineError as error:
-            return _refused(from_engine(error), job)
+            return refused(from_engine(error), job.request_id)
         except MemoryError:
-            return _refused(out_of_memory(), job, recycle="memory")
+            return refused(out_of_memory(), job.request_id, recycle="memory")
         except Exception:
             _logger.exception("request %s failed", job.request_id)
-            return _refused(fault(), job, recycle="fault")
+            return refused(fault(), job.request_id, recycle="fault")
 
     def vitals(self) -> Vitals:
         """What it says of itself."""
@@ -302,7 +301,3 @@ def _bytes_of_plans(settings: Settings) -> int:
 def _unanswered(**why: Any) -> Reply:
     """What the pool alone reads, and no client."""
     return Reply(0, PROBLEM, [], **why)
-
-
-def _refused(refusal: Refusal, job: Job, recycle: str | None = None) -> Reply:
-    return Reply(refusal.status, PROBLEM, [refusal.body(job.request_id)], recycle=recycle)

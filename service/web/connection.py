@@ -7,7 +7,7 @@ import logging
 import time
 from typing import Final
 
-from service.errors import Refusal, out_of_memory
+from service.errors import Refusal, late, out_of_memory
 from service.web.asgi_door import AsgiDoor
 from service.web.fast_door import FastDoor
 from service.web.front import Front
@@ -202,8 +202,7 @@ class Connection(Line):
 
     def _lateness(self, now: float) -> Refusal:
         if now >= self.expires:
-            seconds = self.expires - self.arrived
-            return Refusal("deadline_exceeded", f"the request was not finished within its {seconds:g} s")
+            return late(self.expires - self.arrived)
         settings = self.front.settings
         return Refusal(
             "request_timeout",

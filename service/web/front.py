@@ -14,7 +14,7 @@ from service.errors import Refusal
 from service.graphs import GraphStore
 from service.settings import Settings
 from service.web.known_heads import KnownHeads
-from service.web.observer import RequestObserver, Unobserved
+from service.web.observer import RequestObserver, unobserved
 from service.web.pace import Pace
 from service.web.parsing import HeadReader
 from service.web.response_head import Dated
@@ -65,7 +65,7 @@ class Front:
     ) -> None:
         self.settings = settings
         self.app, self.pool, self.graphs = app, pool, graphs
-        self.observer: RequestObserver = observer or Unobserved()
+        self.observe: RequestObserver = observer or unobserved
         self.heads = KnownHeads(HeadReader(settings))
         self.dated = Dated()
         self.memory = memoryview(bytearray(_RECEIVED))

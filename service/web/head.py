@@ -19,8 +19,6 @@ from service.wire.media import JSON, SAFETENSORS, SPOKEN, accepted, content_kind
 _VERSIONED: Final = "/v1/"
 _COMPUTING: Final = re.compile(r"/v1/(?:graphs/([^/]+)/)?([a-z_]+)")
 
-Fields = Sequence[tuple[bytes, bytes]]
-
 
 @dataclass(frozen=True, slots=True)
 class Media:

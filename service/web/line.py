@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Final, Protocol, cast
 
-from service.compute.job import Reply
+from service.compute.job import Reply, refused
 from service.errors import Refusal, fault
 from service.web.front import Front
 from service.web.incoming import Incoming
+from service.web.observer import Finished
 from service.web.parsing import Head
 from service.web.request_ids import new_id
 from service.web.response_head import CONTINUE
 from service.web.sending import Sending, unsent_bytes
-from service.wire.media import PROBLEM
 
 #: when nothing is due
 FOREVER: Final = float("inf")
@@ -196,7 +196,8 @@ class Line(asyncio.BufferedProtocol, ABC):
     def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None) -> None:
         """The answer is written."""
         now = time.monotonic()
-        self.front.observer.finished(self.request_id, self.head, status, self.received, sent, now - self.arrived, reply)
+        seconds = now - self.arrived
+        self.front.observe(Finished(self.request_id, self.head, status, self.received, sent, seconds, reply))
         self.door = None
         if closes:
             self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
@@ -209,8 +210,8 @@ class Line(asyncio.BufferedProtocol, ABC):
 
     def refuse(self, refusal: Refusal, *, unread: bool = True) -> None:
         """Answer with a refusal, and end; not at once, where a part of the request is `unread`."""
-        body = refusal.body(self.request_id)
-        reply = Reply(refusal.status, PROBLEM, [body], tuple(refusal.headers.items()))
+        reply = refused(refusal, self.request_id)
+        body = reply.body
         self.write(self.front.dated.of_reply(reply, len(body), self.request_id, closes=True) + body)
         self.unread = unread
         self.answered(refusal.status, len(body), closes=True)

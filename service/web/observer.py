@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 from service.compute.job import Reply
 from service.web.parsing import Head
 
 
-class RequestObserver(Protocol):
-    """Counts, or writes down."""
+class Finished(NamedTuple):
+    """A request, and how it ended: bytes of its body and of the answer's, seconds from its head to the last byte.
 
-    def finished(
-        self,
-        request_id: str,
-        head: Head | None,
-        status: int,
-        received: int,
-        sent: int,
-        seconds: float,
-        reply: Reply | None,
-    ) -> None:
-        """Called once for each request, on the event loop: it must not take long.
+    There is no `head` where the bytes were none, and no `reply` where the connection asked no worker.
+    """
 
-        Bytes of its body and of the answer's, seconds from its head to the last byte. There is no `head` where the
-        bytes were none, and no `reply` where the connection asked no worker.
-        """
+    request_id: str
+    head: Head | None
+    status: int
+    received: int
+    sent: int
+    seconds: float
+    reply: Reply | None
 
 
-class Unobserved:
+#: counts, or writes down; called once for each request, on the event loop: it must not take long
+RequestObserver = Callable[[Finished], None]
+
+
+def unobserved(_: Finished) -> None:
     """Tells nobody."""
-
-    def finished(
-        self,
-        request_id: str,
-        head: Head | None,
-        status: int,
-        received: int,
-        sent: int,
-        seconds: float,
-        reply: Reply | None,
-    ) -> None:
-        """Nothing."""

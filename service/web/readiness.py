@@ -8,7 +8,7 @@ from typing import Final
 
 from service.compute.job import Job, Reply
 from service.compute.pool import Pool, awaited
-from service.errors import Refusal
+from service.errors import Refusal, stopping
 
 #: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
 _STEP: Final = (
@@ -33,7 +33,7 @@ class Readiness:
     async def check(self) -> None:
         """Return where work is taken and done. Raises Refusal: shutting_down, not_ready."""
         if not self._pool.ready:
-            raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+            raise stopping()
         if time.monotonic() - self._proved < FRESH:
             return
         if self._asking is None or self._asking.done():

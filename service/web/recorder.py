@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from service.compute.job import Reply
 from service.observe.request_log import RequestLog
 from service.observe.tally import Tally
-from service.web.parsing import Head
+from service.web.observer import Finished
 
 #: what a request without a head that could be read is called
 _UNREAD = "?"
@@ -18,17 +17,9 @@ class Recorder:
         self._tally = tally
         self._log = log
 
-    def finished(
-        self,
-        request_id: str,
-        head: Head | None,
-        status: int,
-        received: int,
-        sent: int,
-        seconds: float,
-        reply: Reply | None,
-    ) -> None:
+    def __call__(self, finished: Finished) -> None:
         """As an observer of requests."""
+        request_id, head, status, received, sent, seconds, reply = finished
         call = head.order.call if head is not None and head.order is not None else None
         self._tally.count(call, status, received, sent, seconds)
         if reply is not None and status == 200:

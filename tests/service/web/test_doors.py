@@ -21,7 +21,8 @@ from service.graphs import GraphStore, Registered
 from service.settings import Settings
 from service.web.front import Front
 from service.web.known_heads import KnownHeads
-from service.web.parsing import Head, HeadReader
+from service.web.observer import Finished
+from service.web.parsing import HeadReader
 from service.wire.media import JSON
 from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, node, request
@@ -132,8 +133,8 @@ class Counting:
     def __init__(self) -> None:
         self.by_workers = 0
 
-    def finished(self, *seen: object) -> None:
-        self.by_workers += isinstance(seen[-1], Reply)
+    def __call__(self, finished: Finished) -> None:
+        self.by_workers += isinstance(finished.reply, Reply)
 
 
 @pytest.fixture(scope="module")
@@ -212,16 +213,8 @@ class Seen:
     def __init__(self) -> None:
         self.requests: list[tuple[str | None, int, int, int, bool]] = []
 
-    def finished(
-        self,
-        request_id: str,
-        head: Head | None,
-        status: int,
-        received: int,
-        sent: int,
-        seconds: float,
-        reply: Reply | None,
-    ) -> None:
+    def __call__(self, finished: Finished) -> None:
+        request_id, head, status, received, sent, seconds, reply = finished
         assert request_id
         assert seconds >= 0
         self.requests.append((head and head.path, status, received, sent, reply is not None))
