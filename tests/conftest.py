@@ -115,14 +115,18 @@ class Client:
 
 @pytest.fixture(scope="session")
 def make_client() -> Iterator[Callable[..., Client]]:
-    """Makes clients of applications in this process, with settings of one's own."""
+    """Makes clients of applications in this process, with settings of one's own.
+
+    Unless a test asks for them, nothing is compiled behind their backs: a plan that the tests together made hot would
+    change its last bits between two answers that one of them compares.
+    """
     from service.app import create_app
     from service.settings import Settings
 
     made: list[Client] = []
 
     def make(**stated: Any) -> Client:
-        made.append(Client(create_app(Settings(**{"device": "cpu", **stated}))))
+        made.append(Client(create_app(Settings(**{"device": "cpu", "compile": "off", **stated}))))
         return made[-1]
 
     yield make
