@@ -66,6 +66,9 @@ class Settings(BaseSettings):
     timeout_ms: int = Field(30_000, ge=1, le=86_400_000, description="time for one request; ?timeout_ms= may lower it")
     max_nodes: int = Field(100_000, ge=1, description="nodes of a graph as it is sent")
     max_expanded_nodes: int = Field(1_000_000, ge=1, description="nodes of a graph with those of its gradients")
+    max_expansion: int = Field(
+        50, ge=1, description="nodes that gradients may add for each node sent, where they add more than 30,000"
+    )
     max_rank: int = Field(32, ge=1, le=64, description="axes of a tensor")
     max_body_bytes: Size = Field(64 << 20, ge=1, description="bytes of a request's body in JSON")
     max_binary_bytes: Size = Field(1 << 30, ge=1, description="bytes of a request's body in safetensors")

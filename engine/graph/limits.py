@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from engine.graph.errors import DeadlineExceeded, OverBudget, TooManyNodes, counted
@@ -12,16 +12,31 @@ from engine.graph.tensor_type import TensorType
 
 #: of nodes, axes, bytes or FLOPs: more than any graph comes to
 NO_END: Final = 1 << 200
+#: nodes that any graph may come to with those of its gradients: ten derivatives of one another, of some functions
+FREE_NODES: Final = 30_000
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Budgets of one request. `bytes` bounds the peak of an execution, `flops` its arithmetic."""
+    """Budgets of one request. `bytes` bounds the peak of an execution, `flops` its arithmetic.
+
+    `nodes` bounds a graph with the nodes of its gradients; `expansion` how many of these there may be for each node
+    that was sent, beyond `FREE_NODES`.
+    """
 
     nodes: int = 100_000
     rank: int = 32
     bytes: int = 4 << 30
     flops: int = 10**12
+    expansion: int = NO_END
+
+    def of_graph(self, sent: int) -> Limits:
+        """The budgets of a graph of which `sent` nodes were sent.
+
+        Gradients of gradients may multiply with each level, and what is refused has been written by then: what that
+        takes is in proportion to what was sent.
+        """
+        return replace(self, nodes=min(self.nodes, FREE_NODES + self.expansion * sent))
 
     def admit_nodes(self, count: int) -> None:
         """Raise TooManyNodes when `count` nodes are over the limit."""

@@ -215,6 +215,7 @@ def open_scope(
     piece_bytes: int = PIECE_BYTES[0],
 ) -> Scope:
     """The program built for these types, `grad` nodes written out: where a call writes. Raises EngineError."""
+    limits = limits.of_graph(len(program.statements))
     builder, values = program.build(types, roots, deadline, barriers, limits)
     expanded = expand_grad(builder.graph([values[root] for root in roots]), limits, deadline)
     writing = Builder(program.registry, limits, deadline, list(expanded.nodes))

@@ -62,6 +62,7 @@ class Worker:
             rank=settings.max_rank,
             bytes=settings.max_bytes,
             flops=settings.max_flops,
+            expansion=settings.max_expansion,
         )
         executor = open_executor(
             settings.device,

@@ -78,7 +78,7 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     ),
     "too_many_nodes": Explanation(
         "The graph has more nodes than the server takes, as it was sent (`--max-nodes`) or with the nodes of its "
-        "gradients (`--max-expanded-nodes`).",
+        "gradients (`--max-expanded-nodes`; beyond 30,000, `--max-expansion` for each node sent).",
         "Write loops over elements as ops on whole tensors. Each `grad` adds the nodes of a backward pass.",
     ),
     "over_budget": Explanation(

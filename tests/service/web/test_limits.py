@@ -39,6 +39,19 @@ def test_the_nodes_of_gradients_count(make_client: Callable[..., Client]) -> Non
     problem(client.post("/v1/gradients", json=request(*chain, feeds=fed)), 413, "too_many_nodes")
 
 
+@pytest.mark.parametrize(("levels", "most", "status"), [(8, 50, 200), (11, 50, 413), (11, 10_000, 200)])
+def test_gradients_of_gradients_may_multiply_by_what_was_sent(
+    make_client: Callable[..., Client], levels: int, most: int, status: int
+) -> None:
+    """Each level writes three times as many; a million of them would be within the other limit."""
+    nodes = [node("parameter"), node("tanh", 0), *(node("grad", i + 1, 0) for i in range(levels))]
+    client = make_client(max_expansion=most)
+    response = client.post("/v1/forward", json=request(*nodes, feeds=[feed(0, [], [0.3])]))
+    assert response.status_code == status
+    if status == 413:
+        assert problem(response, 413, "too_many_nodes")["expected"] == f"at most {30_000 + 50 * len(nodes)} nodes"
+
+
 @pytest.mark.parametrize(
     ("setting", "body"),
     [
