@@ -84,6 +84,11 @@ class Crew:
         return found | {"long": sum(worker.ready for worker in self.general)}
 
     @property
+    def hands(self) -> int:
+        """Workers that long jobs are divided among, with those that are still to start."""
+        return max(1, self._staff.general, len(self.general))
+
+    @property
     def working(self) -> list[WorkerProcess]:
         """Workers that are given jobs."""
         return [*self.general] if self.quick is None else [self.quick, *self.general]

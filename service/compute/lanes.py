@@ -76,7 +76,7 @@ class Lanes:
 
     def overdue(self, experience: Experience) -> list[Ticket]:
         """The long jobs that will not be in time, as far as can be told now that another one has been measured."""
-        now, workers = time.monotonic(), max(1, len(self._crew.general))
+        now, workers = time.monotonic(), self._crew.hands
         found, ahead = [], self._running(now) / workers
         for ticket in self.long:
             known = experience.settled(ticket.kind, workers)
@@ -90,7 +90,7 @@ class Lanes:
     def ahead(self) -> float:
         """Seconds until a long job that comes now is taken up."""
         waiting = sum(map(self.expected, self.long))
-        return (self._running(time.monotonic()) + waiting) / max(1, len(self._crew.general))
+        return (self._running(time.monotonic()) + waiting) / self._crew.hands
 
     @staticmethod
     def expected(ticket: Ticket) -> float:

@@ -15,7 +15,7 @@ from service.compute.process_pool import ProcessPool
 from service.compute.staff import staff_for
 from service.errors import Refusal
 from service.settings import Settings
-from tests.service.compute.pools import ask, code, job, processes, running, settled, together, until
+from tests.service.compute.pools import COMMAND, ask, code, job, processes, running, settled, together, until
 
 LONG = {"estimate": 1.0}
 
@@ -237,3 +237,17 @@ def test_staff(monkeypatch: pytest.MonkeyPatch) -> None:
     assert staff_for(settings, "cpu").environment(0) == {"OPENBLAS_NUM_THREADS": "4"}
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert staff_for(settings, "cpu").environment(0) == {}
+
+
+@running
+async def test_workers_that_are_still_to_start_are_counted_on() -> None:
+    """A server listens once its first worker is there: long jobs wait for the others, and are divided among them."""
+    pool = ProcessPool(Settings(device="cpu", workers=2, log_level="error"), COMMAND)
+    await pool.start()
+    try:
+        assert pool._crew.general == []
+        asked = [asyncio.create_task(ask(pool, {"estimate": 4.0, "sleep": 0.0}, 12.0)) for _ in range(6)]
+        statuses = Counter([reply.status for reply in await together(*asked)])
+    finally:
+        await pool.close(0)
+    assert statuses == {200: 3, 503: 3}, "of two workers and a quarter more time than is expected: 4, 7.5, 10, 12.5 s"
