@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 from engine import HostArray
 from service.errors import Refusal
+from service.state.values import Stored
 from service.wire.media import JSON, PROBLEM
 
 
@@ -37,8 +38,9 @@ class Job:
 
     `sent` and `accepted` are the media types of the body and of the answer: JSON, or safetensors. `graph` is the id of
     the registered graph that the call is made of, and `graph_bytes` is that graph, for a worker that does not know it.
-    `room` is what holds the body, where it was received into one. A call with `effects` is never run twice. The first
-    byte of `stop` is set once nobody wants the answer any more.
+    `room` is what holds the body, where it was received into one. Tensors that the body names are those of
+    `namespace`. A call with `effects` is never run twice. The first byte of `stop` is set once nobody wants the answer
+    any more.
     """
 
     call: str
@@ -53,6 +55,7 @@ class Job:
     room: Room | None = None
     effects: bool = False
     stop: Sequence[int] = NEVER
+    namespace: str = ""
 
 
 class Phases(NamedTuple):
@@ -81,7 +84,8 @@ _UNKNOWN: Final = Phases()
 class Reply:
     """The answer's status, media type and body, in pieces; a problem unless the status is 200.
 
-    `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again.
+    `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again, as
+    may `kept`: the bytes of the tensors that are `stored`, which the front keeps before it gives the answer, or refuses.
 
     What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
     worker that `needs_graph` asks for the bytes of a registered one; and `recycle` is why a worker is not to be used
@@ -99,6 +103,8 @@ class Reply:
     needs_graph: bool = False
     recycle: str | None = None
     coalesced: bool = False
+    stored: Sequence[Stored] = ()
+    kept: Sequence[bytes | memoryview] = ()
 
     @property
     def body(self) -> bytes:

@@ -1,0 +1,1 @@
+"""Who may call: bearer keys, what each may do, and how much of it."""

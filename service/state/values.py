@@ -1,0 +1,71 @@
+"""What is written down: versions of tensors, answers that may be asked for again, and several of both as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+#: what `if_match` says where a tensor must not be there yet, as If-None-Match: * does
+ABSENT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A tensor that a job wants to have kept: under which name, as which version, and upon what condition.
+
+    `etag` is the version's own, 16 hexadecimal digits that no other has. `if_match` is the etag that the tensor must
+    have for all of this to be kept, `ABSENT` where it must not be there, None where nothing is asked of it. `durable`
+    says that it has to be on disk before the answer.
+    """
+
+    name: str
+    etag: str
+    dtype: str
+    shape: tuple[int, ...]
+    if_match: str | None = None
+    durable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TensorWrite:
+    """A version of a tensor on its way to disk, or the end of one where `data` is None; row-major, little-endian."""
+
+    namespace: str
+    name: str
+    etag: str
+    dtype: str
+    shape: tuple[int, ...]
+    data: memoryview | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """The answer to a call that had an Idempotency-Key, for when it comes again before `expires`, in Unix seconds.
+
+    `fingerprint` is of the request, so that another one under the same key is told apart.
+    """
+
+    namespace: str
+    key: str
+    fingerprint: str
+    media_type: str
+    body: bytes
+    expires: float
+
+
+@dataclass(frozen=True, slots=True)
+class GraphWrite:
+    """A registered graph on its way to disk, as the record that it is answered with; its end, where that is None."""
+
+    namespace: str
+    graph_id: str
+    record: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What is kept as one: all of it or nothing."""
+
+    tensors: Sequence[TensorWrite] = ()
+    graphs: Sequence[GraphWrite] = ()
+    answers: Sequence[AnswerRecord] = field(default=())
