@@ -85,7 +85,7 @@ class Reply:
     """The answer's status, media type and body, in pieces; a problem unless the status is 200.
 
     `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again, as
-    may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it gives the answer, or refuses.
+    may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses.
 
     What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
     worker that `needs_graph` asks for the bytes of a registered one; and `recycle` is why a worker is not to be used
