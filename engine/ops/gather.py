@@ -14,7 +14,14 @@ from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, Shape, TensorType, normalise_axis, promote, show_shape
 from engine.oplib import batching
-from engine.oplib.indices import add_at, check_indices, require_integer
+from engine.oplib.indices import (
+    add_elements,
+    add_elements_bytes,
+    add_rows,
+    add_rows_bytes,
+    check_indices,
+    require_integer,
+)
 from engine.oplib.operands import with_extent
 
 _AXIS = Attr("int", 0, "the axis that is indexed")
@@ -134,11 +141,13 @@ class ScatterAdd(Op):
 
     def forward(self, xp: Namespace, x: Array, index: Array, updates: Array, *, out: Array, axis: int) -> None:
         """Copy x, then add one by one, after the range check."""
-        place = _place(xp, index, axis)
-        check_indices(place[axis], x.shape[axis], operand=1)
+        check_indices(index, x.shape[axis], operand=1)
         total = xp.empty(out.shape, _WIDE[out.dtype.name]) if out.dtype.name in _WIDE else out
         total[...] = x
-        add_at(xp, _cropped(total, index.shape, axis), place, updates)
+        if axis == 0 and _picks_slices(x, index, axis):
+            add_rows(xp, total, index[(slice(None), *[0] * (index.ndim - 1))], updates)
+        else:
+            add_elements(xp, total, _grid(xp, index, axis), updates)
         if total is not out:
             out[...] = total
 
@@ -151,10 +160,14 @@ class ScatterAdd(Op):
         x, index, updates = batching.expand(mapped, xs)
         return x.scatter_add(index, updates, axis=axis + 1)
 
-    def workspace(self, out: ResultTypes, x: TensorType, index: TensorType, *types: TensorType, axis: int) -> int:
+    def workspace(self, out: ResultTypes, x: TensorType, index: TensorType, updates: TensorType, *, axis: int) -> int:
         """The positions that are added at, and sums in a wider dtype."""
         assert isinstance(out, TensorType)
-        return _place_bytes(index, axis) + (4 * out.size if out.dtype.name in _WIDE else 0)
+        total = out.with_dtype(np.dtype(_WIDE.get(out.dtype.name, out.dtype)))
+        wide = 0 if total.dtype == out.dtype else total.nbytes
+        if axis == 0 and _picks_slices(x, index, axis):
+            return wide + add_rows_bytes(total, updates)
+        return wide + INT64.itemsize * sum(index.shape) + add_elements_bytes(updates)
 
 
 def _check_listed(indices: Sequence[int] | None, extent: int) -> None:
@@ -192,6 +205,11 @@ def _place(xp: Namespace, index: Array, axis: int) -> tuple[Any, ...]:
     """
     if _is_repeated(index, axis):
         return (*[slice(None)] * axis, index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))])
+    return _grid(xp, index, axis)
+
+
+def _grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
+    """For each entry of `index` the position of what it picks, axis by axis; they broadcast."""
     rank = index.ndim
     grid = [xp.arange(n).reshape([-1 if i == k else 1 for k in range(rank)]) for i, n in enumerate(index.shape)]
     grid[axis] = index

@@ -10,8 +10,8 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, TensorType
-from engine.oplib.accumulate import wide_out, wide_out_bytes
-from engine.oplib.indices import add_at, check_indices, require_integer
+from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
+from engine.oplib.indices import add_rows, add_rows_bytes, check_indices, require_integer
 from engine.oplib.operands import require_axes, require_shape
 
 
@@ -44,7 +44,7 @@ class SegmentSum(Op):
         check_indices(segment_ids, segments, operand=1)
         total = wide_out(xp, out)
         total[...] = 0
-        add_at(xp, total, (segment_ids,), x)
+        add_rows(xp, total, segment_ids, x)
         if total is not out:
             out[...] = total
 
@@ -69,6 +69,6 @@ class SegmentSum(Op):
         return x.size
 
     def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
-        """Sums in a wider dtype."""
+        """Sums in a wider dtype, and what adding them up takes."""
         assert isinstance(out, TensorType)
-        return wide_out_bytes(out)
+        return wide_out_bytes(out) + add_rows_bytes(out.with_dtype(accumulator(out)), x)
