@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import INT64, TensorType, normalise_axis
+from engine.graph.tensor_type import INT64, DType, TensorType, normalise_axis
 from engine.oplib.operands import with_extent
+
+#: so many are found one by one faster than by sorting all
+_FEW: Final = 256
 
 
 class TopK(Op):
@@ -52,12 +57,12 @@ class TopK(Op):
         return values, values.with_dtype(INT64)
 
     def forward(self, xp: Namespace, x: Array, *, out: tuple[Array, Array], k: int, axis: int) -> None:
-        """The end of a stable sort, backwards; sorting x backwards, too, puts the first of equal ones first."""
+        """One by one where they are few, else by sorting."""
         values, indices = out
-        order = xp.argsort(xp.flip(x, axis), axis=axis, kind="stable")
-        last = (slice(None),) * axis + (slice(None, -k - 1, -1),)
-        xp.subtract(x.shape[axis] - 1, order[last], out=indices)
-        del order
+        if k <= _FEW:
+            _pick(xp, x, values, indices, k, axis)
+            return
+        _sort(xp, x, indices, k, axis)
         values[...] = xp.take_along_axis(x, indices, axis)
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, k: int, axis: int) -> Sequence[Value | None]:
@@ -73,9 +78,62 @@ class TopK(Op):
         return x.size * max(x.shape[axis] - 1, 0).bit_length()
 
     def workspace(self, out: ResultTypes, x: TensorType, *, k: int, axis: int) -> int:
-        """The order, with lines to sort in; afterwards the values, before they are copied into place, and where."""
+        """A copy, a number for each line and k positions; or an order, with lines to sort in, and then the values."""
         assert isinstance(out, tuple)
         line, last = x.shape[axis], axis == x.ndim - 1
+        if k <= _FEW:
+            return x.nbytes + (2 * INT64.itemsize + x.dtype.itemsize) * (x.size // max(1, line)) if k else 0
         merging = line if x.dtype.itemsize == 1 else line // 2
         sorting = x.dtype.itemsize * line + INT64.itemsize * (x.size + merging + (0 if last else line))
         return max(sorting, out[0].nbytes + INT64.itemsize * sum(out[0].shape))
+
+
+def _sort(xp: Namespace, x: Array, indices: Array, k: int, axis: int) -> None:
+    """The end of a stable sort, backwards; sorting x backwards, too, puts the first of equal ones first."""
+    order = xp.argsort(xp.flip(x, axis), axis=axis, kind="stable")
+    last = (slice(None),) * axis + (slice(None, -k - 1, -1),)
+    xp.subtract(x.shape[axis] - 1, order[last], out=indices)
+
+
+def _pick(xp: Namespace, x: Array, values: Array, indices: Array, k: int, axis: int) -> None:
+    """The largest, k times over, each then replaced by the least number there is."""
+    if not x.size or not k:
+        return
+    rest = xp.moveaxis(x, axis, -1).copy().reshape(-1, x.shape[axis])
+    lines, least = xp.arange(len(rest)), _least(x.dtype)
+    found = xp.moveaxis(values, axis, -1), xp.moveaxis(indices, axis, -1)
+    for i in range(k):
+        _pick_one(rest, lines, found[0][..., i], found[1][..., i], least)
+    if bool((found[0][..., -1] == least).any()):
+        _pick_least(xp, *found, least)
+
+
+def _pick_one(rest: Array, lines: Array, value: Array, index: Array, least: Any) -> None:
+    """argmax finds NaN before all else, and of equal ones the first."""
+    at = rest.argmax(axis=1)
+    index[...] = at.reshape(index.shape)
+    value[...] = rest[lines, at].reshape(value.shape)
+    rest[lines, at] = least
+
+
+def _pick_least(xp: Namespace, values: Array, indices: Array, least: Any) -> None:
+    """Mend the positions of the least number there is: what was picked before looks like it.
+
+    Once it is the largest that is left, nothing else is left: the next ones are those that were not picked yet, in
+    order, and so among the first k.
+    """
+    *_, k = values.shape
+    ended = values.reshape(-1, k) == least
+    picked = indices.reshape(-1, k)
+    for line in xp.nonzero(ended.any(axis=1))[0]:
+        before = picked[line][~ended[line]]
+        free = xp.setdiff1d(xp.arange(k), before)
+        picked[line, len(before) :] = free[: k - len(before)]
+    indices[...] = picked.reshape(indices.shape)
+
+
+def _least(dtype: DType) -> Any:
+    """The least number of a dtype: -∞ where there is one."""
+    if dtype.kind == "f":
+        return -np.inf
+    return False if dtype.kind == "b" else np.iinfo(dtype).min

@@ -215,6 +215,23 @@ def test_the_gradient_of_topk_goes_where_the_values_came_from(k: int, axis: int)
     np.testing.assert_array_equal(gradient, expected)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("k", [1, 5, 12, 300])
+def test_topk_among_the_least_numbers_there_are(dtype: str, axis: int, k: int) -> None:
+    """Of which each stands for itself, and not for what was found already: as a sort has it, NaN first."""
+    rng = np.random.default_rng(k)
+    shape = (max(k, 12), 40)[:: 1 - 2 * axis]
+    least = -np.inf if dtype.startswith("float") else False if dtype == "bool" else -128
+    x = np.where(rng.random(shape) < 0.9, least, rng.integers(0, 3, shape)).astype(dtype)
+    if dtype.startswith("float"):
+        x[rng.random(shape) < 0.03] = np.nan
+    values, indices = outputs("topk", x, k=k, axis=axis)
+    wanted = first_of_equals(x, k, axis)
+    np.testing.assert_array_equal(indices, wanted)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, axis))
+
+
 def test_topk_of_nothing() -> None:
     values, indices = outputs("topk", np.zeros((0, 3)), k=0)
     assert values.shape == indices.shape == (0, 3)
