@@ -27,6 +27,8 @@ MOST_NODES: Final = 400
 LEAST_ELEMENTS: Final = 1 << 21
 #: FLOPs for one element from which a loop of one node pays
 _COSTLY: Final = 10
+#: elements from which a kernel of one node pays where NumPy takes several calls for it
+_MANY: Final = 1 << 14
 #: short rows, which NumPy begins anew one by one where operands broadcast; and elements from which that shows
 _SHORT_ROW: Final = 64
 _MANY_ROWS: Final = 1 << 13
@@ -45,7 +47,7 @@ def fuse(
     The loops are to be `compiled`, or run by NumPy; at most so many `threads` take part in one. Nodes that stay `apart`
     are in none. Nearly always it needs less memory; where what a loop reads must live longer for it, it may need more.
     """
-    if not any(isinstance(node.op, Elementwise) and node.type.size >= least for node in graph.nodes):
+    if not compiled and not any(isinstance(n.op, Elementwise) and n.type.size >= least for n in graph.nodes):
         return graph
     written = _loops(Grouping(graph, least, apart), compiled, threads)
     return dce(_rewritten(graph, written)) if written else graph
@@ -96,8 +98,10 @@ def _gains(graph: Graph, group: Group, compiled: bool) -> bool:
     if len(group.nodes) > 1:
         return True
     node = graph.nodes[group.nodes[0]]
-    is_costly = not isinstance(node.op, Elementwise) or node.op.cost >= _COSTLY
-    return is_costly or (compiled and _is_broadcast_in_short_rows(graph, node))
+    if not isinstance(node.op, Elementwise) or node.op.cost >= _COSTLY:
+        return True
+    is_several = node.op.scalar is not None and node.type.size >= _MANY
+    return compiled and (is_several or _is_broadcast_in_short_rows(graph, node))
 
 
 def _is_broadcast_in_short_rows(graph: Graph, node: Node) -> bool:

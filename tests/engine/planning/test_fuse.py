@@ -172,6 +172,28 @@ def test_one_value_a_row_without_its_axis_goes_along_the_columns() -> None:
     assert_same(graph, fuse(graph, 0), {0: np.arange(16.0).reshape(4, 4) / 7})
 
 
+@pytest.mark.parametrize(
+    ("op", "attrs", "compiled"),
+    [
+        ("leaky_relu", {}, True),  # of several calls of NumPy's each
+        ("clamp", {"min": 0.0}, True),
+        ("sign", {}, True),
+        ("sum", {"axes": [1]}, True),  # of rows, whatever NumPy has for them
+        ("softmax", {"axis": 1}, True),
+        ("neg", {}, False),  # one call, as fast as memory
+        ("sqrt", {}, False),
+    ],
+)
+def test_one_op_alone_is_a_loop_where_its_kernel_is_faster_than_numpy(
+    op: str, attrs: dict[str, Any], *, compiled: bool
+) -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((200, 300), FLOAT32), 0)
+    graph = builder.graph([getattr(x, op)(**attrs)])
+    assert any(node.op.name == "fused" for node in fuse(graph, 0, compiled=True).nodes) == compiled
+    assert fuse(graph, 0) is graph, "by NumPy alone, there is nothing to be gained"
+
+
 def test_small_graphs_are_left_alone() -> None:
     builder = Builder(registry())
     graph = builder.graph([leaf(builder, 100).tanh().exp()])
