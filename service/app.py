@@ -104,7 +104,7 @@ def create_routes(
         document=documents[0],
         document30=documents[1],
         readiness=Readiness(pool),
-        metrics=Exposition(tally or Tally(), pool),
+        metrics=Exposition(tally or Tally(), pool, settings),
     )
     return app
 
