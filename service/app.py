@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 from fastapi import FastAPI
@@ -25,7 +25,7 @@ from service.errors import Refusal
 from service.graphs import GraphStore
 from service.observe.exposition import Exposition
 from service.observe.lines import Lines
-from service.observe.request_log import RequestLog
+from service.observe.request_log import RequestLog, remark
 from service.observe.tally import Tally
 from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
@@ -44,7 +44,10 @@ from service.web.routes import router
 from service.web.server import serve
 from service.web.state import State
 
-#: seconds that the last lines of the log have to be read
+if TYPE_CHECKING:
+    from service.observe.tracing import Tracing
+
+#: seconds that the last lines of the log have to be read, and the last spans to be taken
 _LAST_LINES: Final = 2.0
 
 
@@ -60,13 +63,26 @@ def run(settings: Settings) -> None:
     Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS.
     """
     tally, pool, graphs = Tally(), ProcessPool(settings), open_graphs(settings)
-    lines = Lines(sys.stderr.write) if settings.log_level in ("debug", "info") else None
-    recorder = Recorder(tally, RequestLog(lines) if lines else None)
+    tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
+    form = settings.log_format
+    lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
+    recorder = Recorder(tally, RequestLog(lines, form) if lines else None, tracing)
     try:
         serve(settings, pool, graphs, lambda: wrap(create_routes(settings, pool, graphs, tally), settings), recorder)
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)
+        if tracing is not None:
+            tracing.close(_LAST_LINES)
+
+
+def open_tracing(endpoint: str) -> Tracing:
+    """Traces to this collector. Raises RuntimeError where OpenTelemetry is not installed."""
+    try:
+        from service.observe.tracing import tracing_to  # noqa: PLC0415 - an extra, and slow to load
+    except ImportError as error:
+        raise RuntimeError(f"--trace-endpoint needs OpenTelemetry: pip install 'gradserve[otel]' ({error})") from None
+    return tracing_to(endpoint)
 
 
 def open_graphs(settings: Settings) -> GraphStore:
