@@ -10,6 +10,7 @@ from typing import Any, Final
 from starlette.types import Message
 
 from service.errors import Refusal, fault
+from service.keys.caller import ANYONE
 from service.web.incoming import Wanted, framing_of
 from service.web.line import Line
 from service.web.parsing import Head
@@ -36,12 +37,14 @@ class AsgiDoor:
         self._fields: list[tuple[bytes, bytes]] | None = None
         self._closes = False
         self._task: asyncio.Task[None] | None = None
+        self._scope: dict[str, Any] = {}
 
     def begin(self, length: int, data: bytes) -> Wanted | None:
         """Start the application; `data` is what came after the head. What is wanted of a body."""
         line = self._line
         tasks = line.front.tasks
-        self._task = asyncio.get_running_loop().create_task(self._run(self._scope(length)))
+        self._scope = self._asked_for(length)
+        self._task = asyncio.get_running_loop().create_task(self._run())
         tasks.add(self._task)
         self._task.add_done_callback(tasks.discard)
         if not length and not self._head.chunked:
@@ -106,16 +109,16 @@ class AsgiDoor:
         """Go on writing."""
         self._news.set()
 
-    async def _run(self, scope: dict[str, Any]) -> None:
+    async def _run(self) -> None:
         try:
-            await self._line.front.app(scope, self._receive, self._send)
+            await self._line.front.app(self._scope, self._receive, self._send)
         except Exception:
             _logger.exception("request %s failed", self._line.request_id)
         finally:
             if not self._over and not self._gone:
                 self._line.broken(fault())
 
-    def _scope(self, length: int) -> dict[str, Any]:
+    def _asked_for(self, length: int) -> dict[str, Any]:
         line, head = self._line, self._head
         fields = [*head.fields]
         if length:
@@ -177,6 +180,7 @@ class AsgiDoor:
         line.write(self._beginning() + bytes(body))
         if not message.get("more_body", False):
             self._over = True
+            line.caller = self._scope["state"].get("caller", ANYONE)
             line.answered(self._status, self._sent, closes=self._closes)
         elif line.paused:
             self._news.clear()

@@ -94,6 +94,7 @@ class FastDoor:
             media.sent,
             media.accepted,
             room=room,
+            namespace=line.caller.namespace,
         )
         if self._graph is not None:
             job.graph, job.graph_bytes = self._graph.key, self._graph.record

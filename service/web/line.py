@@ -11,6 +11,7 @@ from typing import Final, Protocol, cast
 
 from service.compute.job import Reply, refused
 from service.errors import Refusal, fault
+from service.keys.caller import ANYONE
 from service.web.front import Front
 from service.web.incoming import Incoming
 from service.web.observer import Finished
@@ -73,6 +74,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.door: Door | None = None
         self.head: Head | None = None
         self.request_id = ""
+        self.caller = ANYONE
         self.arrived = 0.0
         self.incoming: Incoming | None = None
         self.received = 0  # bytes of the body
@@ -248,7 +250,7 @@ class Line(asyncio.BufferedProtocol, ABC):
     def begin_request(self) -> None:
         """Something that wants an answer is there."""
         self.arrived = time.monotonic()
-        self.head, self.request_id = None, new_id()
+        self.head, self.request_id, self.caller = None, new_id(), ANYONE
         self.phase, self.due, self.begun, self.unread, self.received = Phase.ANSWER, FOREVER, False, False, 0
 
     def leave_off(self, *, linger: bool) -> None:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Refusal
+from service.keys.caller import ANYONE
 from service.settings import Settings
 from service.web.head import check_framing, media_of, most_bytes, too_large, too_long
 from service.web.responses import report
@@ -27,6 +28,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope["state"].setdefault("caller", ANYONE)
         try:
             most = self._checked(scope)
         except Refusal as refusal:
