@@ -33,6 +33,7 @@ SERVICE = (
     "web",
     "app",
     "arguments",
+    "commands",
     "cli",
     "__main__",
 )
