@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from service.errors import Refusal
 
-class Scope(StrEnum):
+
+class KeyScope(StrEnum):
     """What a key may be good for."""
 
     COMPUTE = "compute"  # the computing calls
@@ -25,8 +27,15 @@ class Caller:
 
     name: str
     namespace: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[KeyScope]
+
+    def require(self, needed: KeyScope) -> None:
+        """Raises Refusal (forbidden) where these scopes are without it."""
+        if needed not in self.scopes:
+            held = ", ".join(scope for scope in KeyScope if scope in self.scopes)
+            detail = f"this needs a key of the scope {needed}, and the one that came has {held}"
+            raise Refusal("forbidden", detail, expected=needed.value, got=held)
 
 
 #: everybody, where no keys are asked for
-ANYONE: Final = Caller("", "", frozenset(Scope))
+ANYONE: Final = Caller("", "", frozenset(KeyScope))

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import Message, Scope
 
 from service.errors import Refusal, fault
+from service.keys.caller import ANYONE
 from service.web.incoming import Wanted, framing_of
 from service.web.line import Line
 from service.web.parsing import Head
@@ -43,7 +44,8 @@ class AsgiDoor:
         """Start the application; `data` is what came after the head. What is wanted of a body."""
         line = self._line
         tasks = line.front.tasks
-        self._task = asyncio.get_running_loop().create_task(self._run(length))
+        self._scope = self._asked_for(length)
+        self._task = asyncio.get_running_loop().create_task(self._run())
         tasks.add(self._task)
         self._task.add_done_callback(tasks.discard)
         if not length and not self._head.chunked:
@@ -108,8 +110,7 @@ class AsgiDoor:
         """Go on writing."""
         self._news.set()
 
-    async def _run(self, length: int) -> None:
-        self._scope = self._made_scope(length)
+    async def _run(self) -> None:
         try:
             await self._line.front.app(self._scope, self._receive, self._send)
         except Exception:
@@ -118,8 +119,11 @@ class AsgiDoor:
             if not self._over and not self._gone:
                 self._line.broken(fault())
 
-    def _made_scope(self, length: int) -> Scope:
+    def _asked_for(self, length: int) -> Scope:
         line, head = self._line, self._head
+        known = {"request_id": line.request_id, "arrived": line.arrived}
+        if line.entered:
+            known["caller"] = line.caller
         fields = [*head.fields]
         if length:
             fields.append((b"content-length", b"%d" % length))
@@ -136,7 +140,7 @@ class AsgiDoor:
             "headers": fields,
             "client": line.transport.get_extra_info("peername"),
             "server": line.transport.get_extra_info("sockname"),
-            "state": {"request_id": line.request_id, "arrived": line.arrived},
+            "state": known,
         }
 
     async def _receive(self) -> Message:
@@ -180,6 +184,7 @@ class AsgiDoor:
         line.write(self._beginning() + bytes(body))
         if not message.get("more_body", False):
             self._over = True
+            line.caller = self._scope["state"].get("caller", ANYONE)
             line.answered(self._status, self._sent, closes=self._closes, route=self._route)
         elif line.paused:
             self._news.clear()

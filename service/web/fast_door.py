@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from service.compute.job import Job, Reply, Room
+from service.compute.job import Job, Reply, Room, refused
 from service.errors import Refusal, out_of_memory
 from service.graphs import Registered
 from service.web.gathering import SMALL, Gathering
@@ -55,6 +55,14 @@ class FastDoor:
             return Wanted(framing, self._gathering, order.timeout)
         return None
 
+    def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
+        """Refuse a call by its head; where its body is all there, the connection goes on."""
+        if head.chunked or length > len(data):
+            self._line.refuse(refusal)
+            return
+        self._line.rest, self._line.received = data[length:], length
+        self._answer(refused(refusal, self._line.request_id))
+
     def body_moved(self) -> None:
         """Hand the body to the pool, once it is complete."""
         if self._line.incoming is None and self._gathering is not None and self._order is not None:
@@ -94,6 +102,7 @@ class FastDoor:
             media.sent,
             media.accepted,
             room=room,
+            namespace=line.caller.namespace,
         )
         if self._graph is not None:
             job.graph, job.graph_bytes = self._graph.key, self._graph.record

@@ -60,6 +60,7 @@ async def reply_to(call: str, request: Request, graph_id: str | None = None) -> 
     kept = None if graph_id is None else state.graphs.get(graph_id)
     body = await (whole_body(request) if media.sent == SAFETENSORS else request.body())
     job = Job(call, body, request.state.request_id, timeout, expires, media.sent, media.accepted)
+    job.namespace = request.state.caller.namespace
     if kept is not None:
         job.graph, job.graph_bytes = kept.key, kept.record
     return await awaited(state.pool, job)

@@ -18,6 +18,8 @@ ENGINE = ("graph", "loops", "oplib", "ops", "transforms", "passes", "calls", "pl
 SERVICE = (
     "machine",
     "errors",
+    "keys",
+    "state",
     "spelling",
     "sizes",
     "settings",
@@ -31,6 +33,7 @@ SERVICE = (
     "web",
     "app",
     "arguments",
+    "commands",
     "cli",
     "__main__",
 )
