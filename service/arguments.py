@@ -15,9 +15,10 @@ COMMANDS: Final = {
     "settings": "list every setting: value, default, variable, meaning",
     "ops": "list all ops, or describe one",
     "keys": "add, list or revoke the keys that callers need",
+    "doctor": "look whether a server with these settings would do well here",
 }
 #: those that take every setting
-_OF_THE_SERVER: Final = ("serve", "settings")
+_OF_THE_SERVER: Final = ("serve", "settings", "doctor")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -63,9 +64,10 @@ def _parser(version: str) -> _Parser:
     parser = _Parser("gradserve", description="Send a computation graph, get gradients back.")
     parser.add_argument("--version", action="version", version=f"gradserve {version}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    server, settings, ops, keys = (commands.add_parser(name, help=text) for name, text in COMMANDS.items())
-    for each in (server, settings):
+    server, settings, ops, keys, doctor = (commands.add_parser(name, help=text) for name, text in COMMANDS.items())
+    for each in (server, settings, doctor):
         _add_settings(each)
+    doctor.add_argument("--json", action="store_true", help="print what was found as JSON, for programs")
     ops.add_argument("name", nargs="?", help="an op, by its name or any alias")
     _add_keys(keys)
     return parser

@@ -1,4 +1,4 @@
-"""The command `gradserve`: serve, settings, ops, keys."""
+"""The command `gradserve`: serve, settings, ops, keys, doctor."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from engine import printable, registry
 from service.app import run
 from service.arguments import parse
+from service.commands.doctor import run_doctor
 from service.commands.keys import run_keys
 from service.logs import begin_log
 from service.pages.catalogue import catalogue_of
@@ -112,9 +113,15 @@ def _keys(options: Options) -> None:
         _fail(str(error))
 
 
+def _doctor(options: Options) -> None:
+    as_json = bool(options.pop("json"))
+    if not run_doctor(_read(options), as_json=as_json):
+        raise SystemExit(1)
+
+
 def _fail(sentence: str) -> NoReturn:
     print(f"gradserve: {sentence}", file=sys.stderr)
     raise SystemExit(2)
 
 
-_RUN = {"serve": _serve, "settings": _settings, "ops": _ops, "keys": _keys}
+_RUN = {"serve": _serve, "settings": _settings, "ops": _ops, "keys": _keys, "doctor": _doctor}

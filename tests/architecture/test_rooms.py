@@ -32,6 +32,7 @@ SERVICE = (
     "pages",
     "web",
     "app",
+    "doctor",
     "arguments",
     "commands",
     "cli",
