@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from service.compute.pool import Pool
 from service.compute.stats import Stats
 from service.observe.histogram import Histogram
-from service.observe.tally import APPLIED, Tally
+from service.observe.tally import Tally
 from service.settings import Settings
 from service.wire.answers import VERSIONS
 
@@ -72,9 +72,9 @@ class Exposition(Collector):
         yield CounterMetricFamily(f"{_OURS}_coalesced_requests", text, value=self._tally.coalesced)
 
     def _state(self) -> Iterator[Metric]:
-        text = "commits of what callers keep, by outcome: applied, or the code of the refusal"
+        text = "commits of what callers keep, by outcome: written, or the code of the refusal"
         commits = CounterMetricFamily(f"{_OURS}_state_commits", text, labels=("outcome",))
-        yield _by(commits, {APPLIED: 0, **self._tally.commits})
+        yield _by(commits, {"written": 0, **self._tally.commits})
         text = "from a commit's being handed in to its end, on disk where it is to be"
         seconds = self._tally.commit_seconds
         yield HistogramMetricFamily(

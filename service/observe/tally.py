@@ -11,8 +11,6 @@ from service.observe.histogram import Histogram
 
 #: the label of what is no computing call
 OTHER: Final = "other"
-#: the outcome of a commit that was applied
-APPLIED: Final = "applied"
 
 
 class Holdings(NamedTuple):
@@ -59,7 +57,7 @@ class Tally:
         self.coalesced += reply.coalesced
 
     def committed(self, outcome: str, seconds: float) -> None:
-        """One commit that ended: `APPLIED`, or the code of the refusal (store_full); seconds since it was handed in."""
+        """One commit that ended: `written`, or the code of the refusal (store_full); seconds since it was handed in."""
         self.commits[outcome] += 1
         self.commit_seconds.add(seconds)
 

@@ -10,7 +10,7 @@ from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.observe.banner import banner
 from service.observe.exposition import Exposition
-from service.observe.tally import APPLIED, Holdings, Tally
+from service.observe.tally import Holdings, Tally
 from service.settings import Settings
 
 STATS = Stats(
@@ -73,12 +73,12 @@ def test_every_count_is_there_under_its_name() -> None:
 def test_what_is_kept_and_who_was_denied() -> None:
     tally = Tally()
     tally.holdings = lambda: Holdings(tensors=3, tensor_bytes=4096, behind=2)
-    assert scraped(tally)["gradserve_state_commits_total", APPLIED] == 0, "a rate needs a beginning"
-    tally.committed(APPLIED, 0.0015)
+    assert scraped(tally)["gradserve_state_commits_total", "written"] == 0, "a rate needs a beginning"
+    tally.committed("written", 0.0015)
     tally.committed("store_full", 0.5)
     tally.denied("unauthenticated")
     found = scraped(tally)
-    assert found["gradserve_state_commits_total", APPLIED] == 1
+    assert found["gradserve_state_commits_total", "written"] == 1
     assert found["gradserve_state_commits_total", "store_full"] == 1
     assert found["gradserve_state_commit_seconds_count", ""] == 2
     assert found["gradserve_state_commit_seconds_bucket", "0.002"] == 1
