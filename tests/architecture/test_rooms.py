@@ -23,6 +23,7 @@ SERVICE = (
     "settings",
     "logs",
     "graphs",
+    "state",
     "wire",
     "calls",
     "compute",
