@@ -134,8 +134,9 @@ class Desk:
             self._out.insert(0, frames.note(frames.KEPT, slab))
 
     def _reply(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
-        nbytes = sum(map(len, reply.pieces))
-        slab = self._answers.written(reply.pieces, nbytes) if nbytes > frames.INLINE else 0
+        pieces = (*reply.pieces, *reply.kept) if reply.kept else reply.pieces
+        nbytes = sum(map(len, pieces))
+        slab = self._answers.written(pieces, nbytes) if nbytes > frames.INLINE else 0
         self._out.append(frames.reply_frame(slot, reply, Whereabouts(slab, nbytes), begun, ended))
 
     def _tell(self, kind: int, number: int) -> None:

@@ -195,10 +195,9 @@ class WorkerProcess(asyncio.Protocol):
     def take_back(self, executing: Ticket) -> list[Ticket]:
         """The jobs that wait behind the one that is executed, for other workers: this one will not begin them.
 
-        But not those with effects, since it may begin one at this very moment; nor those with a body in a slab, which
-        would be given back while this worker reads it.
+        But not those with a body in a slab, which would be given back while this worker reads it.
         """
-        taken = [t for t in self.tickets if t is not executing and not t.job.effects and t.room is None]
+        taken = [t for t in self.tickets if t is not executing and t.room is None]
         for ticket in taken:
             self.stop(ticket)
             self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so
@@ -258,7 +257,7 @@ class WorkerProcess(asyncio.Protocol):
         reply, slab, nbytes, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
         if slab:
             memory = self._passage.mapped(slab)
-            reply.pieces = (memoryview(memory)[:nbytes],)
+            frames.lay_out(reply, memoryview(memory)[:nbytes])
             reply.release = _Answer(self, slab, memory)
             self._receiver.answered(len(memory))
         self.served += 1
