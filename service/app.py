@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -23,6 +24,8 @@ from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
 from service.graphs import GraphStore
+from service.keys.gate import Gate
+from service.keys.key_ring import KeyRing
 from service.observe.exposition import Exposition
 from service.observe.lines import Lines
 from service.observe.request_log import RequestLog
@@ -49,21 +52,23 @@ _LAST_LINES: Final = 2.0
 
 
 def create_app(settings: Settings | None = None, pool: Pool | None = None) -> ASGIApp:
-    """The ASGI application, ready to serve. Raises RuntimeError when the device cannot be had."""
+    """The ASGI application, ready to serve. Raises RuntimeError when the device or the keys cannot be had."""
     settings = settings or Settings()
-    return wrap(create_routes(settings, pool or open_pool(settings)), settings)
+    return wrap(create_routes(settings, pool or open_pool(settings)), settings, open_gate(settings))
 
 
 def run(settings: Settings) -> None:
     """Serve until a signal, with workers in processes of their own, and with a record of what is served.
 
-    Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS.
+    Raises OSError when the address cannot be had, RuntimeError for the device, the keys or the files of TLS.
     """
     tally, pool, graphs = Tally(), ProcessPool(settings), open_graphs(settings)
+    gate = open_gate(settings)
     lines = Lines(sys.stderr.write) if settings.log_level in ("debug", "info") else None
     recorder = Recorder(tally, RequestLog(lines) if lines else None)
     try:
-        serve(settings, pool, graphs, lambda: wrap(create_routes(settings, pool, graphs, tally), settings), recorder)
+        routes = partial(create_routes, settings, pool, graphs, tally)
+        serve(settings, pool, graphs, lambda: wrap(routes(), settings, gate), recorder, gate)
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)
@@ -72,6 +77,14 @@ def run(settings: Settings) -> None:
 def open_graphs(settings: Settings) -> GraphStore:
     """A store for registered graphs, with nothing in it."""
     return GraphStore(settings.max_graphs, settings.max_graph_bytes)
+
+
+def open_gate(settings: Settings) -> Gate:
+    """What asks for keys, where any are set. Raises RuntimeError as one sentence where these cannot be read."""
+    if not settings.asks_for_keys:
+        return Gate()
+    key = settings.api_key
+    return Gate(KeyRing(settings.keys_file, None if key is None else key.get_secret_value()))
 
 
 def open_pool(settings: Settings) -> ThreadPool:
@@ -109,9 +122,9 @@ def create_routes(
     return app
 
 
-def wrap(app: ASGIApp, settings: Settings) -> ASGIApp:
+def wrap(app: ASGIApp, settings: Settings, gate: Gate | None = None) -> ASGIApp:
     """`app` behind the middleware, the outermost last."""
-    app = Guard(app, settings)
+    app = Guard(app, settings, gate or Gate())
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
     return Envelope(app)

@@ -1,4 +1,4 @@
-"""The command `gradserve`: serve, settings, ops."""
+"""The command `gradserve`: serve, settings, ops, keys."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from pydantic import ValidationError
 from engine import printable, registry
 from service.app import run
 from service.arguments import parse
+from service.commands.keys import run_keys
 from service.logs import begin_log
 from service.pages.catalogue import catalogue_of
-from service.settings import Settings, complaint, default, flag, misspelt, shown, variable
+from service.settings import SECRETS, Settings, complaint, default, flag, misspelt, shown, variable
 from service.wire.answers import VERSIONS
 
 Options = dict[str, str | None]
@@ -75,7 +76,8 @@ def _settings(options: Options) -> None:
     settings = _read(options)
     for name, info in Settings.model_fields.items():
         value, usual = shown(name, getattr(settings, name)), shown(name, default(info, settings))
-        print(f"{flag(name)} = {value}   (default {usual}; {variable(name)})")
+        called = variable(name) if name in SECRETS else flag(name)
+        print(f"{called} = {value}   (default {usual}; {variable(name)})")
         print(f"    {info.description}")
 
 
@@ -103,9 +105,16 @@ def _describe(name: str) -> None:
         print(f"alias {alias['name']} ({alias['systems']})")
 
 
+def _keys(options: Options) -> None:
+    try:
+        run_keys(options, _read({"keys_file": options.pop("keys_file")}).keys_file)
+    except RuntimeError as error:
+        _fail(str(error))
+
+
 def _fail(sentence: str) -> NoReturn:
     print(f"gradserve: {sentence}", file=sys.stderr)
     raise SystemExit(2)
 
 
-_RUN = {"serve": _serve, "settings": _settings, "ops": _ops}
+_RUN = {"serve": _serve, "settings": _settings, "ops": _ops, "keys": _keys}

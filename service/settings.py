@@ -6,11 +6,12 @@ Sizes may have units (`--max-bytes 4GiB`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -25,6 +26,10 @@ PREFIX: Final = "GRADSERVE_"
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
 #: what says of a folder that there is to be none
 NO_FOLDER: Final = "none"
+#: what is told neither on a command line, which others can read, nor to anybody
+SECRETS: Final = frozenset({"api_key"})
+#: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
+_KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
 
 
 def _default_workers() -> int:
@@ -151,7 +156,25 @@ class Settings(BaseSettings):
         None, description="file with the certificate, and those that lead to its issuer, in PEM; none: plain HTTP"
     )
     tls_key: Annotated[Path | None, NoDecode] = Field(None, description="file with the certificate's key, in PEM")
+    keys_file: Annotated[Path | None, NoDecode] = Field(
+        None, description="file of the keys that callers need, which `gradserve keys` writes; none: no keys"
+    )
+    api_key: SecretStr | None = Field(
+        None,
+        description="one key that may do everything, for a container; 22 characters or more, by the variable alone",
+    )
+    insecure: Literal["on", "off"] = Field(
+        "off", description="whether a server without keys may listen where other machines reach it"
+    )
+    metrics: Literal["keys", "open"] = Field(
+        "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level to log")
+
+    @property
+    def asks_for_keys(self) -> bool:
+        """Whether a request needs a key."""
+        return self.keys_file is not None or self.api_key is not None
 
     @property
     def is_coalescing(self) -> bool:
@@ -163,7 +186,14 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
-    @field_validator("cache_dir", "tls_cert", "tls_key", mode="before")
+    @field_validator("api_key")
+    @classmethod
+    def _is_a_key(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _KEY.fullmatch(value.get_secret_value()):
+            raise ValueError("a key has 22 to 512 letters, digits and characters of -._~+/, then = if any")
+        return value
+
+    @field_validator("cache_dir", "tls_cert", "tls_key", "keys_file", mode="before")
     @classmethod
     def _place(cls, value: object) -> object:
         if not isinstance(value, str):
@@ -190,12 +220,20 @@ def default(info: FieldInfo, settings: Settings) -> object:
 
 
 def shown(name: str, value: object) -> str:
-    """A setting's value as a person reads it, and as the setting can be given."""
+    """A setting's value as a person reads it, and as the setting can be given; of a secret, whether it is set."""
+    if name in SECRETS:
+        return "not set" if value is None else "set"
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
     if isinstance(value, int) and SIZE in Settings.model_fields[name].metadata:
         return readable(value)
     return NO_FOLDER if value is None else str(value)
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """These variables but for those that are for the server alone, and for none of its workers."""
+    hidden = {variable(name) for name in SECRETS}
+    return {name: value for name, value in environment.items() if name.upper() not in hidden}
 
 
 def misspelt(environment: Iterable[str]) -> str | None:
@@ -214,4 +252,6 @@ def complaint(error: ValidationError) -> str:
     first = error.errors()[0]
     name = str(first["loc"][0])
     reason = first["msg"][:1].lower() + first["msg"][1:]
+    if name in SECRETS:
+        return f"{variable(name)} cannot be used: {reason}"
     return f"setting {flag(name)} ({variable(name)}) is {first['input']!r}: {reason}"

@@ -120,6 +120,9 @@ class AsgiDoor:
 
     def _asked_for(self, length: int) -> dict[str, Any]:
         line, head = self._line, self._head
+        known = {"request_id": line.request_id, "arrived": line.arrived}
+        if line.entered:
+            known["caller"] = line.caller
         fields = [*head.fields]
         if length:
             fields.append((b"content-length", b"%d" % length))
@@ -136,7 +139,7 @@ class AsgiDoor:
             "headers": fields,
             "client": line.transport.get_extra_info("peername"),
             "server": line.transport.get_extra_info("sockname"),
-            "state": {"request_id": line.request_id, "arrived": line.arrived},
+            "state": known,
         }
 
     async def _receive(self) -> Message:

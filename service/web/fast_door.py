@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from service.compute.job import Job, Reply, Room
+from service.compute.job import Job, Reply, Room, refused
 from service.errors import Refusal, out_of_memory
 from service.graphs import Registered
 from service.web.gathering import SMALL, Gathering
@@ -54,6 +54,14 @@ class FastDoor:
         else:
             return Wanted(framing, self._gathering, order.timeout)
         return None
+
+    def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
+        """Refuse a call by its head; where its body is all there, the connection goes on."""
+        if head.chunked or length > len(data):
+            self._line.refuse(refusal)
+            return
+        self._line.rest, self._line.received = data[length:], length
+        self._answer(refused(refusal, self._line.request_id))
 
     def body_moved(self) -> None:
         """Hand the body to the pool, once it is complete."""

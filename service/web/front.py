@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from service.compute.pool import Pool
 from service.errors import Refusal
 from service.graphs import GraphStore
+from service.keys.gate import Gate
 from service.settings import Settings
 from service.web.known_heads import KnownHeads
 from service.web.observer import RequestObserver, unobserved
@@ -62,9 +63,11 @@ class Front:
         pool: Pool,
         graphs: GraphStore,
         observer: RequestObserver | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.settings = settings
         self.app, self.pool, self.graphs = app, pool, graphs
+        self.gate = gate or Gate()
         self.observe: RequestObserver = observer or unobserved
         self.heads = KnownHeads(HeadReader(settings))
         self.dated = Dated()

@@ -12,6 +12,7 @@ from typing import Final, Protocol, cast
 from service.compute.job import Reply, refused
 from service.errors import Refusal, fault
 from service.keys.caller import ANYONE
+from service.keys.keyholder import Keyholder
 from service.web.front import Front
 from service.web.incoming import Incoming
 from service.web.observer import Finished
@@ -75,6 +76,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.head: Head | None = None
         self.request_id = ""
         self.caller = ANYONE
+        self._holder: Keyholder | None = None  # whose request is counted
         self.arrived = 0.0
         self.incoming: Incoming | None = None
         self.received = 0  # bytes of the body
@@ -113,6 +115,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         """Nobody is there any more."""
         self.phase, self.due, self.incoming = Phase.ENDED, FOREVER, None
         self.front.leave(self)
+        self._leave()
         self.sending = None
         if self.door is not None:
             self.door.lost()
@@ -197,6 +200,7 @@ class Line(asyncio.BufferedProtocol, ABC):
 
     def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None) -> None:
         """The answer is written."""
+        self._leave()
         now = time.monotonic()
         seconds = now - self.arrived
         self.front.observe(Finished(self.request_id, self.head, status, self.received, sent, seconds, reply))
@@ -244,6 +248,21 @@ class Line(asyncio.BufferedProtocol, ABC):
         if self.deaf and self.phase is not Phase.ENDED:
             self.deaf = False
             self.transport.resume_reading()
+
+    @property
+    def entered(self) -> bool:
+        """Whether it is known who makes the request."""
+        return self._holder is not None
+
+    def enter(self, head: Head) -> None:
+        """Learn who makes the request of this head, and count it. Raises Refusal: they may not."""
+        self._holder = holder = self.front.gate.enter(head.access)
+        self.caller = holder.caller
+
+    def _leave(self) -> None:
+        if self._holder is not None:
+            self._holder.leave()
+            self._holder = None
 
     # Beginning and end.
 

@@ -34,6 +34,7 @@ SERVICE = (
     "web",
     "app",
     "arguments",
+    "commands",
     "cli",
     "__main__",
 )
