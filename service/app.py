@@ -23,7 +23,6 @@ from service.compute.process_pool import ProcessPool
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
-from service.graphs import GraphStore
 from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
 from service.observe.exposition import Exposition
@@ -35,7 +34,9 @@ from service.pages.documentation import add_pages
 from service.pages.openapi import document
 from service.pages.openapi30 import version30
 from service.settings import Settings
+from service.state.opening import open_state
 from service.web.graph_routes import graph_router
+from service.web.keeping import Keeping
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
@@ -46,6 +47,7 @@ from service.web.responses import on_error
 from service.web.routes import router
 from service.web.server import serve
 from service.web.state import State
+from service.web.tensor_routes import tensor_router
 
 #: seconds that the last lines of the log have to be read
 _LAST_LINES: Final = 2.0
@@ -62,21 +64,21 @@ def run(settings: Settings) -> None:
 
     Raises OSError when the address cannot be had, RuntimeError for the device, the keys or the files of TLS.
     """
-    tally, pool, graphs = Tally(), ProcessPool(settings), open_graphs(settings)
-    gate = open_gate(settings)
+    tally, pool, gate = Tally(), ProcessPool(settings), open_gate(settings)
+    keeping = open_keeping(settings, pool)
     lines = Lines(sys.stderr.write) if settings.log_level in ("debug", "info") else None
     recorder = Recorder(tally, RequestLog(lines) if lines else None)
     try:
-        routes = partial(create_routes, settings, pool, graphs, tally)
-        serve(settings, pool, graphs, lambda: wrap(routes(), settings, gate), recorder, gate)
+        routes = partial(create_routes, settings, pool, keeping, tally)
+        serve(settings, pool, keeping, lambda: wrap(routes(), settings, gate), recorder, gate)
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)
 
 
-def open_graphs(settings: Settings) -> GraphStore:
-    """A store for registered graphs, with nothing in it."""
-    return GraphStore(settings.max_graphs, settings.max_graph_bytes)
+def open_keeping(settings: Settings, pool: Pool) -> Keeping:
+    """What keeps tensors and graphs where the settings say. Raises RuntimeError where that cannot be had."""
+    return Keeping(settings, pool, open_state(settings.state))
 
 
 def open_gate(settings: Settings) -> Gate:
@@ -94,14 +96,18 @@ def open_pool(settings: Settings) -> ThreadPool:
 
 
 def create_routes(
-    settings: Settings, pool: Pool, graphs: GraphStore | None = None, tally: Tally | None = None
+    settings: Settings, pool: Pool, keeping: Keeping | None = None, tally: Tally | None = None
 ) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
+    if keeping is None:
+        keeping = open_keeping(settings, pool)
+        keeping.restore()
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
     app.include_router(router)
     app.include_router(graph_router)
+    app.include_router(tensor_router)
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu", "compile": "off"}))
     described = document(app.routes, components(vocabulary(known), messages()), example_worker)
@@ -112,11 +118,11 @@ def create_routes(
         settings=settings,
         registry=known,
         pool=pool,
-        graphs=graphs or open_graphs(settings),
+        keeping=keeping,
         catalogue=catalogue_of(known),
         document=documents[0],
         document30=documents[1],
-        readiness=Readiness(pool),
+        readiness=Readiness(pool, keeping.commits),
         metrics=Exposition(tally or Tally(), pool),
     )
     return app

@@ -108,6 +108,21 @@ class Settings(BaseSettings):
     )
     max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
     max_graph_bytes: Size = Field(256 << 20, ge=0, description="bytes of the registered graphs together")
+    state: str = Field("memory", description="where graphs and tensors are kept")
+    max_tensors: int = Field(10_000, ge=0, description="resident tensors that are kept; one more gets 507 store_full")
+    max_tensor_bytes: Size = Field(
+        default_factory=lambda: machine.memory_bytes() // 4,
+        ge=0,
+        description="bytes of the resident tensors together, in memory. Default: a quarter of it",
+    )
+    write_behind_ms: int = Field(
+        1000, ge=1, le=3_600_000, description="time within which tensors that need not be durable are on disk"
+    )
+    idempotency_seconds: int = Field(
+        600, ge=1, le=86_400, description="seconds for which a call with an Idempotency-Key is answered as before"
+    )
+    max_answers: int = Field(100_000, ge=0, description="answers that are kept for that; one more gets 507 store_full")
+    max_answer_bytes: Size = Field(64 << 20, ge=0, description="bytes of these answers together")
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
     )

@@ -18,9 +18,9 @@ from service.calls.definition import Json
 from service.compute.job import Job, Reply
 from service.compute.registration import REGISTER
 from service.errors import KINDS
-from service.graphs import Registered
 from service.pages.examples import Failure
 from service.pages.operations import SHARED, Operation, operations
+from service.state.graphs import Registered
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
 DESCRIPTION: Final = (

@@ -15,38 +15,19 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from service.errors import Refusal, fault, late, stopping
 from service.state.behind import Behind
+from service.state.changes import Change
 from service.state.journal import Journal, StateFull, StateLost
-from service.state.table import Table, TableKey
-from service.state.writes import Name, Write, commit_of, name_of
+from service.state.writes import Name, Write, commit_of
 
 _logger = logging.getLogger("gradserve")
 
 #: told of each proposal's outcome, and of how many seconds it took
 Told = Callable[[str, float], None]
 WRITTEN: Final = "written"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Change:
-    """One thing of a proposal: what a table is to have under a key, and how that is written down.
-
-    `check` is given what will be there before it. It says whether the change is still needed, or raises Refusal.
-    """
-
-    table: Table[Any]
-    key: TableKey
-    value: Any
-    write: Write
-    check: Callable[[Any], bool]
-
-    @property
-    def name(self) -> Name:
-        """What no other change may concern at the same time."""
-        return name_of(self.write)
 
 
 @dataclass(eq=False, slots=True)

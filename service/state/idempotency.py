@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from engine import printable
@@ -12,6 +12,8 @@ from service.errors import Refusal
 from service.state.table import Quota, Table, TableKey
 from service.state.values import AnswerRecord
 
+#: the header that names a call
+KEY_HEADER: Final = "Idempotency-Key"
 #: bytes that an answer may have to be kept
 MOST_OF_ANSWER: Final = 1 << 20
 #: bytes that an answer takes beside its own
@@ -59,18 +61,24 @@ class AnswerTable(Table[AnswerRecord]):
         self._under_way.pop((asked.namespace, asked.key), None)
 
     def record(
-        self, asked: Repetition, status: int, media_type: str, body: bytes, headers: tuple[tuple[str, str], ...]
+        self,
+        asked: Repetition,
+        status: int,
+        media_type: str,
+        pieces: Sequence[bytes | memoryview],
+        headers: tuple[tuple[str, str], ...],
     ) -> AnswerRecord:
         """What is kept of an answer. Raises Refusal: over_budget."""
-        if len(body) > MOST_OF_ANSWER:
-            expected, got = f"at most {MOST_OF_ANSWER} bytes", f"{len(body)} bytes"
+        nbytes = sum(map(len, pieces))
+        if nbytes > MOST_OF_ANSWER:
+            expected, got = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
             detail = (
                 f"an answer that may be asked for again has {expected}, and this one has {got}; ask for fewer outputs, "
                 "or leave Idempotency-Key out; nothing was written"
             )
             raise Refusal("over_budget", detail, expected=expected, got=got)
         expires = self._clock() + self._seconds
-        return AnswerRecord(asked.namespace, asked.key, asked.fingerprint, media_type, body, expires, status, headers)
+        return AnswerRecord(*asked, media_type, b"".join(pieces), expires, status, headers)
 
     def _fresh(self, key: TableKey) -> AnswerRecord | None:
         self._expire()
@@ -94,7 +102,7 @@ def check_key(stated: str) -> str:
     """What can be an Idempotency-Key, as it is. Raises Refusal: invalid_field."""
     if not _STATED.fullmatch(stated):
         expected = "1 to 255 visible ASCII characters"
-        detail = f"Idempotency-Key has {expected}, and this one has others, or none, or more"
+        detail = f"{KEY_HEADER} has {expected}, and this one has others, or none, or more"
         raise Refusal("invalid_field", detail, expected=expected, got=printable(stated))
     return stated
 

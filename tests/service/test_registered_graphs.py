@@ -23,7 +23,7 @@ from service.compute.job import Job, Reply
 from service.compute.pool import Done
 from service.compute.registration import REGISTER
 from service.compute.worker import Worker
-from service.graphs import Registered
+from service.state.graphs import Registered
 from service.pages.examples import failures_on_registered, without_its_graph
 from service.settings import Settings
 from service.wire.media import JSON, SAFETENSORS

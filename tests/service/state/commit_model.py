@@ -8,12 +8,13 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from service.errors import Refusal
-from service.state.commits import Change, Commits, Proposal
+from service.state.changes import Change, end_tensor, put_tensor
+from service.state.commits import Commits, Proposal
 from service.state.conditions import ALWAYS, Condition
 from service.state.journal import Loaded
 from service.state.table import Quota
 from service.state.tensors import TensorTable, TensorVersion
-from service.state.values import Commit, TensorWrite
+from service.state.values import Commit
 
 
 class Heap:
@@ -96,15 +97,10 @@ class Bench:
 
     def change(self, name: str, etag: str | None, condition: Condition = ALWAYS) -> Change:
         """A new version of a tensor, which holds its etag; None: its end."""
-        room = Heap((etag or "").encode())
-        version = None if etag is None else TensorVersion("uint8", (len(etag),), etag, room, len(etag))
-        write = TensorWrite("", name, etag or "", "uint8", (len(etag or ""),), None if etag is None else room.view)
-
-        def check(there: TensorVersion | None) -> bool:
-            condition.require(name, None if there is None else there.etag)
-            return True
-
-        return Change(self.tensors, ("", name), version, write, check)
+        if etag is None:
+            return end_tensor(self.tensors, ("", name), condition)
+        version = TensorVersion("uint8", (len(etag),), etag, Heap(etag.encode()), len(etag))
+        return put_tensor(self.tensors, ("", name), version, condition)
 
     def submit(self, *changes: Change, done: Callable[[Refusal | None], None], **stated: Any) -> None:
         """Propose, and let the loop go on as far as it can."""
