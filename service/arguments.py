@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 from engine import printable
@@ -14,6 +14,8 @@ COMMANDS: Final = {
     "serve": "serve until Ctrl-C (the default command)",
     "settings": "list every setting: value, default, variable, meaning",
     "ops": "list all ops, or describe one",
+    "backup": "write all that is kept by --state into a file; a server may run meanwhile",
+    "restore": "fill an empty --state with what a backup has",
 }
 
 
@@ -56,15 +58,19 @@ def _parser(version: str) -> _Parser:
     parser = _Parser("gradserve", description="Send a computation graph, get gradients back.")
     parser.add_argument("--version", action="version", version=f"gradserve {version}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    server, settings, ops = (commands.add_parser(name, help=text) for name, text in COMMANDS.items())
-    for each in (server, settings):
-        _add_settings(each)
-    ops.add_argument("name", nargs="?", help="an op, by its name or any alias")
+    of = {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}
+    for name in ("serve", "settings"):
+        _add_settings(of[name], Settings.model_fields)
+    of["ops"].add_argument("name", nargs="?", help="an op, by its name or any alias")
+    for name in ("backup", "restore"):
+        of[name].add_argument("file", help="the file, a tar archive")
+        _add_settings(of[name], ("state",))
     return parser
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
+def _add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     usual = Settings.model_construct()  # the defaults alone: what the environment says does not matter, or may be wrong
-    for name, info in Settings.model_fields.items():
+    for name in names:
+        info = Settings.model_fields[name]
         text = f"{info.description} (default {shown(name, default(info, usual))}; {variable(name)})"
         parser.add_argument(flag(name), dest=name, help=text.replace("%", "%%"), metavar="VALUE")

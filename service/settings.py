@@ -23,6 +23,8 @@ from service.spelling import hint
 PREFIX: Final = "GRADSERVE_"
 #: what the names of variables begin with that the project's own tests read
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
+#: what says that state ends with the server
+NO_STATE: Final = "memory"
 #: what says of a folder that there is to be none
 NO_FOLDER: Final = "none"
 
@@ -121,6 +123,12 @@ class Settings(BaseSettings):
         description="folder for compiled kernels; none: kept in memory alone. Default: gradserve in $XDG_CACHE_HOME or "
         "~/.cache, none where there is no home",
     )
+    state: Annotated[str, NoDecode] = Field(
+        default_factory=lambda: str(machine.state_folder() or NO_STATE),
+        description="where graphs, tensors and answers are kept: a folder, s3://BUCKET/FOLDER, gs://… or az://…; "
+        "memory: they end with the server. Default: gradserve in $XDG_STATE_HOME or ~/.local/state, memory where there "
+        "is no home",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
     )
@@ -168,10 +176,21 @@ class Settings(BaseSettings):
     def _place(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        try:
-            return None if value in ("", NO_FOLDER) else Path(value).expanduser().absolute()
-        except RuntimeError:
-            raise ValueError("the home that it begins with is not known") from None
+        return None if value in ("", NO_FOLDER) else _absolute(value)
+
+    @field_validator("state", mode="before")
+    @classmethod
+    def _place_of_state(cls, value: object) -> object:
+        if not isinstance(value, str | Path) or "://" in str(value):
+            return value
+        return NO_STATE if str(value) in ("", NO_STATE) else str(_absolute(value))
+
+
+def _absolute(place: str | Path) -> Path:
+    try:
+        return Path(place).expanduser().absolute()
+    except RuntimeError:
+        raise ValueError("the home that it begins with is not known") from None
 
 
 def flag(name: str) -> str:
