@@ -24,6 +24,8 @@ from service.spelling import hint
 PREFIX: Final = "GRADSERVE_"
 #: what the names of variables begin with that the project's own tests read
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
+#: what says that state ends with the server
+NO_STATE: Final = "memory"
 #: what says of a folder that there is to be none
 NO_FOLDER: Final = "none"
 #: what is told neither on a command line, which others can read, nor to anybody
@@ -108,7 +110,6 @@ class Settings(BaseSettings):
     )
     max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
     max_graph_bytes: Size = Field(256 << 20, ge=0, description="bytes of the registered graphs together")
-    state: str = Field("memory", description="where graphs and tensors are kept")
     max_tensors: int = Field(10_000, ge=0, description="resident tensors that are kept; one more gets 507 store_full")
     max_tensor_bytes: Size = Field(
         default_factory=lambda: machine.memory_bytes() // 4,
@@ -140,6 +141,12 @@ class Settings(BaseSettings):
         default_factory=machine.cache_folder,
         description="folder for compiled kernels; none: kept in memory alone. Default: gradserve in $XDG_CACHE_HOME or "
         "~/.cache, none where there is no home",
+    )
+    state: Annotated[str, NoDecode] = Field(
+        default_factory=lambda: str(machine.state_folder() or NO_STATE),
+        description="where graphs, tensors and answers are kept: a folder, s3://BUCKET/FOLDER, gs://… or az://…; "
+        "memory: they end with the server. Default: gradserve in $XDG_STATE_HOME or ~/.local/state, memory where there "
+        "is no home",
     )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
@@ -213,10 +220,21 @@ class Settings(BaseSettings):
     def _place(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        try:
-            return None if value in ("", NO_FOLDER) else Path(value).expanduser().absolute()
-        except RuntimeError:
-            raise ValueError("the home that it begins with is not known") from None
+        return None if value in ("", NO_FOLDER) else _absolute(value)
+
+    @field_validator("state", mode="before")
+    @classmethod
+    def _place_of_state(cls, value: object) -> object:
+        if not isinstance(value, str | Path) or "://" in str(value):
+            return value
+        return NO_STATE if str(value) in ("", NO_STATE) else str(_absolute(value))
+
+
+def _absolute(place: str | Path) -> Path:
+    try:
+        return Path(place).expanduser().absolute()
+    except RuntimeError:
+        raise ValueError("the home that it begins with is not known") from None
 
 
 def flag(name: str) -> str:
