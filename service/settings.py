@@ -103,6 +103,12 @@ class Settings(BaseSettings):
     )
     max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
     max_graph_bytes: Size = Field(256 << 20, ge=0, description="bytes of the registered graphs together")
+    write_behind_ms: int = Field(
+        1000,
+        ge=1,
+        le=3_600_000,
+        description="milliseconds in which a tensor is on disk that is stored with durable false",
+    )
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
     )
