@@ -6,29 +6,29 @@ bytes are not in the frame, but in a slab that it names.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import orjson
 
 from service.compute.job import Estimate, Job, Phases, Reply
 from service.state.values import Stored
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
+from service.wire.storing import nbytes_of
 
 #: a body of more bytes than this goes through shared memory
 INLINE: Final = 64 << 10
 
 #: kinds of frames
-JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS = range(1, 10)
+JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, TENSOR = range(1, 11)
 
 _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
 _JOB: Final = struct.Struct("<IBBBBBIIIQddd")
 _REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
 _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
+_TENSOR: Final = struct.Struct("<IBIQ")
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
 _CACHED, _NEEDS_GRAPH, _COALESCED = 1, 2, 4
@@ -129,7 +129,7 @@ def lay_out(reply: Reply, memory: memoryview) -> None:
     end = len(memory)
     kept = []
     for stored in reversed(reply.stored):
-        start = end - np.dtype(stored.dtype).itemsize * math.prod(stored.shape)
+        start = end - nbytes_of(stored.dtype, stored.shape)
         kept.append(memory[start:end])
         end = start
     reply.pieces, reply.kept = (memory[:end],), tuple(reversed(kept))
@@ -158,6 +158,38 @@ def _add(reply: Reply, more: dict[str, Any]) -> None:
         for name, etag, dtype, shape, if_match, durable in more.get("stored", ())
     )
     reply.wanted = tuple(more.get("wanted", ()))
+
+
+class TensorFrame(NamedTuple):
+    """What a worker is told of a resident tensor: a version, whose elements are `data` or in a slab; or no more of it.
+
+    A version has a dtype.
+    """
+
+    namespace: str
+    name: str
+    etag: str = ""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    slab: int = 0
+    data: bytes | memoryview = b""
+
+
+def tensor_frame(told: TensorFrame) -> bytes:
+    """A frame that says what a resident tensor is from here on."""
+    shape = ",".join(map(str, told.shape))
+    text = f"{told.namespace}\n{told.name}\n{told.etag}\n{told.dtype}\n{shape}".encode()
+    size = _TENSOR.size + len(text) + len(told.data)
+    return b"".join((_TENSOR.pack(size, TENSOR, len(text), told.slab), text, told.data))
+
+
+def read_tensor(frame: bytes, at: int) -> TensorFrame:
+    """What the frame says that begins at `at`."""
+    size, _, texts, slab = _TENSOR.unpack_from(frame, at)
+    start = at + _TENSOR.size
+    namespace, name, etag, dtype, shape = frame[start : start + texts].decode().split("\n")
+    extents = tuple(map(int, shape.split(","))) if shape else ()
+    return TensorFrame(namespace, name, etag, dtype, extents, slab, frame[start + texts : at + size])
 
 
 def note(kind: int, number: int) -> bytes:

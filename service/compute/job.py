@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from engine import HostArray
 from service.errors import Refusal
 from service.state.values import Stored
 from service.wire.media import JSON, PROBLEM
-
-if TYPE_CHECKING:
-    from service.compute.resident import Version
+from service.wire.version import Find
 
 
 class Room(Protocol):
@@ -66,7 +64,7 @@ class Job:
     stop: Sequence[int] = NEVER
     namespace: str = ""
     subject: str | None = None
-    resident: Callable[[str], Version | None] = _none_of
+    resident: Find = _none_of
     may_ask: bool = False
 
 

@@ -18,6 +18,7 @@ from service.compute.job import Estimate, Job, Reply, Room, refused
 from service.compute.lanes import Lanes
 from service.compute.pool import Done
 from service.compute.process import COMMAND, WorkerProcess
+from service.compute.replica import Key
 from service.compute.resident import Resident
 from service.compute.rooms import Rooms, SlabRoom
 from service.compute.shelf import Shelf
@@ -48,7 +49,8 @@ class ProcessPool:
         self._admission = Admission(settings.workers + settings.queue, settings.held_bytes)
         self._experience = Experience()
         self._tickets: dict[Job, Ticket] = {}
-        self._residents: dict[tuple[str, str], Resident] = {}
+        #: by namespace and name: what jobs read that are sent from now on
+        self.residents: dict[Key, Resident] = {}
         self._draining = False
         self._looks = 0
         self._ticking: asyncio.TimerHandle | None = None
@@ -116,9 +118,12 @@ class ProcessPool:
 
     def place(self, namespace: str, name: str, resident: Resident | None) -> None:
         """The version that jobs read from now on; None for none."""
-        before = self._residents.pop((namespace, name), None)
+        key = namespace, name
+        before = self.residents.pop(key, None)
         if resident is not None:
-            self._residents[namespace, name] = resident
+            self.residents[key] = resident
+        for worker in self._crew:
+            worker.changed(key)
         if before is not None:
             before.room.give_back()
 
@@ -162,6 +167,9 @@ class ProcessPool:
             self._queue(ticket, kind, self._experience.planned(kind, reply.estimate))
         elif not ticket.answered and reply.needs_graph and not ticket.graph_wanted:
             ticket.graph_wanted = True
+            self._lanes.put_back(ticket)
+        elif not ticket.answered and reply.wanted and not ticket.wanted:
+            ticket.wanted = reply.wanted
             self._lanes.put_back(ticket)
         else:
             if (ticket.long and not ticket.apart) or (seconds > MISJUDGED and reply.cached):

@@ -1,21 +1,14 @@
-"""Tensors that stay with the server: a version as the front keeps it, and as a job reads it."""
+"""Tensors that stay with the server: a version of one, as the front keeps it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from engine import HostArray
 from service.compute.job import Room
-
-
-class Version(NamedTuple):
-    """A version of a tensor as a job reads it: its etag, and its elements, which nobody writes."""
-
-    etag: str
-    array: HostArray
+from service.wire.version import Version
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -13,9 +13,10 @@ import numpy as np
 from service.compute.blas import divide
 from service.compute.job import Job, Reply, Room, refused
 from service.compute.pool import Done
-from service.compute.resident import Resident, Version
+from service.compute.resident import Resident
 from service.compute.stats import Stats
 from service.errors import Refusal, full, late, stopping
+from service.wire.version import Version
 
 
 class Heap:
