@@ -35,6 +35,7 @@ from service.pages.openapi import document
 from service.pages.openapi30 import version30
 from service.settings import Settings
 from service.state.opening import open_state
+from service.web.access import scope_of
 from service.web.graph_routes import graph_router
 from service.web.keeping import Keeping
 from service.web.middleware.cors import Cors
@@ -110,7 +111,7 @@ def create_routes(
     app.include_router(tensor_router)
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu", "compile": "off"}))
-    described = document(app.routes, components(vocabulary(known), messages()), example_worker)
+    described = document(app.routes, components(vocabulary(known), messages()), example_worker, scope_of)
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))

@@ -284,7 +284,8 @@ def complaint(error: ValidationError) -> str:
     """The first thing that is wrong with the settings, as one sentence."""
     first = error.errors()[0]
     name = str(first["loc"][0])
-    reason = first["msg"][:1].lower() + first["msg"][1:]
+    said = first["msg"].removeprefix("Value error, ")
+    reason = said[:1].lower() + said[1:]
     if name in SECRETS:
         return f"{variable(name)} cannot be used: {reason}"
     return f"setting {flag(name)} ({variable(name)}) is {first['input']!r}: {reason}"

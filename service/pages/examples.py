@@ -12,6 +12,7 @@ from typing import Any, Final
 from service.calls.definition import AnyCall, Json
 from service.calls.sample import MEAN, NODES, W, feed
 from service.errors import Refusal
+from service.keys.caller import KeyScope, lacking
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,16 @@ STATED: Final = (
     Failure("too_deep", raw="[" * 101 + "]" * 101),
 )
 
+#: of any path that takes a key
+_KEYS: Final = (
+    _stated("unauthenticated", "the request has no key; send one as Authorization: Bearer KEY"),
+    _stated(
+        "rate_limited",
+        "this key has used up its rate of 10 in 1 s; try again after the seconds in Retry-After",
+        expected="at most 10 in 1 s",
+        got="more",
+    ),
+)
 _NO_GRAPH: Final = "0" * 64
 _UNKNOWN_GRAPH: Final = _stated(
     "not_found",
@@ -151,6 +162,14 @@ def failures(call: AnyCall) -> tuple[Failure, ...]:
     scalar = [Failure("non_scalar_output", request | {"of": 1})] if call.scalar else []
     differentiable = [f for f in wrong if f.code != "not_differentiable" or call.differentiates]
     return (*STATED, *mistaken, *differentiable, *scalar, Failure("invalid_field", request | {"feed": []}))
+
+
+def denials(needed: KeyScope | None) -> tuple[Failure, ...]:
+    """What a server that asks for keys refuses, where a key has to be good for this."""
+    if needed is None:
+        return ()
+    other = KeyScope.READ if needed is not KeyScope.READ else KeyScope.WRITE
+    return (*_KEYS, Failure("forbidden", stated=lacking(needed, [other])))
 
 
 def unknown_graph(path: str) -> Failure:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
@@ -18,7 +19,8 @@ from service.calls.definition import Json
 from service.compute.job import Job, Reply
 from service.compute.registration import REGISTER
 from service.errors import KINDS
-from service.pages.examples import Failure
+from service.keys.caller import KeyScope
+from service.pages.examples import Failure, denials
 from service.pages.operations import SHARED, Operation, operations
 from service.state.graphs import Registered
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
@@ -66,12 +68,29 @@ class _Shown:
         return orjson.loads(self._work(job).body)
 
 
+#: what says who calls; a server without keys takes requests without, so each operation may do without one, too
+_SECURITY: Final[Json] = {
+    "key": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A key, where the server asks for one; whoever runs the server has it.",
+    }
+}
+
 #: a body in safetensors, as far as a schema can say it
 _BINARY: Final[Json] = {"schema": {"type": "string", "format": "binary"}}
 
 
-def document(routes: Sequence[BaseRoute], components: Mapping[str, Json], work: Callable[[Job], Reply]) -> Json:
-    """The document for these routes and messages; `work` answers the failing examples that it shows."""
+def document(
+    routes: Sequence[BaseRoute],
+    components: Mapping[str, Json],
+    work: Callable[[Job], Reply],
+    scope_of: Callable[[str, str], KeyScope | None],
+) -> Json:
+    """The document for these routes and messages; `work` answers the failing examples that it shows.
+
+    `scope_of` a method and a path is what a key has to be good for, where the server asks for keys.
+    """
     described: Json = get_openapi(
         title="gradserve",
         version=_version(),
@@ -80,12 +99,16 @@ def document(routes: Sequence[BaseRoute], components: Mapping[str, Json], work: 
         routes=routes,
         **ABOUT,
     )
-    described["security"] = []  # said outright: no call asks for credentials
+    described["security"] = [{}, {"key": []}]
     shown = _Shown(work)
-    for methods in described["paths"].values():
-        for operation in methods.values():
-            _complete(operation, operations()[operation["operationId"]], shown)
-    described["components"] = {"schemas": dict(components)}
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            needed = scope_of(method.upper(), path)
+            known = operations()[operation["operationId"]]
+            _complete(operation, replace(known, failures=(*known.failures, *denials(needed))), shown)
+            if needed is None:
+                operation["security"] = []
+    described["components"] = {"schemas": dict(components), "securitySchemes": _SECURITY}
     return described
 
 
