@@ -15,7 +15,9 @@ from starlette.types import ASGIApp
 
 from engine import Registry, registry
 from schemas import Vocabulary, components
-from schemas.registered import GraphList, RegisteredGraph, RegisterGraphRequest, without_graph
+from schemas.listings import GraphList, TensorList
+from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
+from schemas.resident import ResidentTensor, TensorSummary
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.compute.pool import Pool
@@ -152,6 +154,7 @@ def vocabulary(known: Registry) -> Vocabulary:
 
 
 def messages() -> list[type]:
-    """What the calls take and answer, and what is said of registered graphs."""
+    """What the calls take and answer, and what is said of what is kept."""
     of_calls = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
-    return [*chain.from_iterable(of_calls), RegisterGraphRequest, RegisteredGraph, GraphList]
+    kept = (RegisterGraphRequest, RegisteredGraph, GraphList, ResidentTensor, TensorSummary, TensorList)
+    return [*chain.from_iterable(of_calls), *kept]
