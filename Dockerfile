@@ -66,6 +66,7 @@ VOLUME /var/cache/gradserve
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
     CMD ["python", "/usr/local/lib/gradserve/health.py"]
+# Every address of the container: it ends at once unless it is given keys, GRADSERVE_API_KEY or GRADSERVE_KEYS_FILE.
 ENTRYPOINT ["gradserve", "serve", "--host", "0.0.0.0"]
 
 FROM runtime AS cuda

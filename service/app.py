@@ -15,7 +15,9 @@ from starlette.types import ASGIApp
 
 from engine import Registry, registry
 from schemas import Vocabulary, components
-from schemas.registered import GraphList, RegisteredGraph, RegisterGraphRequest, without_graph
+from schemas.listings import GraphList, TensorList
+from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
+from schemas.resident import ResidentTensor, TensorSummary
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.compute.pool import Pool
@@ -23,7 +25,6 @@ from service.compute.process_pool import ProcessPool
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
-from service.graphs import GraphStore
 from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
 from service.observe.exposition import Exposition
@@ -35,7 +36,10 @@ from service.pages.documentation import add_pages
 from service.pages.openapi import document
 from service.pages.openapi30 import version30
 from service.settings import Settings
+from service.state.opening import open_state
+from service.web.access import scope_of
 from service.web.graph_routes import graph_router
+from service.web.keeping import Keeping
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
@@ -46,6 +50,7 @@ from service.web.responses import on_error
 from service.web.routes import router
 from service.web.server import serve
 from service.web.state import State
+from service.web.tensor_routes import tensor_router
 
 if TYPE_CHECKING:
     from service.observe.tracing import Tracing
@@ -65,15 +70,15 @@ def run(settings: Settings) -> None:
 
     Raises OSError when the address cannot be had, RuntimeError for the device, the keys or the files of TLS.
     """
-    tally, pool, graphs = Tally(), ProcessPool(settings), open_graphs(settings)
-    gate = open_gate(settings, tally)
+    tally, pool = Tally(), ProcessPool(settings)
+    gate, keeping = open_gate(settings, tally), open_keeping(settings, pool, tally)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
     form = settings.log_format
     lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
     recorder = Recorder(tally, RequestLog(lines, form) if lines else None, tracing)
     try:
-        routes = partial(create_routes, settings, pool, graphs, tally)
-        serve(settings, pool, graphs, lambda: wrap(routes(), settings, gate), recorder, gate)
+        routes = partial(create_routes, settings, pool, keeping, tally)
+        serve(settings, pool, keeping, lambda: wrap(routes(), settings, gate), recorder, gate)
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)
@@ -90,9 +95,14 @@ def open_tracing(endpoint: str) -> Tracing:
     return tracing_to(endpoint)
 
 
-def open_graphs(settings: Settings) -> GraphStore:
-    """A store for registered graphs, with nothing in it."""
-    return GraphStore(settings.max_graphs, settings.max_graph_bytes)
+def open_keeping(settings: Settings, pool: Pool, tally: Tally) -> Keeping:
+    """What keeps tensors and graphs where the settings say, counted in `tally`.
+
+    Raises RuntimeError where that place cannot be had.
+    """
+    keeping = Keeping(settings, pool, open_state(settings.state), tally.committed)
+    tally.holdings = keeping.holdings
+    return keeping
 
 
 def open_gate(settings: Settings, tally: Tally | None = None) -> Gate:
@@ -114,17 +124,22 @@ def open_pool(settings: Settings) -> ThreadPool:
 
 
 def create_routes(
-    settings: Settings, pool: Pool, graphs: GraphStore | None = None, tally: Tally | None = None
+    settings: Settings, pool: Pool, keeping: Keeping | None = None, tally: Tally | None = None
 ) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
+    tally = tally or Tally()
+    if keeping is None:
+        keeping = open_keeping(settings, pool, tally)
+        keeping.restore()
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
     app.include_router(router)
     app.include_router(graph_router)
+    app.include_router(tensor_router)
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu", "compile": "off"}))
-    described = document(app.routes, components(vocabulary(known), messages()), example_worker)
+    described = document(app.routes, components(vocabulary(known), messages()), example_worker, scope_of)
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
@@ -132,12 +147,12 @@ def create_routes(
         settings=settings,
         registry=known,
         pool=pool,
-        graphs=graphs or open_graphs(settings),
+        keeping=keeping,
         catalogue=catalogue_of(known),
         document=documents[0],
         document30=documents[1],
-        readiness=Readiness(pool),
-        metrics=Exposition(tally or Tally(), pool, settings),
+        readiness=Readiness(pool, keeping.commits),
+        metrics=Exposition(tally, pool, settings),
     )
     return app
 
@@ -165,6 +180,7 @@ def vocabulary(known: Registry) -> Vocabulary:
 
 
 def messages() -> list[type]:
-    """What the calls take and answer, and what is said of registered graphs."""
+    """What the calls take and answer, and what is said of what is kept."""
     of_calls = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
-    return [*chain.from_iterable(of_calls), RegisterGraphRequest, RegisteredGraph, GraphList]
+    kept = (RegisterGraphRequest, RegisteredGraph, GraphList, ResidentTensor, TensorSummary, TensorList)
+    return [*chain.from_iterable(of_calls), *kept]

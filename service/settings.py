@@ -25,6 +25,8 @@ from service.spelling import hint
 PREFIX: Final = "GRADSERVE_"
 #: what the names of variables begin with that the project's own tests read
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
+#: what says that state ends with the server
+NO_STATE: Final = "memory"
 #: what says of a folder that there is to be none
 NO_FOLDER: Final = "none"
 #: what is told neither on a command line, which others can read, nor to anybody
@@ -109,6 +111,20 @@ class Settings(BaseSettings):
     )
     max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
     max_graph_bytes: Size = Field(256 << 20, ge=0, description="bytes of the registered graphs together")
+    max_tensors: int = Field(10_000, ge=0, description="resident tensors that are kept; one more gets 507 store_full")
+    max_tensor_bytes: Size = Field(
+        default_factory=lambda: machine.memory_bytes() // 4,
+        ge=0,
+        description="bytes of the resident tensors together, in memory. Default: a quarter of it",
+    )
+    write_behind_ms: int = Field(
+        1000, ge=1, le=3_600_000, description="time within which tensors that need not be durable are on disk"
+    )
+    idempotency_seconds: int = Field(
+        600, ge=1, le=86_400, description="seconds for which a call with an Idempotency-Key is answered as before"
+    )
+    max_answers: int = Field(100_000, ge=0, description="answers that are kept for that; one more gets 507 store_full")
+    max_answer_bytes: Size = Field(64 << 20, ge=0, description="bytes of these answers together")
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
     )
@@ -126,6 +142,12 @@ class Settings(BaseSettings):
         default_factory=machine.cache_folder,
         description="folder for compiled kernels; none: kept in memory alone. Default: gradserve in $XDG_CACHE_HOME or "
         "~/.cache, none where there is no home",
+    )
+    state: Annotated[str, NoDecode] = Field(
+        default_factory=lambda: str(machine.state_folder() or NO_STATE),
+        description="where graphs, tensors and answers are kept: a folder, s3://BUCKET/FOLDER, gs://… or az://…; "
+        "memory: they end with the server. Default: gradserve in $XDG_STATE_HOME or ~/.local/state, memory where there "
+        "is no home",
     )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
@@ -217,10 +239,21 @@ class Settings(BaseSettings):
     def _place(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        try:
-            return None if value in ("", NO_FOLDER) else Path(value).expanduser().absolute()
-        except RuntimeError:
-            raise ValueError("the home that it begins with is not known") from None
+        return None if value in ("", NO_FOLDER) else _absolute(value)
+
+    @field_validator("state", mode="before")
+    @classmethod
+    def _place_of_state(cls, value: object) -> object:
+        if not isinstance(value, str | Path) or "://" in str(value):
+            return value
+        return NO_STATE if str(value) in ("", NO_STATE) else str(_absolute(value))
+
+
+def _absolute(place: str | Path) -> Path:
+    try:
+        return Path(place).expanduser().absolute()
+    except RuntimeError:
+        raise ValueError("the home that it begins with is not known") from None
 
 
 def flag(name: str) -> str:
@@ -270,7 +303,8 @@ def complaint(error: ValidationError) -> str:
     """The first thing that is wrong with the settings, as one sentence."""
     first = error.errors()[0]
     name = str(first["loc"][0])
-    reason = first["msg"][:1].lower() + first["msg"][1:]
+    said = first["msg"].removeprefix("Value error, ")
+    reason = said[:1].lower() + said[1:]
     if name in SECRETS:
         return f"{variable(name)} cannot be used: {reason}"
     return f"setting {flag(name)} ({variable(name)}) is {first['input']!r}: {reason}"

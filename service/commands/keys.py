@@ -19,10 +19,10 @@ from service.keys.record import KeyRecord
 #: what a key is good for unless that is said: all that a client does, and nothing of who runs the server
 USUAL: Final = (KeyScope.COMPUTE, KeyScope.READ, KeyScope.WRITE)
 
-Options = Mapping[str, str | None]
+_Options = Mapping[str, str | None]
 
 
-def run_keys(options: Options, keys_file: Path | None) -> None:
+def run_keys(options: _Options, keys_file: Path | None) -> None:
     """Do what `options["action"]` says. Raises RuntimeError as one sentence."""
     if keys_file is None:
         raise RuntimeError("say which file has the keys: --keys-file FILE, or GRADSERVE_KEYS_FILE")
@@ -33,7 +33,7 @@ def run_keys(options: Options, keys_file: Path | None) -> None:
         raise RuntimeError(f"the file of keys {keys_file} cannot be used: {reason}") from None
 
 
-def _add(file: Path, options: Options) -> None:
+def _add(file: Path, options: _Options) -> None:
     key = new_key()
     record = _record(options, digest_of(key).hex())
 
@@ -47,7 +47,7 @@ def _add(file: Path, options: Options) -> None:
     print(key)
 
 
-def _record(options: Options, digest: str) -> KeyRecord:
+def _record(options: _Options, digest: str) -> KeyRecord:
     """Raises RuntimeError for what cannot be."""
     name, namespace, scopes = options["name"] or "", options["namespace"], options["scopes"]
     try:
@@ -66,7 +66,7 @@ def _record(options: Options, digest: str) -> KeyRecord:
         raise RuntimeError(f"{_WANTED[field]}, but came as {printable(options[field] or '') or 'nothing'}") from None
 
 
-def _list(file: Path, _: Options) -> None:
+def _list(file: Path, _: _Options) -> None:
     rows = [("name", "namespace", "scopes", "rate", "at a time", "added")]
     for key in read_keys(file):
         concurrency = "-" if key.concurrency is None else str(key.concurrency)
@@ -80,7 +80,7 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _revoke(file: Path, options: Options) -> None:
+def _revoke(file: Path, options: _Options) -> None:
     name = options["name"] or ""
     if not file.exists():
         raise FileNotFoundError(2, "")

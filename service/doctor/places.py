@@ -6,13 +6,15 @@ import os
 import shutil
 import stat
 import time
+from contextlib import closing
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
 
 from service.doctor.certificate import seconds_left
 from service.doctor.finding import Finding, broken, doubtful, fine
-from service.settings import Settings, flag
+from service.settings import NO_STATE, Settings, flag
+from service.state.opening import described, is_ours, seen
 from service.web.tls import tls_context
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
@@ -40,20 +42,22 @@ def cache(settings: Settings) -> Finding:
 
 
 def state(settings: Settings) -> Finding:
-    """Where tensors and graphs are kept."""
-    place = dict(settings).get("state")
-    if place in (None, "memory"):
-        return doubtful("tensors and graphs are kept in memory: a restart forgets them", "name a folder with --state")
-    if "://" in str(place):
-        return fine(f"tensors and graphs are kept at {place}, which is asked when a server starts")
-    return state_folder(Path(str(place)))
+    """The place for tensors and graphs: ours, writable, with room, and for the server's user alone."""
+    place, remote = settings.state, "://" in settings.state
+    if place == NO_STATE:
+        return doubtful("tensors and graphs are kept in memory: a restart forgets them", f"name a {flag('state')}")
+    try:
+        if remote or Path(place).is_dir():
+            _look(place)
+    except (OSError, RuntimeError) as error:
+        return broken(str(error), f"name another {flag('state')}, or mend this one")
+    return fine(f"tensors and graphs are kept at {place}") if remote else _state_folder(Path(place))
 
 
-def state_folder(folder: Path) -> Finding:
-    """A folder for tensors and graphs: writable, with room, and the server's alone."""
+def _state_folder(folder: Path) -> Finding:
     if reason := unwritable(folder):
         return broken(
-            f"{folder} cannot be used: {reason}", "give it to the server's user, or name another with --state"
+            f"{folder} cannot be used: {reason}", f"give it to the server's user, or name another {flag('state')}"
         )
     free = shutil.disk_usage(_existing(folder)).free
     says = f"tensors and graphs are kept in {folder}, where {free / (1 << 30):.1f} GiB are free"
@@ -62,6 +66,12 @@ def state_folder(folder: Path) -> Finding:
     if folder.is_dir() and folder.stat().st_mode & _OTHERS:
         return doubtful(says, f"others can look into it: chmod 700 {folder}")
     return fine(says)
+
+
+def _look(place: str) -> None:
+    """Raises RuntimeError where there is something else than state, or state of another format; OSError."""
+    with closing(seen(place)) as objects:
+        is_ours(objects, described(place))
 
 
 def keys(settings: Settings) -> Finding:

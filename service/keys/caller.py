@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -32,9 +33,14 @@ class Caller:
     def require(self, needed: KeyScope) -> None:
         """Raises Refusal (forbidden) where these scopes are without it."""
         if needed not in self.scopes:
-            held = ", ".join(scope for scope in KeyScope if scope in self.scopes)
-            detail = f"this needs a key of the scope {needed}, and the one that came has {held}"
-            raise Refusal("forbidden", detail, expected=needed.value, got=held)
+            raise lacking(needed, self.scopes)
+
+
+def lacking(needed: KeyScope, held: Collection[KeyScope]) -> Refusal:
+    """The report for a key that has scopes, but not the one that is needed."""
+    shown = ", ".join(scope for scope in KeyScope if scope in held)
+    detail = f"this needs a key of the scope {needed}, and the one that came has {shown}"
+    return Refusal("forbidden", detail, expected=needed.value, got=shown)
 
 
 #: everybody, where no keys are asked for

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 #: what our keys begin with, so that who finds one knows what it is
-PREFIX: Final = "gs_"
+KEY_PREFIX: Final = "gs_"
 #: bytes of a key that are left to chance
 _BYTES: Final = 32
 #: RFC 6750, 2.1; the scheme's case does not matter (RFC 9110, 11.1)
@@ -26,7 +26,7 @@ class Credential(NamedTuple):
 
 def new_key() -> str:
     """A key that nobody can guess."""
-    return PREFIX + secrets.token_urlsafe(_BYTES)
+    return KEY_PREFIX + secrets.token_urlsafe(_BYTES)
 
 
 def digest_of(key: str) -> bytes:

@@ -83,6 +83,8 @@ class Exposition(Collector):
         held = self._tally.holdings()
         yield GaugeMetricFamily(f"{_OURS}_tensors", "resident tensors", value=held.tensors)
         yield GaugeMetricFamily(f"{_OURS}_tensor_bytes", "bytes of resident tensors", value=held.tensor_bytes)
+        yield GaugeMetricFamily(f"{_OURS}_graphs", "registered graphs", value=held.graphs)
+        yield GaugeMetricFamily(f"{_OURS}_graph_bytes", "bytes of registered graphs", value=held.graph_bytes)
         yield GaugeMetricFamily(f"{_OURS}_state_behind", "writes that are not on disk yet", value=held.behind)
 
     def _access(self) -> Iterator[Metric]:

@@ -14,10 +14,12 @@ OTHER: Final = "other"
 
 
 class Holdings(NamedTuple):
-    """What is kept for callers at this moment: resident tensors, their bytes, and writes that are not yet on disk."""
+    """What is kept for callers at this moment: tensors, graphs, the bytes of both, and writes that are not on disk."""
 
     tensors: int = 0
     tensor_bytes: int = 0
+    graphs: int = 0
+    graph_bytes: int = 0
     behind: int = 0
 
 

@@ -25,6 +25,7 @@ SERVICE = (
     "settings",
     "logs",
     "graphs",
+    "state",
     "wire",
     "calls",
     "compute",

@@ -52,6 +52,12 @@ def test_each_service_is_reached_from_this_machine_only(name: str) -> None:
     assert int(inside) == Settings.model_fields["port"].default
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_service_starts_without_a_key(name: str) -> None:
+    """Compose itself says so, where the variable is missing or empty."""
+    assert service(name)["environment"]["GRADSERVE_API_KEY"].startswith("${GRADSERVE_API_KEY:?")
+
+
 def test_the_services_can_run_side_by_side() -> None:
     assert len({service(name)["ports"][0].split(":")[1] for name in SERVICES}) == len(SERVICES)
 

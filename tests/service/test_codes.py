@@ -174,13 +174,15 @@ ELSEWHERE = {
     "too_many_nodes", "queue_full", "shutting_down", "deadline_exceeded", "internal_error",
     # test_readiness
     "not_ready",
+    # keys/test_every_call
+    "unauthenticated", "rate_limited",
     # compute/test_deaths
     "worker_died",
     # test_sockets
     "bad_request_framing", "request_timeout", "headers_too_large",
 }  # fmt: skip
-#: of calls that a later release brings: keys, resident tensors, quotas
-NOT_YET = {"unauthenticated", "conflict", "precondition_failed", "rate_limited", "store_full"}
+#: of calls that a later release brings: resident tensors, quotas
+NOT_YET = {"conflict", "precondition_failed", "store_full"}
 
 
 def cases(table: dict[str, list[dict[str, Any]]]) -> list[Any]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import Refusal
-from service.graphs import OVERHEAD, GraphStore, Registered
+from service.state.graphs import OVERHEAD, GraphStore, Registered
 
 
 def record(graph_id: str, description: str | None = None, nodes: int = 1) -> bytes:

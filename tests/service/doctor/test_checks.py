@@ -112,21 +112,27 @@ class TestPlaces:
 
     def test_a_state_folder(self, tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
-        found = places.state_folder(tmp_path)
+        found = places.state(made(state=str(tmp_path)))
         assert found.level is OK, found
         assert not [*tmp_path.iterdir()]
         tmp_path.chmod(0o755)
-        assert places.state_folder(tmp_path).advice.endswith(f"chmod 700 {tmp_path}")
+        assert places.state(made(state=str(tmp_path))).advice.endswith(f"chmod 700 {tmp_path}")
+        assert places.state(made(state=str(tmp_path / "new"))).level is OK
+        assert not (tmp_path / "new").exists(), "the doctor leaves nothing behind"
+        assert places.state(made(state="memory")).level is WARN
 
     def test_a_state_folder_that_cannot_be(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        assert places.state_folder(tmp_path / "file" / "state").level is FAIL
+        assert places.state(made(state=str(tmp_path / "file" / "state"))).level is FAIL
+        found = places.state(made(state=str(tmp_path)))
+        assert found.level is FAIL, "a folder of somebody else's"
+        assert "none of gradserve's" in found.says
         if Path("/proc/self").exists():
-            assert places.state_folder(Path("/proc/self/gradserve")).level is FAIL
+            assert places.state(made(state="/proc/self/gradserve")).level is FAIL
 
     def test_a_disk_that_is_nearly_full(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
-        assert places.state_folder(tmp_path).level is WARN
+        assert places.state(made(state=str(tmp_path))).level is WARN
 
     def test_a_file_of_keys(self, tmp_path: Path) -> None:
         file = tmp_path / "keys"

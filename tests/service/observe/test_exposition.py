@@ -72,7 +72,7 @@ def test_every_count_is_there_under_its_name() -> None:
 
 def test_what_is_kept_and_who_was_denied() -> None:
     tally = Tally()
-    tally.holdings = lambda: Holdings(tensors=3, tensor_bytes=4096, behind=2)
+    tally.holdings = lambda: Holdings(tensors=3, tensor_bytes=4096, graphs=5, graph_bytes=512, behind=2)
     assert scraped(tally)["gradserve_state_commits_total", "written"] == 0, "a rate needs a beginning"
     tally.committed("written", 0.0015)
     tally.committed("store_full", 0.5)
@@ -85,6 +85,8 @@ def test_what_is_kept_and_who_was_denied() -> None:
     assert found["gradserve_state_commit_seconds_sum", ""] == 0.5015
     assert found["gradserve_tensors", ""] == 3
     assert found["gradserve_tensor_bytes", ""] == 4096
+    assert found["gradserve_graphs", ""] == 5
+    assert found["gradserve_graph_bytes", ""] == 512
     assert found["gradserve_state_behind", ""] == 2
     assert found["gradserve_requests_denied_total", "unauthenticated"] == 1
 

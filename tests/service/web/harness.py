@@ -15,8 +15,8 @@ from service.compute.job import Job, Reply
 from service.compute.pool import Done
 from service.compute.stats import Stats
 from service.errors import Refusal
-from service.graphs import GraphStore
 from service.settings import Settings
+from service.state.graphs import GraphStore
 from service.web.connection import Connection
 from service.web.front import Front
 from service.web.observer import RequestObserver

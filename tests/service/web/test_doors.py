@@ -17,8 +17,8 @@ from service.app import create_routes, wrap
 from service.compute.job import Job, Reply
 from service.compute.registration import REGISTER
 from service.compute.worker import Worker
-from service.graphs import GraphStore, Registered
 from service.settings import Settings
+from service.state.graphs import GraphStore, Registered
 from service.web.front import Front
 from service.web.known_heads import KnownHeads
 from service.web.observer import Finished
