@@ -18,6 +18,8 @@ from service.sizes import readable
 _MEMORY: Final = Path("/proc/meminfo")
 #: descriptors of a server beside its connections: workers, bodies, files
 _OWN_DESCRIPTORS: Final = 600
+#: budgets are rarely used up together: so many times the memory they may be
+_BELIEVED: Final = 1.25
 #: what the system says of a clock that nobody sets (adjtimex)
 _NOT_SYNCHRONISED: Final = 5
 
@@ -35,12 +37,12 @@ def memory(settings: Settings) -> Finding:
     """What the budgets allow together, and what there is."""
     whole, free = machine.memory_bytes(), _free_bytes()
     executions = settings.workers * settings.max_bytes
-    allowed = executions + settings.plan_cache_bytes + settings.held_bytes
+    allowed = executions + settings.plan_cache_bytes + settings.held_bytes + settings.max_tensor_bytes
     says = f"budgets of {_rounded(allowed)} in {_rounded(whole)} of memory, of which {_rounded(free)} are free"
     if executions > whole:
         return broken(says, f"executions alone may take more than there is: lower {flag('max_bytes')}")
-    if allowed > whole:
-        return doubtful(says, f"lower {flag('max_bytes')}, {flag('plan_cache_bytes')} or {flag('held_bytes')}")
+    if allowed > _BELIEVED * whole:
+        return doubtful(says, f"lower {flag('max_bytes')}, {flag('max_tensor_bytes')} or {flag('held_bytes')}")
     if free < settings.max_bytes:
         return doubtful(says, f"one execution may take {readable(settings.max_bytes)}: stop what else runs here")
     return fine(says)

@@ -69,7 +69,8 @@ class TestResources:
     def test_budgets(self, max_bytes: int, held: int, level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(machine, "memory_bytes", lambda: 8 << 30)
         monkeypatch.setattr(resources, "_free_bytes", lambda: 8 << 30)
-        settings = made(workers=2, max_bytes=max_bytes << 30, plan_cache_bytes=1 << 30, held_bytes=held << 30)
+        others = {"plan_cache_bytes": 1 << 30, "max_tensor_bytes": 2 << 30}
+        settings = made(workers=2, max_bytes=max_bytes << 30, held_bytes=held << 30, **others)
         assert resources.memory(settings).level is level
 
     def test_memory_that_others_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
