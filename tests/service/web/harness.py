@@ -16,6 +16,7 @@ from service.compute.pool import Done
 from service.compute.stats import Stats
 from service.errors import Refusal
 from service.graphs import GraphStore
+from service.keys.gate import Gate
 from service.settings import Settings
 from service.web.connection import Connection
 from service.web.front import Front
@@ -160,12 +161,13 @@ async def house(
     settings: Settings | None = None,
     ssl: Any = None,
     graphs: GraphStore | None = None,
+    gate: Gate | None = None,
     **stated: Any,
 ) -> AsyncIterator[House]:
     """A front with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
     graphs = GraphStore(100, 1 << 20) if graphs is None else graphs
-    front = Front(settings or Settings(device="cpu", **stated), app or application(), pool, graphs, observer)
+    front = Front(settings or Settings(device="cpu", **stated), app or application(), pool, graphs, observer, gate)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)
     front.sweep()
     opened = House(front, pool, server.sockets[0].getsockname())
