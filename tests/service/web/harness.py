@@ -16,6 +16,7 @@ from service.compute.pool import Done
 from service.compute.resident import Resident
 from service.compute.stats import Stats
 from service.errors import Refusal
+from service.keys.gate import Gate
 from service.settings import Settings
 from service.state.journal import Forgetful, Journal
 from service.web.connection import Connection
@@ -170,13 +171,14 @@ async def house(
     ssl: Any = None,
     journal: Journal | None = None,
     keeper: Keeper | None = None,
+    gate: Gate | None = None,
     **stated: Any,
 ) -> AsyncIterator[House]:
     """A front with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
     settings = settings or Settings(device="cpu", **stated)
     keeper = keeper or Keeper(settings, pool, journal or Forgetful())
-    front = Front(settings, app or application(), pool, keeper, observer)
+    front = Front(settings, app or application(), pool, keeper, observer, gate)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)
     front.sweep()
     opened = House(front, pool, server.sockets[0].getsockname())
