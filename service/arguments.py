@@ -15,11 +15,12 @@ COMMANDS: Final = {
     "settings": "list every setting: value, default, variable, meaning",
     "ops": "list all ops, or describe one",
     "keys": "add, list or revoke the keys that callers need",
+    "doctor": "look whether a server with these settings would do well here",
     "backup": "write all that is kept by --state into a file; a server may run meanwhile",
     "restore": "fill an empty --state with what a backup has",
 }
 #: those that take every setting
-_OF_THE_SERVER: Final = ("serve", "settings")
+_OF_THE_SERVER: Final = ("serve", "settings", "doctor")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -66,12 +67,13 @@ def _parser(version: str) -> _Parser:
     parser.add_argument("--version", action="version", version=f"gradserve {version}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     of = {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}
-    for name in ("serve", "settings"):
+    for name in _OF_THE_SERVER:
         _add_settings(of[name], Settings.model_fields)
     of["ops"].add_argument("name", nargs="?", help="an op, by its name or any alias")
     for name in ("backup", "restore"):
         of[name].add_argument("file", help="the file, a tar archive")
         _add_settings(of[name], ("state",))
+    of["doctor"].add_argument("--json", action="store_true", help="print what was found as JSON, for programs")
     _add_keys(of["keys"])
     return parser
 

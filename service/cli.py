@@ -1,4 +1,4 @@
-"""The command `gradserve`: serve, settings, ops, keys, backup, restore."""
+"""The command `gradserve`: serve, settings, ops, keys, backup, restore, doctor."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from engine import printable, registry
 from service.app import run
 from service.arguments import parse
+from service.commands.doctor import run_doctor
 from service.commands.keys import run_keys
 from service.logs import begin_log
 from service.pages.catalogue import catalogue_of
@@ -115,6 +116,12 @@ def _keys(options: Options) -> None:
         _fail(str(error))
 
 
+def _doctor(options: Options) -> None:
+    as_json = bool(options.pop("json"))
+    if not run_doctor(_read(options), as_json=as_json):
+        raise SystemExit(1)
+
+
 def _fail(sentence: str) -> NoReturn:
     print(f"gradserve: {sentence}", file=sys.stderr)
     raise SystemExit(2)
@@ -151,4 +158,12 @@ def _told(what: str) -> Iterator[None]:
         _fail(str(error))
 
 
-_RUN = {"serve": _serve, "settings": _settings, "ops": _ops, "keys": _keys, "backup": _backup, "restore": _restore}
+_RUN = {
+    "serve": _serve,
+    "settings": _settings,
+    "ops": _ops,
+    "keys": _keys,
+    "backup": _backup,
+    "restore": _restore,
+    "doctor": _doctor,
+}

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
@@ -192,6 +193,14 @@ class Settings(BaseSettings):
         "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level to log")
+    log_format: Literal["text", "json"] = Field(
+        "text", description="how the log is written; json: an object a line, for programs that read it"
+    )
+    trace_endpoint: Annotated[str | None, NoDecode] = Field(
+        None,
+        description="URL of an OpenTelemetry collector that gets traces of requests, as OTLP over HTTP; without a "
+        "path, /v1/traces is meant. The variables OTEL_* say the rest. none: no traces",
+    )
 
     @property
     def asks_for_keys(self) -> bool:
@@ -207,6 +216,16 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("trace_endpoint", mode="before")
+    @classmethod
+    def _collector(cls, value: object) -> object:
+        if value in (None, "", NO_FOLDER):
+            return None
+        url = urlsplit(str(value))
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError("an http:// or https:// URL of a collector was expected")
+        return urlunsplit(url if url.path.strip("/") else url._replace(path="/v1/traces"))
 
     @field_validator("api_key")
     @classmethod

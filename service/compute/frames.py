@@ -116,7 +116,7 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     body = start + mores
     pieces = () if slab else (frame[body : at + size],)
     timed = Phases(begun - submitted, *phases)
-    reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0)
+    reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0, begun=begun)
     if mores:
         _add(reply, orjson.loads(frame[start:body]))
         if reply.stored and not slab:

@@ -14,6 +14,7 @@ from service.compute.pool import Done, Pool
 from service.compute.resident import Resident
 from service.errors import Refusal, fault
 from service.keys.caller import Caller, KeyScope
+from service.observe.tally import Holdings
 from service.settings import Settings
 from service.state.changes import Change, new_tensor
 from service.state.commits import Commits, Proposal, Told
@@ -95,6 +96,11 @@ class Keeper:
         proposal = Proposal([*changes, *more], finish, durable, job.expires, job.timeout)
         copies = [(change.value.room.view, data) for change, data in zip(changes, reply.kept, strict=True)]
         _when_copied(copies, lambda: self.commits.submit(proposal), finish)
+
+    def holdings(self) -> Holdings:
+        """How much is kept at this moment."""
+        tensors, graphs = self.tensors, self.graphs
+        return Holdings(tensors.count, tensors.held, graphs.count, graphs.held, self.commits.behind)
 
     async def commit(self, changes: Sequence[Change]) -> None:
         """Return when all of these are made. Raises Refusal where none is."""

@@ -33,6 +33,7 @@ SERVICE = (
     "pages",
     "web",
     "app",
+    "doctor",
     "arguments",
     "commands",
     "cli",

@@ -219,7 +219,7 @@ class Seen:
         self.requests: list[tuple[str | None, int, int, int, bool]] = []
 
     def __call__(self, finished: Finished) -> None:
-        request_id, head, status, received, sent, seconds, reply = finished
+        request_id, head, status, received, sent, seconds, reply, _, _ = finished
         assert request_id
         assert seconds >= 0
         self.requests.append((head and head.path, status, received, sent, reply is not None))
