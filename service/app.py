@@ -39,7 +39,7 @@ from service.settings import Settings
 from service.state.opening import open_state
 from service.web.access import scope_of
 from service.web.graph_routes import graph_router
-from service.web.keeping import Keeping
+from service.web.keeper import Keeper
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
@@ -71,14 +71,14 @@ def run(settings: Settings) -> None:
     Raises OSError when the address cannot be had, RuntimeError for the device, the keys or the files of TLS.
     """
     tally, pool = Tally(), ProcessPool(settings)
-    gate, keeping = open_gate(settings, tally), open_keeping(settings, pool, tally)
+    gate, keeper = open_gate(settings, tally), open_keeper(settings, pool, tally)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
     form = settings.log_format
     lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
     recorder = Recorder(tally, RequestLog(lines, form) if lines else None, tracing)
     try:
-        routes = partial(create_routes, settings, pool, keeping, tally)
-        serve(settings, pool, keeping, lambda: wrap(routes(), settings, gate), recorder, gate)
+        routes = partial(create_routes, settings, pool, keeper, tally)
+        serve(settings, pool, keeper, lambda: wrap(routes(), settings, gate), recorder, gate)
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)
@@ -95,14 +95,14 @@ def open_tracing(endpoint: str) -> Tracing:
     return tracing_to(endpoint)
 
 
-def open_keeping(settings: Settings, pool: Pool, tally: Tally) -> Keeping:
+def open_keeper(settings: Settings, pool: Pool, tally: Tally) -> Keeper:
     """What keeps tensors and graphs where the settings say, counted in `tally`.
 
     Raises RuntimeError where that place cannot be had.
     """
-    keeping = Keeping(settings, pool, open_state(settings.state), tally.committed)
-    tally.holdings = keeping.holdings
-    return keeping
+    keeper = Keeper(settings, pool, open_state(settings.state), tally.committed)
+    tally.holdings = keeper.holdings
+    return keeper
 
 
 def open_gate(settings: Settings, tally: Tally | None = None) -> Gate:
@@ -123,14 +123,12 @@ def open_pool(settings: Settings) -> ThreadPool:
     return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 
 
-def create_routes(
-    settings: Settings, pool: Pool, keeping: Keeping | None = None, tally: Tally | None = None
-) -> FastAPI:
+def create_routes(settings: Settings, pool: Pool, keeper: Keeper | None = None, tally: Tally | None = None) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
     tally = tally or Tally()
-    if keeping is None:
-        keeping = open_keeping(settings, pool, tally)
-        keeping.restore()
+    if keeper is None:
+        keeper = open_keeper(settings, pool, tally)
+        keeper.restore()
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
@@ -147,11 +145,11 @@ def create_routes(
         settings=settings,
         registry=known,
         pool=pool,
-        keeping=keeping,
+        keeper=keeper,
         catalogue=catalogue_of(known),
         document=documents[0],
         document30=documents[1],
-        readiness=Readiness(pool, keeping.commits),
+        readiness=Readiness(pool, keeper.commits),
         metrics=Exposition(tally, pool, settings),
     )
     return app

@@ -64,8 +64,7 @@ class Repeated:
 
     def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None]) -> list[Kept]:
         """What is to be kept of these results, upon these conditions."""
-        if self.storing is None:
-            return []
+        assert self.storing is not None
         return self.storing.kept(arrays[len(arrays) - len(self.storing.nodes) :], conditions)
 
     def write(
@@ -75,7 +74,7 @@ class Repeated:
         if self.storing is not None:
             count = len(arrays) - len(self.storing.nodes)
             labels, arrays = labels[:count], arrays[:count]
-        stored = [one.told for one in kept]
+        stored = [one.told for one in kept] if kept else ()
         filled = None if self.template is None else self.template.fill(arrays, execute_ms, stored)
         if filled is not None:
             return filled

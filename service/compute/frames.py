@@ -64,8 +64,9 @@ def job_frame(
 
 def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None]:
     """The slot, the job, where its body is, and how long it may take, of a frame that begins at `at`."""
-    size, _, slot, sent, accepted, flags, texts, graphs, slab, nbytes, *times = _JOB.unpack_from(frame, at)
-    timeout, expires, most = times
+    (
+        size, _, slot, sent, accepted, flags, texts, graphs, slab, nbytes, timeout, expires, most,
+    ) = _JOB.unpack_from(frame, at)  # fmt: skip
     start = at + _JOB.size
     call, graph, namespace, subject, request_id = frame[start : start + texts].decode().split("\n", 4)
     start += texts
@@ -75,7 +76,9 @@ def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None
         start += graphs
     body = frame[start : at + size]
     job = Job(call, body, request_id, timeout, expires, _MEDIA[sent], _MEDIA[accepted], graph or None, graph_bytes)
-    job.namespace, job.subject, job.may_ask = namespace, subject or None, flags & _MAY_ASK != 0
+    job.namespace = namespace
+    job.subject = subject or None
+    job.may_ask = flags & _MAY_ASK != 0
     return slot, job, Whereabouts(slab, nbytes), None if most == _NO_BOUND else most
 
 

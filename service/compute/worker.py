@@ -148,14 +148,14 @@ class Worker:
 
     def _read(self, turn: Turn) -> AskedAgain | AskedAnew | Reply:
         job = turn.job
-        if (of_tensor := self._of_tensors.get(job.call)) is not None:
-            return of_tensor(turn)
+        call = self._calls.get(job.call)
+        if call is None:
+            return self._of_tensors[job.call](turn)
         source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
         if job.graph is not None and source is None:
             return _unanswered(needs_graph=True)
         message = self._parse(job, source)
         turn.deadline.check()
-        call = self._calls[job.call]
         asked = _asked(job, call, message)
         return (asked and self._recalled(turn, asked)) or AskedAnew(turn, call, message, asked)
 
@@ -262,16 +262,17 @@ class AskedAnew(NamedTuple):
 
 def _written(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> Reply:
     """The reply with these results, which took so long."""
-    kept = task.repeated.kept(arrays, task.conditions)
-    pieces = task.repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4), kept)
-    return _keeping(Reply(200, task.turn.job.accepted, pieces, (), task.turn.phases(), True), kept)
+    repeated = task.repeated
+    kept = repeated.kept(arrays, task.conditions) if repeated.storing is not None else ()
+    pieces = repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4), kept)
+    reply = Reply(200, task.turn.job.accepted, pieces, (), task.turn.phases(), True)
+    return _keeping(reply, kept) if kept else reply
 
 
 def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
     """The reply, with the tensors that it is to have kept."""
-    if kept:
-        reply.stored = [one.stored for one in kept]
-        reply.kept = [own_bytes(one.array) for one in kept]
+    reply.stored = [one.stored for one in kept]
+    reply.kept = [own_bytes(one.array) for one in kept]
     return reply
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -56,9 +55,10 @@ def change_keys(path: Path, change: Callable[[Keys], Keys]) -> None:
 
 def _look_for_twins(values: Sequence[str], field: str) -> None:
     """Two keys of one name could not be told apart in a log, nor revoked one by one."""
-    twice = [number for number, value in enumerate(values) if Counter(values[:number])[value]]
-    if twice:
-        raise ValueError(f"keys.{twice[0]}.{field} is that of an earlier key")
+    first: dict[str, int] = {}
+    for number, value in enumerate(values):
+        if first.setdefault(value, number) != number:
+            raise ValueError(f"keys.{number}.{field} is that of keys.{first[value]}")
 
 
 def _complaint(error: ValidationError) -> str:

@@ -72,14 +72,10 @@ class KeyRing:
         try:
             self._hold(read_keys(file))
         except (OSError, ValueError) as error:
-            _logger.error(  # noqa: TRY400 - the sentence says it all
-                "the file of keys %s cannot be used, and the %d keys of before stand: %s",
-                file,
-                len(self),
-                _reason(error),
-            )
+            said = "the file of keys %s cannot be used, so its earlier keys stay good: %s"
+            _logger.error(said, file, _reason(error))  # noqa: TRY400 - the sentence says it all
         else:
-            _logger.info("the file of keys %s has changed: %d keys are good", file, len(self))
+            _logger.info("the file of keys %s has changed; keys that are good: %d", file, len(self))
 
     def _hold(self, records: Iterable[KeyRecord]) -> None:
         """Replace the keys of the file. Who is the same as before goes on with the share that is left."""

@@ -10,7 +10,8 @@ from service.state.conditions import Condition
 from service.state.graphs import GraphStore, Registered, no_graph
 from service.state.idempotency import AnswerTable
 from service.state.table import Table, TableKey
-from service.state.tensors import TensorTable, TensorVersion, no_tensor
+from service.state.tensor_names import unknown_tensor
+from service.state.tensors import TensorTable, TensorVersion
 from service.state.values import AnswerRecord, GraphWrite, TensorWrite
 from service.state.writes import Name, Write, name_of
 
@@ -34,7 +35,7 @@ class Change:
         return name_of(self.write)
 
 
-def put_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condition: Condition) -> Change:
+def new_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condition: Condition) -> Change:
     """A new version of a tensor; `check` may raise precondition_failed."""
 
     def check(there: TensorVersion | None) -> bool:
@@ -45,24 +46,24 @@ def put_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condit
     return Change(table, key, version, write, check)
 
 
-def end_tensor(table: TensorTable, key: TableKey, condition: Condition) -> Change:
+def end_of_tensor(table: TensorTable, key: TableKey, condition: Condition) -> Change:
     """The end of a tensor; `check` may raise not_found and precondition_failed."""
 
     def check(there: TensorVersion | None) -> bool:
         condition.require(key[1], None if there is None else there.etag)
         if there is None:
-            raise no_tensor(key[1])
+            raise unknown_tensor(key[1])
         return True
 
     return Change(table, key, None, TensorWrite(*key, "", "", (), None), check)
 
 
-def put_graph(table: GraphStore, key: TableKey, graph: Registered) -> Change:
+def new_graph(table: GraphStore, key: TableKey, graph: Registered) -> Change:
     """A graph, unless one of its id is there: the first to come stands."""
     return Change(table, key, graph, GraphWrite(*key, graph.record), lambda there: there is None)
 
 
-def end_graph(table: GraphStore, key: TableKey) -> Change:
+def end_of_graph(table: GraphStore, key: TableKey) -> Change:
     """The end of a graph; `check` may raise not_found."""
 
     def check(there: Registered | None) -> bool:
@@ -73,6 +74,6 @@ def end_graph(table: GraphStore, key: TableKey) -> Change:
     return Change(table, key, None, GraphWrite(*key, None), check)
 
 
-def put_answer(table: AnswerTable, record: AnswerRecord) -> Change:
+def new_answer(table: AnswerTable, record: AnswerRecord) -> Change:
     """An answer that may be asked for again."""
     return Change(table, (record.namespace, record.key), record, record, lambda there: True)

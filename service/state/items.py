@@ -65,8 +65,9 @@ def loaded(found: Iterable[tuple[Item, bytes]]) -> Loaded:
         elif item.kind == GRAPH:
             result.graphs.append(GraphWrite(item.namespace, item.name, data))
         elif facts["expires"] > now:
-            known = facts["fingerprint"], facts["media_type"]
-            result.answers.append(AnswerRecord(item.namespace, item.name, *known, data, facts["expires"]))
+            headers = tuple((name, value) for name, value in facts["headers"])
+            known = (facts["fingerprint"], facts["media_type"], data, facts["expires"], facts["status"], headers)
+            result.answers.append(AnswerRecord(item.namespace, item.name, *known))
     return result
 
 
@@ -77,7 +78,13 @@ def _said(commit: Commit, came: int) -> Iterable[tuple[Item, memoryview | None]]
     for graph in commit.graphs:
         yield _item(GRAPH, graph.namespace, graph.graph_id, graph.record, {}, came)
     for answer in commit.answers:
-        facts = {"fingerprint": answer.fingerprint, "media_type": answer.media_type, "expires": answer.expires}
+        facts = {
+            "fingerprint": answer.fingerprint,
+            "media_type": answer.media_type,
+            "expires": answer.expires,
+            "status": answer.status,
+            "headers": answer.headers,
+        }
         yield _item(ANSWER, answer.namespace, answer.key, answer.body, facts, came)
 
 

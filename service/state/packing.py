@@ -43,14 +43,13 @@ def encoded(
     sequence: int, token: str, said: Sequence[tuple[Item, memoryview | None]]
 ) -> tuple[list[bytes | memoryview], Contents]:
     """The pieces of the object that says these items, and its head."""
-    blobs = [data for _, data in said if data is not None]
-    items = [replace(item, checksum=zlib.crc32(data or b"")) for item, data in said]
-    head, base = _head(sequence, token, items)
-    placed, start = [], base
-    for item in items:
-        placed.append(replace(item, start=start))
-        start += item.nbytes or 0
-    return [head, *(blob for blob in blobs if blob)], Contents(sequence, token, tuple(placed), start)
+    checked = [item if data is None else replace(item, checksum=zlib.crc32(data)) for item, data in said]
+    head = _head(sequence, token, checked)
+    items, end = [], len(head)
+    for item in checked:
+        items.append(item if item.nbytes is None else replace(item, start=end))
+        end += item.nbytes or 0
+    return [head, *(data for _, data in said if data)], Contents(sequence, token, tuple(items), end)
 
 
 def head_bytes(first: bytes) -> int:
@@ -80,14 +79,14 @@ def decoded(head: bytes) -> Contents:
 
 def require_whole(item: Item, data: bytes) -> None:
     """Raise Damaged where these are not the bytes of the item."""
-    if len(data) != item.nbytes:
+    if len(data) != (item.nbytes or 0):
         raise Damaged("is cut off")
     if zlib.crc32(data) != item.checksum:
         raise Damaged(f"does not have the bytes that were written of its {item.kind}: their checksum is another")
 
 
-def _head(sequence: int, token: str, items: Sequence[Item]) -> tuple[bytes, int]:
-    """The first bytes of an object, and how many they are."""
+def _head(sequence: int, token: str, items: Sequence[Item]) -> bytes:
+    """The first bytes of an object, up to those of its items."""
     commit = {"sequence": sequence, "token": token, "items": [_row(item) for item in items]}
     header: dict[str, Any] = {
         _METADATA: {"format": COMMIT_FORMAT, "commit": orjson.dumps(commit).decode()},
@@ -101,7 +100,7 @@ def _head(sequence: int, token: str, items: Sequence[Item]) -> tuple[bytes, int]
     text = orjson.dumps(header)
     text += b" " * (-len(text) % _LENGTH)
     covered = len(text).to_bytes(_LENGTH, "little") + text
-    return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little"), len(covered) + _CHECKSUM
+    return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little")
 
 
 def _row(item: Item) -> dict[str, Any]:
@@ -127,7 +126,8 @@ def _contents(commit: dict[str, Any], header: dict[str, Any], base: int) -> Cont
 def _placed(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -> Iterable[Item]:
     """The items of these rows, with their places; `data` is where the bytes of the tensors begin."""
     for number, row in enumerate(rows):
-        start, stop = header[str(number)]["data_offsets"] if "checksum" in row else (0, None)
-        nbytes = None if stop is None else stop - start
-        known = row["kind"], row["namespace"], row["name"]
-        yield Item(*known, nbytes, row["facts"], row["came"], data + start, row.get("checksum", 0))
+        item = Item(row["kind"], row["namespace"], row["name"], None, row["facts"], row["came"])
+        if "checksum" in row:
+            start, stop = header[str(number)]["data_offsets"]
+            item = replace(item, nbytes=stop - start, start=data + start, checksum=row["checksum"])
+        yield item

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -36,7 +37,9 @@ def open_remote(url: str) -> Remote:
     except ImportError as error:
         raise RuntimeError(f"a state in {parts.scheme}:// needs the package obstore: {error}") from None
     try:
-        options: Any = {"connect_timeout": _CONNECT, "timeout": _REQUEST}
+        # Who names an endpoint without TLS, as of a store on the same network, means it.
+        plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+        options: Any = {"connect_timeout": _CONNECT, "timeout": _REQUEST, "allow_http": plain}
         return Remote(from_url(url, client_options=options, retry_config={"retry_timeout": _REPEAT, "max_retries": 5}))
     except (BaseError, ValueError) as error:
         raise RuntimeError(f"the state at {url} cannot be opened: {one_line(error)}") from None

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from engine import printable
-from service.errors import Refusal
 from service.state.table import Quota, Table, TableKey
+from service.state.tensor_names import unknown_tensor
 
 #: bytes that a tensor takes beside its elements
 TENSOR_OVERHEAD: Final = 500
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-NAMES: Final = "1 to 128 letters, digits, dots, dashes and underscores, of which the first is no dot and no dash"
 
 
 class VersionRoom(Protocol):
@@ -51,11 +47,10 @@ class TensorTable(Table[TensorVersion]):
         self._placed = placed
 
     def get(self, namespace: str, name: str) -> TensorVersion:
-        """The present version. Raises Refusal: not_found, invalid_field."""
-        check_name(name)
+        """The present version. Raises Refusal: not_found."""
         found = self.find((namespace, name))
         if found is None:
-            raise no_tensor(name)
+            raise unknown_tensor(name)
         return found
 
     def settle(self, key: TableKey, value: TensorVersion | None) -> None:
@@ -67,18 +62,3 @@ class TensorTable(Table[TensorVersion]):
         """Take up what was kept before."""
         super().load(key, value)
         self._placed(*key, value)
-
-
-def check_name(name: str) -> None:
-    """Return for what can be a tensor's name. Raises Refusal: invalid_field."""
-    if not _NAME.fullmatch(name):
-        shown = printable(name)
-        detail = f"a tensor cannot be called “{shown}”; a name has {NAMES}"
-        raise Refusal("invalid_field", detail, expected=NAMES, got=shown)
-
-
-def no_tensor(name: str) -> Refusal:
-    """The report for a tensor that is not there."""
-    shown = printable(name)
-    detail = f"there is no tensor “{shown}”; PUT /v1/tensors/{shown} stores one, and GET /v1/tensors lists all"
-    return Refusal("not_found", detail, expected="the name of a stored tensor", got=shown)

@@ -150,7 +150,7 @@ class Connection(Line):
             return
         graph = None
         if order.graph is not None:
-            graph = self.front.keeping.graphs.find((self.caller.namespace, order.graph))
+            graph = self.front.keeper.graphs.find((self.caller.namespace, order.graph))
         if order.graph is not None and graph is None:
             self._to_application(head, length, data)
         else:

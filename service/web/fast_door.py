@@ -133,7 +133,7 @@ class FastDoor:
             else:
                 reply.release()
 
-        self._line.front.keeping.take(job, self._line.caller, reply, done)
+        self._line.front.keeper.take(job, self._line.caller, reply, done)
 
     def _answer(self, reply: Reply) -> None:
         line, pieces = self._line, reply.pieces

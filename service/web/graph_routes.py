@@ -17,15 +17,15 @@ from service.compute.pool import awaited
 from service.compute.registration import REGISTER
 from service.errors import Refusal
 from service.pages.operations import OF_GRAPH
-from service.state.changes import end_graph, put_graph
+from service.state.changes import end_of_graph, new_graph
 from service.state.graphs import Registered
 from service.state.idempotency import Repetition
-from service.web.keeping import Keeping
+from service.web.keeper import Keeper
 from service.web.paging import page_of
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
-from service.web.routes import computed, job_of, state_of
+from service.web.routes import answer_to, job_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
 
@@ -51,22 +51,22 @@ async def register_graph(request: Request) -> Response:
     async def answered(asked: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.status == 200:
-            reply = await _registered(state.keeping, job.namespace, reply, asked)
+            reply = await _registered(state.keeper, job.namespace, reply, asked)
         return from_reply(reply)
 
-    return await once(request, state.keeping.answers, answered, upload)
+    return await once(request, state.keeper.answers, answered, upload)
 
 
-async def _registered(keeping: Keeping, namespace: str, reply: Reply, asked: Repetition | None) -> Reply:
+async def _registered(keeper: Keeper, namespace: str, reply: Reply, asked: Repetition | None) -> Reply:
     """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.release()
     key = (namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
-    if keeping.graphs.find(key) is None:
+    if keeper.graphs.find(key) is None:
         new = Reply(201, JSON, [graph.record], location)
-        await keeping.commit([put_graph(keeping.graphs, key, graph), *recorded(keeping.answers, asked, new)])
-    there = keeping.graphs.find(key) or graph
+        await keeper.commit([new_graph(keeper.graphs, key, graph), *recorded(keeper.answers, asked, new)])
+    there = keeper.graphs.find(key) or graph
     return Reply(201 if there is graph else 200, JSON, [there.record], location)
 
 
@@ -78,7 +78,7 @@ async def list_graphs(request: Request) -> Response:
     state as `after`.
     """
     limit, after = page_of(request.scope["query_string"])
-    namespace, graphs = request.state.caller.namespace, state_of(request).keeping.graphs
+    namespace, graphs = request.state.caller.namespace, state_of(request).keeper.graphs
     listed = iter(graphs.within(namespace).values())
     if after is not None:
         graphs.get(namespace, after)
@@ -100,14 +100,14 @@ async def delete_graph(request: Request) -> Response:
 
     What computes with it at the time goes on. The answer is what was forgotten.
     """
-    gone, keeping = _named(request), state_of(request).keeping
+    gone, keeper = _named(request), state_of(request).keeper
 
     async def answered(asked: Repetition | None) -> Response:
         reply, key = Reply(200, JSON, [gone.summary]), (request.state.caller.namespace, gone.graph_id)
-        await keeping.commit([end_graph(keeping.graphs, key), *recorded(keeping.answers, asked, reply)])
+        await keeper.commit([end_of_graph(keeper.graphs, key), *recorded(keeper.answers, asked, reply)])
         return from_reply(reply)
 
-    return await once(request, keeping.answers, answered)
+    return await once(request, keeper.answers, answered)
 
 
 def add_calls_of_graphs(to: APIRouter) -> None:
@@ -125,14 +125,14 @@ def add_calls_of_graphs(to: APIRouter) -> None:
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        return await computed(call, request, request.path_params["graph_id"])
+        return await answer_to(call, request, request.path_params["graph_id"])
 
     return endpoint
 
 
 def _named(request: Request) -> Registered:
     """The graph that the path names. Raises Refusal: not_found."""
-    return state_of(request).keeping.graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
+    return state_of(request).keeper.graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
 
 
 add_calls_of_graphs(graph_router)

@@ -11,7 +11,7 @@ from engine import printable
 from service.errors import Refusal
 
 #: the query's parameter that every call with a deadline takes
-TIMEOUT: Final = "timeout_ms"
+TIME: Final = "timeout_ms"
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
 
 
@@ -27,12 +27,12 @@ def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
 
 def timeout_of(query: bytes, most_ms: int) -> float:
     """Seconds that a request may take: `timeout_ms`, lowered to the server's. Raises Refusal (invalid_field)."""
-    return timeout_in(parameters_of(query, (TIMEOUT,)), most_ms)
+    return timeout_in(parameters_of(query, (TIME,)), most_ms)
 
 
 def timeout_in(parameters: dict[str, str], most_ms: int) -> float:
     """The same, where the query may state other things, too."""
-    stated = parameters.get(TIMEOUT)
+    stated = parameters.get(TIME)
     return (most_ms if stated is None else min(_milliseconds(stated), most_ms)) / 1000
 
 

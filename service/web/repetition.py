@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.compute.job import Reply
-from service.state.changes import Change, put_answer
+from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
 from service.web.gathering import Gathering
-from service.web.keeping import outcome
+from service.web.keeper import outcome
 
 #: the header that says that an answer was given before
 REPLAYED: Final = "Idempotency-Replayed"
@@ -59,7 +59,7 @@ def recorded(answers: AnswerTable, asked: Repetition | None, reply: Reply) -> Se
     if asked is None:
         return ()
     record = answers.record(asked, reply.status, reply.media_type, reply.pieces, reply.headers)
-    return (put_answer(answers, record),)
+    return (new_answer(answers, record),)
 
 
 def _give_back(upload: Gathering | None) -> None:

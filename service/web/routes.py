@@ -48,16 +48,16 @@ def add_calls(to: APIRouter) -> None:
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        return await computed(call, request)
+        return await answer_to(call, request)
 
     return endpoint
 
 
-async def computed(call: str, request: Request, graph_id: str | None = None) -> Response:
+async def answer_to(call: str, request: Request, graph_id: str | None = None) -> Response:
     """The answer to a computing call, on its own graph or on one that is registered. Raises Refusal."""
     state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    graph = None if graph_id is None else state.keeping.graphs.get(request.state.caller.namespace, graph_id)
+    graph = None if graph_id is None else state.keeper.graphs.get(request.state.caller.namespace, graph_id)
     upload = await upload_of(request, state.pool, state.settings)
     job = job_of(call, request, timeout, upload)
     if graph is not None:
@@ -66,7 +66,7 @@ async def computed(call: str, request: Request, graph_id: str | None = None) -> 
     async def answered(asked: Repetition | None) -> Response:
         return from_reply(await kept(request, job, await awaited(state.pool, job), asked))
 
-    return await once(request, state.keeping.answers, answered, upload)
+    return await once(request, state.keeper.answers, answered, upload)
 
 
 def job_of(call: str, request: Request, timeout: float, upload: Gathering) -> Job:
@@ -84,13 +84,13 @@ async def kept(
     """The reply, once what it has for keeping is kept; or the refusal that takes its place."""
     if not reply.stored:
         return reply
-    keeping = state_of(request).keeping
+    keeper = state_of(request).keeper
     try:
-        more = recorded(keeping.answers, asked, reply)
+        more = recorded(keeper.answers, asked, reply)
     except Refusal:
         reply.release()
         raise
-    return await keeping.taken(job, request.state.caller, reply, condition, more)
+    return await keeper.taken(job, request.state.caller, reply, condition, more)
 
 
 add_calls(router)

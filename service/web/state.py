@@ -9,7 +9,7 @@ from schemas import Catalogue, OpInfo
 from service.compute.pool import Pool
 from service.observe.exposition import Exposition
 from service.settings import Settings
-from service.web.keeping import Keeping
+from service.web.keeper import Keeper
 from service.web.readiness import Readiness
 
 
@@ -20,7 +20,7 @@ class State:
     settings: Settings
     registry: Registry
     pool: Pool
-    keeping: Keeping
+    keeper: Keeper
     catalogue: Catalogue
     document: bytes
     document30: bytes

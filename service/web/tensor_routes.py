@@ -16,14 +16,15 @@ from service.compute.job import Job, Reply
 from service.compute.pool import awaited
 from service.compute.tensor_jobs import GET_TENSOR, PUT_TENSOR, summary
 from service.settings import Settings
-from service.state.changes import end_tensor
+from service.state.changes import end_of_tensor
 from service.state.conditions import Condition, of_headers
 from service.state.idempotency import Repetition
-from service.state.tensors import TensorVersion, check_name
+from service.state.tensor_names import checked_name
+from service.state.tensors import TensorVersion
 from service.state.values import Stored, TensorWrite
-from service.web.keeping import Keeping
+from service.web.keeper import Keeper
 from service.web.paging import page_of
-from service.web.query import TIMEOUT, choice_in, parameters_of, timeout_in
+from service.web.query import TIME, choice_in, parameters_of, timeout_in
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
 from service.web.routes import job_of, kept, state_of
@@ -45,7 +46,7 @@ async def put_tensor(request: Request) -> Response:
     `written_within_ms`.
     """
     state, name = state_of(request), _name(request)
-    parameters = parameters_of(request.scope["query_string"], ("durable", TIMEOUT))
+    parameters = parameters_of(request.scope["query_string"], ("durable", TIME))
     durable = choice_in(parameters, "durable", ("true", "false")) == "true"
     condition = _condition(request)
     upload = await upload_of(request, state.pool, state.settings)
@@ -55,20 +56,20 @@ async def put_tensor(request: Request) -> Response:
     async def answered(asked: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.stored:
-            _told(reply, state.keeping, state.settings, job, durable=durable)
+            _told(reply, state.keeper, state.settings, job, durable=durable)
         return from_reply(await kept(request, job, reply, asked, condition))
 
-    return await once(request, state.keeping.answers, answered, upload)
+    return await once(request, state.keeper.answers, answered, upload)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
 async def get_tensor(request: Request) -> Response:
     """A tensor that is kept, whole."""
     state, name = state_of(request), _name(request)
-    parameters = parameters_of(request.scope["query_string"], ("encoding", TIMEOUT))
+    parameters = parameters_of(request.scope["query_string"], ("encoding", TIME))
     asked = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
-    version, condition = state.keeping.tensors.get(request.state.caller.namespace, name), _condition(request)
+    version, condition = state.keeper.tensors.get(request.state.caller.namespace, name), _condition(request)
     if not Condition(match=condition.match).holds(version.etag):
         condition.require(name, version.etag)
     if not condition.holds(version.etag):
@@ -90,19 +91,19 @@ async def delete_tensor(request: Request) -> Response:
 
     What computes with it at the time goes on. The answer is what there was.
     """
-    keeping, key = state_of(request).keeping, (request.state.caller.namespace, _name(request))
+    keeper, key = state_of(request).keeper, (request.state.caller.namespace, _name(request))
     parameters_of(request.scope["query_string"], ())
-    change = end_tensor(keeping.tensors, key, _condition(request))
-    gone = keeping.tensors.find(key)
+    change = end_of_tensor(keeper.tensors, key, _condition(request))
+    gone = keeper.tensors.find(key)
     change.check(gone)
 
     async def answered(asked: Repetition | None) -> Response:
         assert gone is not None, "or the check had raised"
         reply = Reply(200, JSON, [orjson.dumps(summary(_stored(key[1], gone, durable=True)))])
-        await keeping.commit([change, *recorded(keeping.answers, asked, reply)])
+        await keeper.commit([change, *recorded(keeper.answers, asked, reply)])
         return from_reply(reply)
 
-    return await once(request, keeping.answers, answered)
+    return await once(request, keeper.answers, answered)
 
 
 @tensor_router.get(TENSORS, operation_id="listTensors", tags=["tensors"])
@@ -113,17 +114,15 @@ async def list_tensors(request: Request) -> Response:
     """
     limit, after = page_of(request.scope["query_string"])
     state, namespace = state_of(request), request.state.caller.namespace
-    there = state.keeping.tensors.within(namespace)
+    there = state.keeper.tensors.within(namespace)
     names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
-    listed = [_listed(state.keeping, state.settings, namespace, name, there[name]) for name in names[:limit]]
+    listed = [_listed(state.keeper, state.settings, namespace, name, there[name]) for name in names[:limit]]
     return answer({"tensors": listed} | ({"next": names[limit - 1]} if len(names) > limit else {}))
 
 
 def _name(request: Request) -> str:
     """The name that the path has. Raises Refusal: invalid_field."""
-    name: str = request.path_params["name"]
-    check_name(name)
-    return name
+    return checked_name(request.path_params["name"], "the name of a tensor")
 
 
 def _condition(request: Request) -> Condition:
@@ -132,19 +131,17 @@ def _condition(request: Request) -> Condition:
     return of_headers(headers.getlist("if-match"), headers.getlist("if-none-match"))
 
 
-def _told(reply: Reply, keeping: Keeping, settings: Settings, job: Job, *, durable: bool) -> None:
+def _told(reply: Reply, keeper: Keeper, settings: Settings, job: Job, *, durable: bool) -> None:
     """Have a worker's reply say what is kept, and how."""
     stored = replace(reply.stored[0], durable=durable)
     reply.stored = [stored]
-    reply.status = 201 if keeping.tensors.latest((job.namespace, stored.name)) is None else 200
+    reply.status = 201 if keeper.tensors.latest((job.namespace, stored.name)) is None else 200
     reply.headers = tuple(_tagged(stored.etag).items())
     reply.pieces = [orjson.dumps(summary(stored, None if durable else settings.write_behind_ms))]
 
 
-def _listed(
-    keeping: Keeping, settings: Settings, namespace: str, name: str, version: TensorVersion
-) -> dict[str, object]:
-    durable = not keeping.commits.is_behind((TensorWrite, namespace, name))
+def _listed(keeper: Keeper, settings: Settings, namespace: str, name: str, version: TensorVersion) -> dict[str, object]:
+    durable = not keeper.commits.is_behind((TensorWrite, namespace, name))
     return summary(_stored(name, version, durable=durable), None if durable else settings.write_behind_ms)
 
 

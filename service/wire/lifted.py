@@ -32,7 +32,7 @@ class Lifted:
         self._tensors = tensors
         self._places = places
         self.data = [_taken(tensor) for tensor in tensors]
-        self.conditions: list[str | None] = [place.pop("if_match", None) for place in places]
+        self.conditions: Sequence[str | None] = [place.pop("if_match", None) for place in places] if places else ()
         self.shape = _written(fields)
 
     @classmethod
@@ -67,9 +67,10 @@ class Lifted:
         for tensor, (name, data) in zip(self._tensors, self.data, strict=True):
             if name is not None:
                 tensor[name] = data
-        for place, condition in zip(self._places, self.conditions, strict=True):
-            if condition is not None:
-                place["if_match"] = condition
+        if self._places:
+            for place, condition in zip(self._places, self.conditions, strict=True):
+                if condition is not None:
+                    place["if_match"] = condition
 
 
 def _sent(fields: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]] | None:

@@ -14,8 +14,8 @@ import numpy as np
 from engine import HostArray, printable
 from schemas import Store
 from service.errors import Refusal
+from service.state.tensor_names import checked_name
 from service.state.values import Stored
-from service.wire.tensor_names import checked_name
 
 _CONDITION: Final = re.compile(r"|\*|[0-9a-f]{16}")
 _EXPECTED: Final = "an etag of 16 hexadecimal digits, * or empty"

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from service.errors import Refusal
-from service.state.changes import Change, end_tensor, put_tensor
+from service.state.changes import Change, end_of_tensor, new_tensor
 from service.state.commits import Commits, Proposal
 from service.state.conditions import ALWAYS, Condition
 from service.state.journal import Loaded
@@ -98,9 +98,9 @@ class Bench:
     def change(self, name: str, etag: str | None, condition: Condition = ALWAYS) -> Change:
         """A new version of a tensor, which holds its etag; None: its end."""
         if etag is None:
-            return end_tensor(self.tensors, ("", name), condition)
+            return end_of_tensor(self.tensors, ("", name), condition)
         version = TensorVersion("uint8", (len(etag),), etag, Heap(etag.encode()), len(etag))
-        return put_tensor(self.tensors, ("", name), version, condition)
+        return new_tensor(self.tensors, ("", name), version, condition)
 
     def submit(self, *changes: Change, done: Callable[[Refusal | None], None], **stated: Any) -> None:
         """Propose, and let the loop go on as far as it can."""

@@ -16,7 +16,7 @@ from service.errors import Refusal, fault
 from service.keys.caller import Caller, KeyScope
 from service.observe.tally import Holdings
 from service.settings import Settings
-from service.state.changes import Change, put_tensor
+from service.state.changes import Change, new_tensor
 from service.state.commits import Commits, Proposal, Told
 from service.state.conditions import ALWAYS, Condition, of_store
 from service.state.graphs import GraphStore, Registered
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 _Copies = Sequence[tuple[memoryview, bytes | memoryview]]
 
 
-class Keeping:
+class Keeper:
     """Tensors, graphs and answers, and who commits them. `pool` is told of every tensor."""
 
     def __init__(self, settings: Settings, pool: Pool, journal: Journal, told: Told = lambda outcome, seconds: None):
@@ -131,7 +131,7 @@ class Keeping:
         """The change that a stored tensor is, with room for its elements."""
         room = self._pool.shelf(nbytes)
         version = TensorVersion(stored.dtype, stored.shape, stored.etag, room, nbytes)
-        return put_tensor(self.tensors, (namespace, stored.name), version, condition or of_store(stored.if_match))
+        return new_tensor(self.tensors, (namespace, stored.name), version, condition or of_store(stored.if_match))
 
     def _placed(self, namespace: str, name: str, version: TensorVersion | None) -> None:
         there = None if version is None else Resident(version.dtype, version.shape, version.etag, version.room)

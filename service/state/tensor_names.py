@@ -12,9 +12,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
 
 
+def is_name(name: str) -> bool:
+    """Whether a tensor may be called this."""
+    return _NAME.fullmatch(name) is not None
+
+
 def checked_name(name: str, where: str, pointer: str | None = None, node: int | None = None) -> str:
     """`name`, once it may be one; `where` it stands is for the sentence. Raises Refusal: invalid_field."""
-    if _NAME.fullmatch(name):
+    if is_name(name):
         return name
     got = f"“{printable(name)}”" if name else "empty"
     at = "" if node is None else f"node {node}: "
