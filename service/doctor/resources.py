@@ -11,7 +11,7 @@ from typing import Final
 
 import service
 from service import machine
-from service.doctor.finding import Finding, broken, doubtful, fine
+from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.settings import Settings, flag
 from service.sizes import readable
 
@@ -24,7 +24,7 @@ _BELIEVED: Final = 1.25
 _NOT_SYNCHRONISED: Final = 5
 
 
-def processors(settings: Settings) -> Finding:
+def processors(settings: Settings) -> Diagnosis:
     """Those of the machine, and those that this process may use."""
     usable, there = machine.cpus(), os.cpu_count() or 1
     says = f"{usable} of {there} processors may be used, by {settings.workers} workers"
@@ -33,7 +33,7 @@ def processors(settings: Settings) -> Finding:
     return fine(says)
 
 
-def memory(settings: Settings) -> Finding:
+def memory(settings: Settings) -> Diagnosis:
     """What the budgets allow together, and what there is."""
     whole, free = machine.memory_bytes(), _free_bytes()
     executions = settings.workers * settings.max_bytes
@@ -48,7 +48,7 @@ def memory(settings: Settings) -> Finding:
     return fine(says)
 
 
-def descriptors(settings: Settings) -> Finding:
+def descriptors(settings: Settings) -> Diagnosis:
     """Files and sockets at a time: a server takes as many as it may."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = settings.max_connections + _OWN_DESCRIPTORS
@@ -58,7 +58,7 @@ def descriptors(settings: Settings) -> Finding:
     return fine(f"{'any number of' if hard == resource.RLIM_INFINITY else hard} descriptors")
 
 
-def clock(_: Settings) -> Finding:
+def clock(_: Settings) -> Diagnosis:
     """The time of day: certificates, logs and answers that are kept for a while go by it."""
     shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     if time.time() < Path(service.__file__).stat().st_mtime - 86_400:
