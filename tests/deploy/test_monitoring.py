@@ -6,14 +6,21 @@ import json
 import re
 import shutil
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 import yaml
 
 from service.errors import KINDS
 from service.settings import Settings
+from service.web.listening import bound
 from tests.architecture.source import files
+from tests.conftest import RunningServer
 from tests.deploy.monitoring import (
     PROMETHEUS,
     ROOT,
@@ -26,11 +33,16 @@ from tests.deploy.monitoring import (
     panels,
     selectors,
 )
+from tests.service.support import SQUARES, tensor
 
 OPERATIONS = ROOT / "docs" / "operations.md"
 EXPRESSIONS = expressions()
+#: what has something to say only where something happens
+_STARTS = "annotation starts"
+_AMONG_ALERTS = {_STARTS, *(alert["alert"] for alert in alerts())}
 SELECTORS = sorted({(where, each) for where, text in EXPRESSIONS.items() for each in selectors(text)})
-PROMTOOL = shutil.which("promtool") or shutil.which("promtool", path=ROOT / "build" / "prometheus" / "usr" / "bin")
+_UNPACKED = ROOT / "build" / "prometheus" / "usr" / "bin"
+PROMTOOL, SERVER = (shutil.which(tool) or shutil.which(tool, path=_UNPACKED) for tool in ("promtool", "prometheus"))
 needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="there is no promtool: make promtool")
 
 
@@ -140,3 +152,66 @@ def test_promtool_reads_what_the_dashboard_asks(tmp_path: Path) -> None:
     rules = [{"record": f"dashboard:{i}", "expr": text} for i, text in enumerate(EXPRESSIONS.values())]
     (tmp_path / "rules.yml").write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
     promtool("check", "rules", str(tmp_path / "rules.yml"))
+
+
+class Prometheus:
+    """One that scrapes a server every second, and is asked."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def ask(self, path: str, **parameters: str) -> Any:
+        """The data of an answer; None while it starts."""
+        try:
+            answer = httpx.get(f"{self._url}/api/v1/{path}", params=parameters, trust_env=False, timeout=30)
+        except httpx.TransportError:
+            return None
+        if answer.status_code == 503:
+            return None
+        assert answer.status_code == 200, answer.text
+        return answer.json()["data"]
+
+    def until(self, query: str) -> None:
+        """Wait until it has something to say to this."""
+        over = time.monotonic() + 120
+        while not (self.ask("query", query=query) or {}).get("result"):
+            assert time.monotonic() < over, f"there is still nothing for {query}"
+            time.sleep(0.2)  # between two looks
+
+
+@contextmanager
+def scraping(target: str, folder: Path) -> Iterator[Prometheus]:
+    """A Prometheus with the alerts, whose only target this is."""
+    configuration = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text(encoding="utf-8"))
+    configuration["global"]["scrape_interval"] = "1s"
+    configuration["rule_files"] = [str(RULES)]
+    configuration["scrape_configs"][0]["static_configs"][0]["targets"] = [target]
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(configuration))
+    with bound("127.0.0.1", 0) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    assert SERVER is not None
+    flags = {"config.file": folder / "prometheus.yml", "storage.tsdb.path": folder, "web.listen-address": address}
+    process = subprocess.Popen(
+        [SERVER, *(f"--{name}={value}" for name, value in flags.items())], stderr=subprocess.DEVNULL, cwd=folder
+    )
+    try:
+        yield Prometheus(f"http://{address}")
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SERVER is None, reason="there is no prometheus: make promtool")
+def test_a_prometheus_draws_every_panel_of_a_server(server: RunningServer, tmp_path: Path) -> None:
+    with scraping("{}:{}".format(*server.address), tmp_path) as prometheus:
+        prometheus.until('count_over_time(up{job="gradserve"}[5m]) > 1')
+        httpx.post(f"{server.url}/v1/gradients", json=SQUARES, timeout=60).raise_for_status()
+        httpx.put(f"{server.url}/v1/tensors/w", json=tensor([2], [1, 2]), timeout=60).raise_for_status()
+        prometheus.until("gradserve_tensors > 0 and on (instance) increase(process_cpu_seconds_total[5m]) > 0")
+        prometheus.until('count_over_time(gradserve_request_seconds_count{call="gradients"}[5m]) > 1')
+        drawn = {where: text for where, text in EXPRESSIONS.items() if where not in _AMONG_ALERTS}
+        empty = [where for where, text in drawn.items() if not prometheus.ask("query", query=text)["result"]]
+        assert not empty
+        rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
+        assert {rule["name"]: rule["state"] for rule in rules} == dict.fromkeys(_AMONG_ALERTS - {_STARTS}, "inactive")

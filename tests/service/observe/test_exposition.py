@@ -97,6 +97,7 @@ def test_what_alerts_look_for_begins_with_nothing() -> None:
         ("requests", "other,503"),
         ("state_commits", "store_full"),
         ("requests_denied", "unauthenticated"),
+        ("worker_restarts", "died"),
     ):
         assert found[f"gradserve_{name}_total", label] == 0, "Prometheus sees no increase in what begins with 1"
 
