@@ -52,6 +52,21 @@ def test_what_is_asked_for_is_there(where: str, selector: Selector) -> None:
     assert {label for label, _ in selector.matchers} <= exposed()[selector.name]
 
 
+@pytest.mark.parametrize("where", EXPRESSIONS)
+def test_labels_that_sums_are_kept_by_are_there(where: str) -> None:
+    text = EXPRESSIONS[where]
+    kept = {label for listed in re.findall(r"(?:by|on) \(([^)]*)\)", text) for label in listed.split(", ")}
+    assert kept <= {label for each in selectors(text) for label in exposed()[each.name]}
+
+
+def test_what_a_legend_names_is_there() -> None:
+    for panel in panels():
+        for target in panel.get("targets", ()):
+            named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+            kept = {label for listed in re.findall(r"by \(([^)]*)\)", target["expr"]) for label in listed.split(", ")}
+            assert named <= kept | {"instance"}, panel["title"]
+
+
 def values(metric: str, label: str) -> set[str]:
     """What is asked of a label, alternatives apart."""
     found = [value for _, each in SELECTORS if each.name == metric for name, value in each.matchers if name == label]

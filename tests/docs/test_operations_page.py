@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.arguments import parse
+from service.settings import Settings, flag
 from tests.deploy.monitoring import exposed, panels
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -25,6 +26,14 @@ def test_commands_can_be_given(command: str) -> None:
 
 def test_there_are_commands() -> None:
     assert {"doctor", "serve", "backup", "restore", "keys"} <= {command.split()[0] for command in COMMANDS}
+
+
+def test_flags_are_there() -> None:
+    of_keys = {"--rate", "--concurrency", "--namespace", "--scopes"}
+    known = {flag(name) for name in Settings.model_fields} | {"--json"} | of_keys
+    stated = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE))
+    assert stated
+    assert stated <= known
 
 
 def test_figures_are_there() -> None:
