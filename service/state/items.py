@@ -83,7 +83,7 @@ def _said(commit: Commit, came: int) -> Iterable[tuple[Item, memoryview | None]]
             "media_type": answer.media_type,
             "expires": answer.expires,
             "status": answer.status,
-            "headers": answer.headers,
+            "headers": [list(header) for header in answer.headers],
         }
         yield _item(ANSWER, answer.namespace, answer.key, answer.body, facts, came)
 

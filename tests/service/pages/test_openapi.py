@@ -55,7 +55,9 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 def problem_examples(document: dict[str, Any]) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
     for path, method, operation in operations(document):
         for status, response in operation["responses"].items():
-            for code, example in response["content"].get("application/problem+json", {}).get("examples", {}).items():
+            for code, example in (
+                response.get("content", {}).get("application/problem+json", {}).get("examples", {}).items()
+            ):
                 yield path, method, status, code, example
 
 

@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-from uuid import uuid4
+from collections.abc import Callable
 
-import httpx
 import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
 from service.web.tensor_routes import TENSORS
 from tests.conftest import Client
-from tests.service.support import Json, node, problem, request, tensor
-
-KIND = "application/vnd.safetensors"
-VECTOR = tensor([2], [1.5, -2.0])
-
-
-@pytest.fixture(scope="module")
-def server(make_client: Callable[..., Client]) -> Client:
-    """A client of a server of this module's own."""
-    return make_client()
+from tests.service.support import node, problem, request, tensor
+from tests.service.web.tensors_support import KIND, VECTOR, put, step, value
 
 
 @pytest.fixture
-def client(server: Client) -> Iterator[Client]:
-    """A client of a server that keeps no tensors and no graphs yet."""
-    yield server
-    for one in server.get(f"{TENSORS}?limit=1000").json()["tensors"]:
-        server.request("DELETE", f"{TENSORS}/{one['tensor_id']}")
-    for one in server.get("/v1/graphs?limit=1000").json()["graphs"]:
-        server.request("DELETE", f"/v1/graphs/{one['graph_id']}")
-
-
-def put(client: Client, name: str, value: Any = VECTOR, **more: Any) -> httpx.Response:
-    """PUT."""
-    return client.request("PUT", f"{TENSORS}/{name}", json=value, **more)
-
-
-def value(client: Client, name: str) -> Any:
-    """The elements of a tensor; None where it is not there."""
-    answer = client.get(f"{TENSORS}/{name}")
-    return answer.json()["tensor"]["data"] if answer.status_code == 200 else None
-
-
-def step(**more: Any) -> Json:
-    """w ← w − grad(sum(w²)) = −w."""
-    nodes = [node("parameter"), node("square", 0), node("sum", 1), node("grad", 2, 0), node("sub", 0, 3)]
-    return request(*nodes, feeds=[{"node": 0, "tensor_id": "w"}], store=[{"node": 4, "tensor_id": "w", **more}])
+def client(empty_client: Client) -> Client:
+    """A client of a server that keeps nothing."""
+    return empty_client
 
 
 class TestPutAndGet:
@@ -321,106 +289,3 @@ class TestStore:
         body = request(node("full", shape=[500]), store=[{"node": 0, "tensor_id": "v"}])
         problem(client.post("/v1/forward", json=body), 507, "store_full")
         assert client.post("/v1/forward", json=step()).status_code == 200, "computing goes on"
-
-
-class TestIdempotency:
-    """A call that comes again."""
-
-    @pytest.fixture
-    def key(self) -> dict[str, str]:
-        """A key that was not used before."""
-        return {"Idempotency-Key": uuid4().hex}
-
-    def test_a_step_is_made_once(self, client: Client, key: dict[str, str]) -> None:
-        put(client, "w")
-        first = client.post("/v1/forward", json=step(), headers=key)
-        second = client.post("/v1/forward", json=step(), headers=key)
-        assert value(client, "w") == [-1.5, 2.0]
-        assert (first.content, first.status_code) == (second.content, second.status_code)
-        assert "idempotency-replayed" not in first.headers
-        assert second.headers["idempotency-replayed"] == "true"
-        assert client.post("/v1/forward", json=step(), headers={"Idempotency-Key": "step-2"}).status_code == 200
-        assert value(client, "w") == [1.5, -2.0]
-
-    def test_a_put_and_a_delete(self, client: Client) -> None:
-        put(client, "v")
-        calls: list[Callable[[], httpx.Response]] = [
-            lambda: put(client, "w", headers={"Idempotency-Key": "a"}),
-            lambda: client.request("DELETE", f"{TENSORS}/v", headers={"Idempotency-Key": "b"}),
-        ]
-        for call in calls:
-            first, second = call(), call()
-            assert first.status_code == second.status_code
-            assert first.content == second.content
-            assert first.headers.get("etag") == second.headers.get("etag")
-            assert second.headers["idempotency-replayed"] == "true"
-
-    def test_graphs(self, client: Client, key: dict[str, str]) -> None:
-        body = {"graph": {"nodes": [node("full")]}}
-        first = client.post("/v1/graphs", json=body, headers=key)
-        client.request("DELETE", f"/v1/graphs/{first.json()['graph_id']}")
-        second = client.post("/v1/graphs", json=body, headers=key)
-        assert (first.status_code, second.status_code) == (201, 201)
-        assert second.headers["location"] == first.headers["location"]
-        problem(client.get(first.headers["location"]), 404, "not_found")
-
-    def test_another_request_under_the_same_key(self, client: Client, key: dict[str, str]) -> None:
-        put(client, "w", headers=key)
-        for answer in (
-            put(client, "w", tensor([], [1.0]), headers=key),
-            put(client, "v", headers=key),
-            put(client, "w?durable=false", headers=key),
-            client.request("DELETE", f"{TENSORS}/w", headers=key),
-            client.post("/v1/forward", json=step(), headers=key),
-        ):
-            problem(answer, 422, "invalid_field")
-        assert value(client, "w") == VECTOR["data"]
-
-    def test_what_wrote_nothing_is_done_again(self, client: Client, key: dict[str, str]) -> None:
-        problem(client.post("/v1/forward", json=step(), headers=key), 404, "not_found")
-        put(client, "w")
-        again = client.post("/v1/forward", json=step(), headers=key)
-        assert again.status_code == 200
-        assert "idempotency-replayed" not in again.headers
-
-    def test_a_condition_that_fails_is_not_kept(self, client: Client, key: dict[str, str]) -> None:
-        problem(put(client, "w", headers={**key, "If-Match": "*"}), 412, "precondition_failed")
-        put(client, "w")
-        assert put(client, "w", headers={**key, "If-Match": "*"}).status_code == 200
-
-    @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256, "a\tb"])
-    def test_what_is_no_key(self, client: Client, key: str) -> None:
-        problem(put(client, "w", headers={"Idempotency-Key": key.encode("latin-1")}), 422, "invalid_field")
-        assert value(client, "w") is None
-
-    def test_two_keys_are_none(self, client: Client) -> None:
-        headers = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
-        problem(put(client, "w", headers=headers), 422, "invalid_field")
-
-    def test_a_long_answer_is_refused_and_nothing_written(self, client: Client, key: dict[str, str]) -> None:
-        body = request(node("full", shape=[300_000]), store=[{"node": 0, "tensor_id": "w"}])
-        problem(client.post("/v1/forward", json=body, headers=key), 413, "over_budget")
-        assert value(client, "w") is None
-        assert client.post("/v1/forward", json={**body, "outputs": [0]}).status_code == 200
-
-    def test_a_large_body_has_a_fingerprint_too(self, client: Client, key: dict[str, str]) -> None:
-        large, other = tensor([300_000], [1.0] * 300_000), tensor([300_000], [1.0] * 299_999 + [2.0])
-        assert put(client, "w", large, headers=key).status_code == 201
-        assert put(client, "w", large, headers=key).headers["idempotency-replayed"] == "true"
-        problem(put(client, "w", other, headers=key), 422, "invalid_field")
-
-    def test_room_for_answers_is_bounded(self, make_client: Callable[..., Client]) -> None:
-        client = make_client(max_answers=1)
-        assert put(client, "w", headers={"Idempotency-Key": "a"}).status_code == 201
-        problem(put(client, "v", headers={"Idempotency-Key": "b"}), 507, "store_full")
-        assert value(client, "v") is None
-
-    def test_it_is_answered_when_its_graph_is_gone(self, client: Client, key: dict[str, str]) -> None:
-        put(client, "w")
-        body = step()
-        graph_id = client.post("/v1/graphs", json={"graph": body.pop("graph")}).json()["graph_id"]
-        path = f"/v1/graphs/{graph_id}/forward"
-        first = client.post(path, json=body, headers=key)
-        client.request("DELETE", f"/v1/graphs/{graph_id}")
-        assert client.post(path, json=body, headers=key).content == first.content
-        problem(client.post(path, json=body, headers={"Idempotency-Key": uuid4().hex}), 404, "not_found")
