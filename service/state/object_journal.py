@@ -55,12 +55,13 @@ class ObjectJournal:
 
     def load(self) -> Loaded:
         """As `Journal` has it."""
-        with Reading(self._objects, self._place) as reading:
-            heads = self._begun(reading)
-            with self._lock:
-                self._note(heads)
+        try:
+            with Reading(self._objects, self._place) as reading:
+                self._note(self._begun(reading))
                 found = self._ledger.current()
-            return loaded(zip((item for _, item in found), reading.data(found), strict=True))
+                return loaded(zip((item for _, item in found), reading.data(found), strict=True))
+        except OSError as error:
+            raise RuntimeError(f"{self._place} cannot be read: {error.strerror or error}") from None
 
     def commit(self, batch: Sequence[Commit]) -> None:
         """As `Journal` has it."""
