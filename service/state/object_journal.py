@@ -79,6 +79,8 @@ class ObjectJournal:
 
     def close(self) -> None:
         """As `Journal` has it."""
+        if self._is_closing:
+            return
         self._is_closing = True
         if not self._lost:
             self._thread.submit(self._tidy)  # once more, what goes quickly

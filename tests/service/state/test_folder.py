@@ -105,6 +105,25 @@ def test_what_was_not_finished_goes(tmp_path: Path) -> None:
     folder.close()
 
 
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows the system calls")
+def test_new_folders_are_on_disk_too(tmp_path: Path) -> None:
+    """A folder whose own name a loss of power takes away takes all of its files along."""
+    program = "import sys; from service.state.opening import open_state; open_state(sys.argv[1])"
+    command = ["strace", "-y", "-e", "trace=mkdir,mkdirat,fsync", "-o", str(tmp_path / "trace")]
+    place = tmp_path / "a" / "b"
+    subprocess.run([*command, sys.executable, "-c", program, str(place)], cwd=ROOT, capture_output=True, check=False)
+    if not place.exists():
+        pytest.skip("this system does not let a process be traced")
+    calls = [line for line in (tmp_path / "trace").read_text("utf-8").splitlines() if str(tmp_path) in line]
+    for made, around in ((place.parent, tmp_path), (place, place.parent)):
+        begin = next(number for number, call in enumerate(calls) if "mkdir" in call and f'"{made}"' in call)
+        assert re.match(rf"fsync\(\d+<{around}>\) += 0", calls[begin + 1])
+    for name in ("unfinished", "commits"):
+        begin = next(number for number, call in enumerate(calls) if "mkdirat" in call and f'"{name}"' in call)
+        assert re.match(rf"fsync\(\d+<{place}>\) += 0", calls[begin + 1])
+    assert any(re.match(rf"fsync\(\d+<{place}/commits>\) += 0", call) for call in calls)
+
+
 def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "new" / "state")
     folder.put_new("commits/1", [b"whole"])
