@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 from engine import printable
@@ -15,9 +15,12 @@ COMMANDS: Final = {
     "settings": "list every setting: value, default, variable, meaning",
     "ops": "list all ops, or describe one",
     "keys": "add, list or revoke the keys that callers need",
+    "doctor": "look whether a server with these settings would do well here",
+    "backup": "write all that is kept by --state into a file; a server may run meanwhile",
+    "restore": "fill an empty --state with what a backup has",
 }
 #: those that take every setting
-_OF_THE_SERVER: Final = ("serve", "settings")
+_OF_THE_SERVER: Final = ("serve", "settings", "doctor")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -63,11 +66,15 @@ def _parser(version: str) -> _Parser:
     parser = _Parser("gradserve", description="Send a computation graph, get gradients back.")
     parser.add_argument("--version", action="version", version=f"gradserve {version}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    server, settings, ops, keys = (commands.add_parser(name, help=text) for name, text in COMMANDS.items())
-    for each in (server, settings):
-        _add_settings(each)
-    ops.add_argument("name", nargs="?", help="an op, by its name or any alias")
-    _add_keys(keys)
+    of = {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}
+    for name in _OF_THE_SERVER:
+        _add_settings(of[name], Settings.model_fields)
+    of["ops"].add_argument("name", nargs="?", help="an op, by its name or any alias")
+    for name in ("backup", "restore"):
+        of[name].add_argument("file", help="the file, a tar archive")
+        _add_settings(of[name], ("state",))
+    of["doctor"].add_argument("--json", action="store_true", help="print what was found as JSON, for programs")
+    _add_keys(of["keys"])
     return parser
 
 
@@ -88,11 +95,12 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--concurrency", metavar="N", help="requests at a time (default: any)")
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
+def _add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     usual = Settings.model_construct()  # the defaults alone: what the environment says does not matter, or may be wrong
-    for name, info in Settings.model_fields.items():
+    for name in names:
         if name in SECRETS:
             continue
+        info = Settings.model_fields[name]
         text = f"{info.description} (default {shown(name, default(info, usual))}; {variable(name)})"
         alone: dict[str, Any] = {"nargs": "?", "const": "on"} if name == "insecure" else {}
         parser.add_argument(flag(name), dest=name, help=text.replace("%", "%%"), metavar="VALUE", **alone)

@@ -18,6 +18,8 @@ from service.compute import frames
 from service.compute.cell import SLOTS, Cell
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Reply
+from service.compute.replica import Key, News, Replica
+from service.compute.resident import Resident
 from service.compute.slabs import LARGEST, Passage
 from service.compute.ticket import Ticket
 from service.settings import without_secrets
@@ -43,6 +45,10 @@ class Supervisor(Protocol):
 
 class Receiver(Protocol):
     """Who is told what has become of a job."""
+
+    @property
+    def residents(self) -> Mapping[Key, Resident]:
+        """What jobs read that are sent from now on."""
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
         """A job has its reply, after so many seconds of work."""
@@ -80,6 +86,7 @@ class WorkerProcess(asyncio.Protocol):
         self._free = list(range(SLOTS))
         self._transport: asyncio.WriteTransport | None = None
         self._spoilt: set[int] = set()
+        self._replica = Replica(receiver.residents)
         self.device = ""
         self.failure = ""
         self.ready = False
@@ -170,12 +177,15 @@ class WorkerProcess(asyncio.Protocol):
         ticket.slot = slot
         job = ticket.job
         room = ticket.room
+        if self._replica.stale or ticket.wanted:
+            self._tell([(job.namespace, name) for name in ticket.wanted])
         if room is None or room.slab is None:
             place = Whereabouts(0, len(job.body))
         else:
             self._passage.show(room.slab)
             place = Whereabouts(room.slab.number, len(job.body))
-        self.write(frames.job_frame(slot, job, place, ticket.bound, job.graph_bytes if ticket.graph_wanted else None))
+        graph = job.graph_bytes if ticket.graph_wanted else None
+        self.write(frames.job_frame(slot, job, place, ticket.bound, graph, may_ask=not ticket.wanted))
 
     def send_long(self, ticket: Ticket) -> None:
         """Send a job after which no other is sent until it is done."""
@@ -200,15 +210,32 @@ class WorkerProcess(asyncio.Protocol):
     def take_back(self, executing: Ticket) -> list[Ticket]:
         """The jobs that wait behind the one that is executed, for other workers: this one will not begin them.
 
-        But not those with effects, since it may begin one at this very moment; nor those with a body in a slab, which
-        would be given back while this worker reads it.
+        But not those with a body in a slab, which would be given back while this worker reads it.
         """
-        taken = [t for t in self.tickets if t is not executing and not t.job.effects and t.room is None]
+        taken = [t for t in self.tickets if t is not executing and t.room is None]
         for ticket in taken:
             self.stop(ticket)
             self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so
             ticket.worker = None
         return taken
+
+    def changed(self, key: Key) -> None:
+        """A resident tensor is another one, or none any more.
+
+        The process is told before its next job. But one that rests gives up a large version at once.
+        """
+        if self._replica.changed(key) and self.idle and not self.ended:
+            self._tell(())
+
+    def _tell(self, wanted: Sequence[Key]) -> None:
+        news = News([], [], [])
+        self._replica.news(wanted, news)
+        for number in news.hidden:
+            self._passage.hide(number)
+        with suppress(ConnectionError):  # it has just ended, and that will be heard
+            self._passage.show_all(news.slabs)
+        for frame in news.frames:
+            self.write(frame)
 
     def write(self, frame: bytes) -> None:
         """Send a frame, with others of this turn of the event loop."""
@@ -263,7 +290,7 @@ class WorkerProcess(asyncio.Protocol):
         reply, slab, nbytes, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
         if slab:
             memory = self._passage.mapped(slab)
-            reply.pieces = (memoryview(memory)[:nbytes],)
+            frames.lay_out(reply, memoryview(memory)[:nbytes])
             reply.release = _Answer(self, slab, memory)
             self._receiver.answered(len(memory))
         self.served += 1

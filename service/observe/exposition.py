@@ -15,6 +15,7 @@ from service.compute.pool import Pool
 from service.compute.stats import Stats
 from service.observe.histogram import Histogram
 from service.observe.tally import Tally
+from service.settings import Settings
 from service.wire.answers import VERSIONS
 
 #: what stands in front of each name
@@ -24,8 +25,9 @@ _OURS: Final = "gradserve"
 class Exposition(Collector):
     """Answers a scrape. Nothing is computed for it in between."""
 
-    def __init__(self, tally: Tally, pool: Pool) -> None:
+    def __init__(self, tally: Tally, pool: Pool, settings: Settings) -> None:
         self._tally = tally
+        self._settings = settings
         self._pool = pool
         self._registry = CollectorRegistry()
         self._registry.register(self)
@@ -46,6 +48,8 @@ class Exposition(Collector):
         yield from self._requests()
         yield from self._work()
         yield from _of_pool(self._pool.stats())
+        yield from self._state()
+        yield from self._access()
 
     def _requests(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(
@@ -66,6 +70,30 @@ class Exposition(Collector):
         yield plans
         text = "requests that were executed together with others"
         yield CounterMetricFamily(f"{_OURS}_coalesced_requests", text, value=self._tally.coalesced)
+
+    def _state(self) -> Iterator[Metric]:
+        text = "commits of what callers keep, by outcome: written, or the code of the refusal"
+        commits = CounterMetricFamily(f"{_OURS}_state_commits", text, labels=("outcome",))
+        yield _by(commits, {"written": 0, **self._tally.commits})
+        text = "from a commit's being handed in to its end, on disk where it is to be"
+        seconds = self._tally.commit_seconds
+        yield HistogramMetricFamily(
+            f"{_OURS}_state_commit_seconds", text, buckets=list(seconds.buckets()), sum_value=seconds.total
+        )
+        held = self._tally.holdings()
+        yield GaugeMetricFamily(f"{_OURS}_tensors", "resident tensors", value=held.tensors)
+        yield GaugeMetricFamily(f"{_OURS}_tensor_bytes", "bytes of resident tensors", value=held.tensor_bytes)
+        yield GaugeMetricFamily(f"{_OURS}_graphs", "registered graphs", value=held.graphs)
+        yield GaugeMetricFamily(f"{_OURS}_graph_bytes", "bytes of registered graphs", value=held.graph_bytes)
+        yield GaugeMetricFamily(f"{_OURS}_state_behind", "writes that are not on disk yet", value=held.behind)
+
+    def _access(self) -> Iterator[Metric]:
+        text = "requests that their callers may not make, by reason"
+        denied = CounterMetricFamily(f"{_OURS}_requests_denied", text, labels=("reason",))
+        yield _by(denied, self._tally.denials)
+        text = "settings that are numbers, by name: what other figures are to be compared with"
+        stated = {name: value for name, value in self._settings if isinstance(value, int | float)}
+        yield _by(GaugeMetricFamily(f"{_OURS}_setting", text, labels=("name",)), stated)
 
 
 def _durations(name: str, text: str, label: str, histograms: Mapping[str, Histogram]) -> Metric:
@@ -91,7 +119,7 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield CounterMetricFamily(f"{_OURS}_kernels", text, value=stats.compiled)
 
 
-def _by(family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[str, int]) -> Metric:
+def _by(family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[str, float]) -> Metric:
     for label, value in sorted(values.items()):
         family.add_metric((label,), value)
     return family

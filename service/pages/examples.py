@@ -51,16 +51,14 @@ ANY: Final = (
 )
 STOPPING: Final = _stated("shutting_down", "the server is stopping and takes no new work")
 READY: Final = (STOPPING, _stated("not_ready", "the workers do not answer; the log says why"))
-READING: Final = (
-    *ANY,
-    _stated(
-        "not_acceptable",
-        "the answer is application/json, which Accept: text/csv rules out",
-        {"headers": {"Accept": "text/csv"}},
-        expected="application/json",
-        got="text/csv",
-    ),
+_ONLY_JSON: Final = _stated(
+    "not_acceptable",
+    "the answer is application/json, which Accept: text/csv rules out",
+    {"headers": {"Accept": "text/csv"}},
+    expected="application/json",
+    got="text/csv",
 )
+READING: Final = (*ANY, _ONLY_JSON)
 GET_OP: Final = (
     _stated(
         "not_found",
@@ -70,25 +68,30 @@ GET_OP: Final = (
         got="additon",
     ),
 )
-STATED: Final = (
-    *ANY,
+#: of whatever a worker does
+WAITING: Final = (
     STOPPING,
     _stated("queue_full", "the server already holds 66 requests, its limit; try again shortly"),
     _stated("worker_died", "the worker process that computed this request ended; send it again"),
     _stated("deadline_exceeded", "the request was not finished within its 0.05 s"),
+)
+NOT_SPOKEN: Final = _stated(
+    "not_acceptable",
+    "the answer is application/json or application/vnd.safetensors, which Accept: text/csv rules out",
+    {"headers": {"Accept": "text/csv"}},
+    expected="application/json or application/vnd.safetensors",
+    got="text/csv",
+)
+STATED: Final = (
+    *ANY,
+    *WAITING,
+    NOT_SPOKEN,
     _stated("request_timeout", "no byte of the body came for 10 s"),
     _stated(
         "body_too_large",
         "the body may have at most 67108864 bytes, but has 67108865 bytes",
         expected="at most 67108864 bytes",
         got="67108865 bytes",
-    ),
-    _stated(
-        "not_acceptable",
-        "the answer is application/json or application/vnd.safetensors, which Accept: text/csv rules out",
-        {"headers": {"Accept": "text/csv"}},
-        expected="application/json or application/vnd.safetensors",
-        got="text/csv",
     ),
     _stated(
         "unsupported_media_type",
@@ -180,8 +183,12 @@ def unknown_graph(path: str) -> Failure:
 def failures_on_registered(call: AnyCall) -> tuple[Failure, ...]:
     """Every refusal of a call on the graph that all examples share, once that is registered."""
     possible = (f for f in failures(call) if f.code != "too_many_nodes")
-    shared = (f for f in possible if f.body is None or f.body["graph"] == MEAN["graph"])
-    return tuple(replace(f, body=None if f.body is None else without_its_graph(f.body)) for f in shared)
+    return tuple(on_registered(f) for f in possible if f.body is None or f.body["graph"] == MEAN["graph"])
+
+
+def on_registered(failure: Failure) -> Failure:
+    """The same of a graph that is registered."""
+    return replace(failure, body=None if failure.body is None else without_its_graph(failure.body))
 
 
 def without_its_graph(body: Json) -> Json:
@@ -200,6 +207,14 @@ def registration_failures() -> tuple[Failure, ...]:
     stated = [failure for failure in STATED if failure.code != "not_acceptable"]
     wrong = [Failure("bad_tensor", {"graph": constant}), Failure("invalid_field", {"graph": named})]
     return (*stated, *_REGISTERING, *mistaken, *wrong)
+
+
+def uploading_failures(tensor: Json) -> tuple[Failure, ...]:
+    """Every refusal of a body that is a tensor alone."""
+    stated = [failure for failure in STATED if failure.code not in ("not_acceptable", "too_many_nodes")]
+    bad = Failure("bad_tensor", tensor | {"data": tensor["data"][1:]})
+    large = Failure("over_budget", {"dtype": "float64", "shape": [1] * 40, "data": [1]})
+    return (*stated, _ONLY_JSON, bad, large)
 
 
 def _mistaken(request: Json, position: int, node: Json) -> Json:

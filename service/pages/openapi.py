@@ -19,10 +19,11 @@ from service.calls.definition import Json
 from service.compute.job import Job, Reply
 from service.compute.registration import REGISTER
 from service.errors import KINDS
-from service.graphs import Registered
 from service.keys.caller import KeyScope
 from service.pages.examples import Failure, denials
-from service.pages.operations import SHARED, Operation, operations
+from service.pages.operation import Operation
+from service.pages.operations import SHARED, operations
+from service.state.graphs import Registered
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
 DESCRIPTION: Final = (
@@ -43,13 +44,16 @@ ABOUT: Final[Json] = {
             "description": "What a graph takes; whether its gradients are right; these as a graph.",
         },
         {"name": "graphs", "description": "Graphs that the server keeps, so that requests can name them."},
+        {"name": "tensors", "description": "Tensors that the server keeps, so that requests can name them."},
         {"name": "catalogue", "description": "The ops that a graph may use."},
         {"name": "health", "description": "For whatever watches the server."},
     ],
 }
 REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 TIMEOUT: Final = 60.0
-EXECUTE_MS: Final = 0.2  # in examples: measured, the document would differ at every start
+# In examples: measured, or made, the document would differ at every start.
+EXECUTE_MS: Final = 0.2
+ETAG: Final = "9f86d081884c7d65"
 
 
 class _Shown:
@@ -62,7 +66,7 @@ class _Shown:
 
     def reply(self, known: Operation, body: bytes) -> Any:
         """What comes back for the body of an example."""
-        job = Job(known.call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT)
+        job = Job(known.call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT, subject=known.subject)
         if known.registered:
             job.graph, job.graph_bytes = self._graph.key, self._graph.record
         return orjson.loads(self._work(job).body)
@@ -121,9 +125,15 @@ def _complete(operation: Json, known: Operation, shown: _Shown) -> None:
         operation["requestBody"] = _body(known)
     answers = _answers(known, shown)
     operation["responses"] = {
-        **{status: {"description": meaning, "content": answers} for status, meaning in known.statuses.items()},
+        **{status: _response(meaning, known, answers) for status, meaning in known.statuses.items()},
+        **{status: _response(meaning, known) for status, meaning in known.bodiless.items()},
         **_problems(known, shown),
     }
+
+
+def _response(meaning: str, known: Operation, answers: Json | None = None) -> Json:
+    headers = {"headers": known.headers} if known.headers else {}
+    return {"description": meaning, **headers} | ({"content": answers} if answers else {})
 
 
 def _body(known: Operation) -> Json:
@@ -147,6 +157,8 @@ def _answered(known: Operation, body: Json, shown: _Shown) -> Json:
     answer: Json = shown.reply(known, orjson.dumps(body))
     if "stats" in answer:
         answer["stats"]["execute_ms"] = EXECUTE_MS
+    if "etag" in answer:
+        answer["etag"] = ETAG
     return answer
 
 

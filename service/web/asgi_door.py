@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import Any, Final
+from typing import Final
 
-from starlette.types import Message
+from starlette.routing import Route
+from starlette.types import Message, Scope
 
 from service.errors import Refusal, fault
 from service.keys.caller import ANYONE
@@ -37,7 +38,7 @@ class AsgiDoor:
         self._fields: list[tuple[bytes, bytes]] | None = None
         self._closes = False
         self._task: asyncio.Task[None] | None = None
-        self._scope: dict[str, Any] = {}
+        self._scope: Scope = {}
 
     def begin(self, length: int, data: bytes) -> Wanted | None:
         """Start the application; `data` is what came after the head. What is wanted of a body."""
@@ -118,7 +119,7 @@ class AsgiDoor:
             if not self._over and not self._gone:
                 self._line.broken(fault())
 
-    def _asked_for(self, length: int) -> dict[str, Any]:
+    def _asked_for(self, length: int) -> Scope:
         line, head = self._line, self._head
         known = {"request_id": line.request_id, "arrived": line.arrived}
         if line.entered:
@@ -184,10 +185,16 @@ class AsgiDoor:
         if not message.get("more_body", False):
             self._over = True
             line.caller = self._scope["state"].get("caller", ANYONE)
-            line.answered(self._status, self._sent, closes=self._closes)
+            line.answered(self._status, self._sent, closes=self._closes, route=self._route)
         elif line.paused:
             self._news.clear()
             await self._news.wait()
+
+    @property
+    def _route(self) -> str:
+        """The path that the application found, as its document has it: with the names of what stands in it."""
+        route = self._scope.get("route")
+        return route.path if isinstance(route, Route) else ""
 
     def _beginning(self) -> bytes:
         """The head, where it is still to be written. An answer of unknown length ends with the line."""

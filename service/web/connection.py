@@ -148,11 +148,13 @@ class Connection(Line):
             self.door = self._fast
             self._fast.deny(head, refusal, length, data)
             return
-        if order.graph is not None and order.graph not in self.front.graphs:
+        graph = None
+        if order.graph is not None:
+            graph = self.front.keeper.graphs.find((self.caller.namespace, order.graph))
+        if order.graph is not None and graph is None:
             self._to_application(head, length, data)
         else:
             self.door = self._fast
-            graph = None if order.graph is None else self.front.graphs.get(order.graph)
             self._expect(self._fast.begin(head, order, graph, length, data), data)
 
     def _to_application(self, head: Head, length: int, data: bytes) -> None:

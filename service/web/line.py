@@ -198,12 +198,14 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.sending = Sending(self.transport, pieces, out, secure=self.secure)
         self.sending.begin()
 
-    def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None) -> None:
+    def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None, route: str = "") -> None:
         """The answer is written."""
         self._leave()
         now = time.monotonic()
         seconds = now - self.arrived
-        self.front.observe(Finished(self.request_id, self.head, status, self.received, sent, seconds, reply))
+        self.front.observe(
+            Finished(self.request_id, self.head, status, self.received, sent, seconds, reply, route, self.caller.name)
+        )
         self.door = None
         if closes:
             self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))

@@ -17,6 +17,7 @@ from starlette.datastructures import Headers
 from service.errors import Refusal
 from service.keys.gate import Access
 from service.settings import Settings
+from service.state.idempotency import KEY_HEADER
 from service.web.access import access_of
 from service.web.head import Order, check_framing, malformed, media_of, most_bytes, order_of
 from service.web.request_ids import HEADER, sane
@@ -96,7 +97,7 @@ class HeadReader:
         try:
             media = media_of(method, path, headers)
             most = most_bytes(media, self._settings)
-            if method != "POST" or (self._shares and "origin" in headers):
+            if method != "POST" or (self._shares and "origin" in headers) or KEY_HEADER in headers:
                 return None, most
             return order_of(path, query, media, self._settings.timeout_ms), most
         except Refusal:

@@ -16,12 +16,12 @@ from typing import Final, Protocol
 from starlette.types import ASGIApp
 
 from service.compute.pool import Pool
-from service.graphs import GraphStore
 from service.keys.gate import Gate
 from service.observe.banner import banner
 from service.settings import Settings
 from service.web.connection import Connection
 from service.web.front import RESERVE, Front
+from service.web.keeper import Keeper
 from service.web.listening import address, allow_descriptors, bound, keep_to_this_machine
 from service.web.observer import RequestObserver
 from service.web.tls import tls_context
@@ -112,7 +112,7 @@ class Server:
 def serve(
     settings: Settings,
     pool: Workers,
-    graphs: GraphStore,
+    keeper: Keeper,
     make_app: Callable[[], ASGIApp],
     observer: RequestObserver | None = None,
     gate: Gate | None = None,
@@ -127,14 +127,14 @@ def serve(
     with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         tls_context(settings)  # raises before the workers are made
         keep_to_this_machine(settings, listening)
-        if not runner.run(_served(settings, pool, graphs, make_app, observer, listening, gate)):
+        if not runner.run(_served(settings, pool, keeper, make_app, observer, listening, gate)):
             _leave()
 
 
 async def _served(
     settings: Settings,
     pool: Workers,
-    graphs: GraphStore,
+    keeper: Keeper,
     make_app: Callable[[], ASGIApp],
     observer: RequestObserver | None,
     listening: socket.socket,
@@ -147,13 +147,15 @@ async def _served(
         await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
         app = make_app()
         await starting
+        keeper.restore()
         for line in banner(settings, pool.device):
             _logger.info(line)
-        left = await Server(Front(settings, app, pool, graphs, observer, gate), listening).run()
+        left = await Server(Front(settings, app, pool, keeper, observer, gate), listening).run()
     finally:
         starting.cancel()
+        written = await keeper.commits.close(max(left, _LAST_WORDS))
         ended = await pool.close(left)
-    return ended
+    return ended and written
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from service.graphs import GraphStore
 from starlette.types import ASGIApp
 
 from service.app import create_routes, wrap
 from service.compute.stats import Stats
 from service.compute.worker import Worker
-from service.graphs import GraphStore
 from service.keys.caller import KeyScope
 from service.keys.credential import new_key
 from service.keys.gate import Gate
