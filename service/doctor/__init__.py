@@ -1,6 +1,6 @@
 """Whether a server will do well here: what `gradserve doctor` looks at, one thing after the other.
 
-    finding
+    diagnosis
     software, resources, places, certificate, trial
     examination
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from service.doctor import places, resources, software, trial
-from service.doctor.finding import Check, Finding, broken
+from service.doctor.diagnosis import Check, Diagnosis, broken
 from service.settings import Settings
 
 CHECKS: Final[Mapping[str, Check]] = {
@@ -22,12 +22,12 @@ CHECKS: Final[Mapping[str, Check]] = {
     "state": places.state,
     "keys": places.keys,
     "tls": places.certificate,
-    "address": trial.address,
+    "port": trial.port,
     "server": trial.gradient,
 }
 
 
-def examined(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterator[tuple[str, Finding]]:
+def examined(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iterator[tuple[str, Diagnosis]]:
     """Each check by its name, and what it found, as it is done. One that fails itself is a finding too."""
     for name, check in checks.items():
         try:

@@ -12,7 +12,7 @@ from tempfile import NamedTemporaryFile
 from typing import Final
 
 from service.doctor.certificate import seconds_left
-from service.doctor.finding import Finding, broken, doubtful, fine
+from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.settings import NO_STATE, Settings, flag
 from service.state.opening import described, is_ours, seen
 from service.web.tls import tls_context
@@ -25,7 +25,7 @@ _LITTLE: Final = 1 << 30
 _SOON: Final = 21
 
 
-def cache(settings: Settings) -> Finding:
+def cache(settings: Settings) -> Diagnosis:
     """The folder for compiled kernels: a server uses it only while nobody else can write to it."""
     if settings.compile == "off":
         return fine("no kernels are compiled, and none kept")
@@ -41,7 +41,7 @@ def cache(settings: Settings) -> Finding:
     return doubtful(f"{folder} cannot be used: {reason}", advice) if reason else fine(f"kernels are kept in {folder}")
 
 
-def state(settings: Settings) -> Finding:
+def state(settings: Settings) -> Diagnosis:
     """The place for tensors and graphs: ours, writable, with room, and for the server's user alone."""
     place, remote = settings.state, "://" in settings.state
     if place == NO_STATE:
@@ -54,7 +54,7 @@ def state(settings: Settings) -> Finding:
     return fine(f"tensors and graphs are kept at {place}") if remote else _state_folder(Path(place))
 
 
-def _state_folder(folder: Path) -> Finding:
+def _state_folder(folder: Path) -> Diagnosis:
     if reason := unwritable(folder):
         return broken(
             f"{folder} cannot be used: {reason}", f"give it to the server's user, or name another {flag('state')}"
@@ -74,7 +74,7 @@ def _look(place: str) -> None:
         is_ours(objects, described(place))
 
 
-def keys(settings: Settings) -> Finding:
+def keys(settings: Settings) -> Diagnosis:
     """Who may call."""
     if settings.keys_file is not None:
         return keys_file(settings.keys_file)
@@ -83,7 +83,7 @@ def keys(settings: Settings) -> Finding:
     return fine(f"callers need no key, and only {settings.host} is listened on")
 
 
-def keys_file(file: Path) -> Finding:
+def keys_file(file: Path) -> Diagnosis:
     """The file of keys: there, and for the server's user alone to read."""
     try:
         status = file.stat()
@@ -98,7 +98,7 @@ def keys_file(file: Path) -> Finding:
     return fine(f"callers need a key of {file}")
 
 
-def certificate(settings: Settings) -> Finding:
+def certificate(settings: Settings) -> Diagnosis:
     """The files of TLS, and how long they are good."""
     try:
         context = tls_context(settings)

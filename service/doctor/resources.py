@@ -11,18 +11,20 @@ from typing import Final
 
 import service
 from service import machine
-from service.doctor.finding import Finding, broken, doubtful, fine
+from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.settings import Settings, flag
 from service.sizes import readable
 
 _MEMORY: Final = Path("/proc/meminfo")
 #: descriptors of a server beside its connections: workers, bodies, files
 _OWN_DESCRIPTORS: Final = 600
+#: budgets are rarely used up together: so many times the memory they may be
+_BELIEVED: Final = 1.25
 #: what the system says of a clock that nobody sets (adjtimex)
 _NOT_SYNCHRONISED: Final = 5
 
 
-def processors(settings: Settings) -> Finding:
+def processors(settings: Settings) -> Diagnosis:
     """Those of the machine, and those that this process may use."""
     usable, there = machine.cpus(), os.cpu_count() or 1
     says = f"{usable} of {there} processors may be used, by {settings.workers} workers"
@@ -31,22 +33,22 @@ def processors(settings: Settings) -> Finding:
     return fine(says)
 
 
-def memory(settings: Settings) -> Finding:
+def memory(settings: Settings) -> Diagnosis:
     """What the budgets allow together, and what there is."""
     whole, free = machine.memory_bytes(), _free_bytes()
     executions = settings.workers * settings.max_bytes
-    allowed = executions + settings.plan_cache_bytes + settings.held_bytes
+    allowed = executions + settings.plan_cache_bytes + settings.held_bytes + settings.max_tensor_bytes
     says = f"budgets of {_rounded(allowed)} in {_rounded(whole)} of memory, of which {_rounded(free)} are free"
     if executions > whole:
         return broken(says, f"executions alone may take more than there is: lower {flag('max_bytes')}")
-    if allowed > whole:
-        return doubtful(says, f"lower {flag('max_bytes')}, {flag('plan_cache_bytes')} or {flag('held_bytes')}")
+    if allowed > _BELIEVED * whole:
+        return doubtful(says, f"lower {flag('max_bytes')}, {flag('max_tensor_bytes')} or {flag('held_bytes')}")
     if free < settings.max_bytes:
         return doubtful(says, f"one execution may take {readable(settings.max_bytes)}: stop what else runs here")
     return fine(says)
 
 
-def descriptors(settings: Settings) -> Finding:
+def descriptors(settings: Settings) -> Diagnosis:
     """Files and sockets at a time: a server takes as many as it may."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = settings.max_connections + _OWN_DESCRIPTORS
@@ -56,7 +58,7 @@ def descriptors(settings: Settings) -> Finding:
     return fine(f"{'any number of' if hard == resource.RLIM_INFINITY else hard} descriptors")
 
 
-def clock(_: Settings) -> Finding:
+def clock(_: Settings) -> Diagnosis:
     """The time of day: certificates, logs and answers that are kept for a while go by it."""
     shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     if time.time() < Path(service.__file__).stat().st_mtime - 86_400:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 from service import machine
 from service.compute.job import Job
 from service.compute.worker import Worker
-from service.doctor.finding import Finding, broken, doubtful, fine
+from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.settings import Settings
 
 #: sum(exp(x) · x), over enough elements for a loop of its own
@@ -23,7 +23,7 @@ _PATIENCE: Final = 60.0
 _COMPILING: Final = 15.0
 
 
-def python(_: Settings) -> Finding:
+def python(_: Settings) -> Diagnosis:
     """The interpreter."""
     says = f"Python {platform.python_version()} on {platform.system()}, {platform.machine()}"
     if platform.system() != "Linux":
@@ -31,7 +31,7 @@ def python(_: Settings) -> Finding:
     return fine(says)
 
 
-def blas(_: Settings) -> Finding:
+def blas(_: Settings) -> Diagnosis:
     """NumPy, and what multiplies its matrices: compared with a product of whole numbers."""
     left = np.arange(64 * 64, dtype=np.float64).reshape(64, 64)
     if not np.array_equal(left @ left.T, (left.astype(np.int64) @ left.T.astype(np.int64)).astype(np.float64)):
@@ -42,7 +42,7 @@ def blas(_: Settings) -> Finding:
     return fine(f"NumPy {np.__version__} with {', '.join(sorted(set(found)))}")
 
 
-def kernels(settings: Settings) -> Finding:
+def kernels(settings: Settings) -> Diagnosis:
     """A kernel that is compiled behind a plan that runs again, and what it computes, against what NumPy does."""
     if settings.compile == "off":
         return fine("kernels are not compiled, as --compile off says")
@@ -61,7 +61,7 @@ def kernels(settings: Settings) -> Finding:
     return fine(f"a kernel was compiled within {1000 * seconds:.0f} ms, and computes what NumPy does")
 
 
-def gpu(settings: Settings) -> Finding:
+def gpu(settings: Settings) -> Diagnosis:
     """What `--device` finds."""
     cards = machine.cards()
     if settings.device == "cpu":

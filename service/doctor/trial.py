@@ -17,7 +17,7 @@ from typing import Final
 import httpx
 
 import service
-from service.doctor.finding import Finding, broken, fine
+from service.doctor.diagnosis import Diagnosis, broken, fine
 from service.settings import PREFIX, SECRETS, Settings, flag, shown
 from service.web.listening import bound
 
@@ -35,7 +35,7 @@ _REQUEST: Final = {
 _GRADIENT: Final = [2.0, 4.0]
 
 
-def address(settings: Settings) -> Finding:
+def port(settings: Settings) -> Diagnosis:
     """Whether the address can be had, or who has it."""
     where = f"{settings.host} port {settings.port}"
     try:
@@ -49,7 +49,7 @@ def address(settings: Settings) -> Finding:
     return fine(f"{where} is free")
 
 
-def gradient(settings: Settings) -> Finding:
+def gradient(settings: Settings) -> Diagnosis:
     """A server starts, computes and ends."""
     started = time.monotonic()
     with _server(settings) as (process, said):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from itertools import product
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
@@ -11,15 +12,22 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from service.calls import calls
 from service.compute.pool import Pool
 from service.compute.stats import Stats
 from service.observe.histogram import Histogram
-from service.observe.tally import Tally
+from service.observe.tally import OTHER, Tally
 from service.settings import Settings
 from service.wire.answers import VERSIONS
 
 #: what stands in front of each name
 _OURS: Final = "gradserve"
+_Name = TypeVar("_Name")
+# What alerts look for is there from the start, as 0: Prometheus sees no increase in what begins with 1.
+_GRAVE: Final = (500, 503, 504)
+_OUTCOMES: Final = ("written", "store_full", "not_ready", "internal_error")
+_ENDS: Final = ("died", "stuck", "stopped", "never ready", "fault")
+_DENIALS: Final = ("unauthenticated", "forbidden", "rate_limited")
 
 
 class Exposition(Collector):
@@ -55,7 +63,8 @@ class Exposition(Collector):
         requests = CounterMetricFamily(
             f"{_OURS}_requests", "requests that were answered, by call and status", labels=("call", "status")
         )
-        for (call, status), count in sorted(self._tally.requests.items()):
+        grave = product([*calls(), OTHER], _GRAVE)
+        for (call, status), count in sorted(_begun(grave, self._tally.requests).items()):
             requests.add_metric((call, str(status)), count)
         yield requests
         yield _durations(f"{_OURS}_request_seconds", "from a request's head to its answer", "call", self._tally.seconds)
@@ -74,7 +83,7 @@ class Exposition(Collector):
     def _state(self) -> Iterator[Metric]:
         text = "commits of what callers keep, by outcome: written, or the code of the refusal"
         commits = CounterMetricFamily(f"{_OURS}_state_commits", text, labels=("outcome",))
-        yield _by(commits, {"written": 0, **self._tally.commits})
+        yield _by(commits, _begun(_OUTCOMES, self._tally.commits))
         text = "from a commit's being handed in to its end, on disk where it is to be"
         seconds = self._tally.commit_seconds
         yield HistogramMetricFamily(
@@ -90,7 +99,7 @@ class Exposition(Collector):
     def _access(self) -> Iterator[Metric]:
         text = "requests that their callers may not make, by reason"
         denied = CounterMetricFamily(f"{_OURS}_requests_denied", text, labels=("reason",))
-        yield _by(denied, self._tally.denials)
+        yield _by(denied, _begun(_DENIALS, self._tally.denials))
         text = "settings that are numbers, by name: what other figures are to be compared with"
         stated = {name: value for name, value in self._settings if isinstance(value, int | float)}
         yield _by(GaugeMetricFamily(f"{_OURS}_setting", text, labels=("name",)), stated)
@@ -108,7 +117,7 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield GaugeMetricFamily(f"{_OURS}_running", "jobs that workers have", value=stats.running)
     yield _by(GaugeMetricFamily(f"{_OURS}_workers", "workers that are ready", labels=("lane",)), stats.workers)
     text = "workers that were replaced, by reason"
-    yield _by(CounterMetricFamily(f"{_OURS}_worker_restarts", text, labels=("reason",)), stats.restarts)
+    yield _by(CounterMetricFamily(f"{_OURS}_worker_restarts", text, labels=("reason",)), _begun(_ENDS, stats.restarts))
     text = "bytes that requests have reserved"
     yield GaugeMetricFamily(f"{_OURS}_reserved_bytes", text, value=stats.reserved)
     text = "memory of the workers"
@@ -117,6 +126,11 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield GaugeMetricFamily(f"{_OURS}_gpu_bytes", text, value=stats.device)
     text = "kernels that workers have compiled, or loaded from the cache"
     yield CounterMetricFamily(f"{_OURS}_kernels", text, value=stats.compiled)
+
+
+def _begun(names: Iterable[_Name], counted: Mapping[_Name, int]) -> dict[_Name, int]:
+    """What was counted, and 0 for what has not happened."""
+    return dict.fromkeys(names, 0) | dict(counted)
 
 
 def _by(family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[str, float]) -> Metric:

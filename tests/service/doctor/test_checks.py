@@ -11,12 +11,12 @@ import pytest
 
 from service import machine
 from service.doctor import places, resources, software, trial
-from service.doctor.finding import Level
+from service.doctor.diagnosis import Verdict
 from service.settings import Settings
 from service.web.listening import bound
 from tests.conftest import RunningServer
 
-OK, WARN, FAIL = Level
+OK, WARN, FAIL = Verdict
 
 
 def made(**stated: object) -> Settings:
@@ -66,10 +66,11 @@ class TestResources:
     @pytest.mark.parametrize(
         ("max_bytes", "held", "level"), [(1, 1, OK), (3, 2, WARN), (2, 4, WARN), (5, 1, FAIL)], ids=str
     )
-    def test_budgets(self, max_bytes: int, held: int, level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_budgets(self, max_bytes: int, held: int, level: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(machine, "memory_bytes", lambda: 8 << 30)
         monkeypatch.setattr(resources, "_free_bytes", lambda: 8 << 30)
-        settings = made(workers=2, max_bytes=max_bytes << 30, plan_cache_bytes=1 << 30, held_bytes=held << 30)
+        others = {"plan_cache_bytes": 1 << 30, "max_tensor_bytes": 2 << 30}
+        settings = made(workers=2, max_bytes=max_bytes << 30, held_bytes=held << 30, **others)
         assert resources.memory(settings).level is level
 
     def test_memory_that_others_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,18 +185,18 @@ class TestTls:
 
 class TestTrial:
     def test_an_address(self) -> None:
-        assert trial.address(made(port=0)).level is OK
+        assert trial.port(made(port=0)).level is OK
         with bound("127.0.0.1", 0) as taken:
             taken.listen()
-            found = trial.address(made(port=taken.getsockname()[1]))
+            found = trial.port(made(port=taken.getsockname()[1]))
             taken.close()
         assert found.level is FAIL
         assert "Address already in use" in found.says
-        assert trial.address(made(host="no.such.host.invalid")).level is FAIL
+        assert trial.port(made(host="no.such.host.invalid")).level is FAIL
 
     @pytest.mark.slow
     def test_a_gradserve_that_is_there_already(self, server: RunningServer) -> None:
-        assert trial.address(made(port=server.address[1])) == (
+        assert trial.port(made(port=server.address[1])) == (
             OK, f"a gradserve listens on 127.0.0.1 port {server.address[1]} already", "",
         )  # fmt: skip
 

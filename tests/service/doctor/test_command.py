@@ -9,13 +9,13 @@ import pytest
 
 from service.cli import main
 from service.doctor import examination
-from service.doctor.finding import Finding, Level
+from service.doctor.diagnosis import Diagnosis, Verdict
 from service.settings import Settings
 
 Capture = pytest.CaptureFixture[str]
 
 
-def broken_check(_: Settings) -> Finding:
+def broken_check(_: Settings) -> Diagnosis:
     raise KeyError("lost")
 
 
@@ -29,26 +29,28 @@ def diagnosed(capsys: Capture, monkeypatch: pytest.MonkeyPatch, checks: dict[str
     return 0, capsys.readouterr().out
 
 
-def said(level: Level) -> Any:
-    return lambda settings: Finding(level, f"{settings.workers} workers", "mend it" if level is not Level.OK else "")
+def said(level: Verdict) -> Any:
+    return lambda settings: Diagnosis(
+        level, f"{settings.workers} workers", "mend it" if level is not Verdict.OK else ""
+    )
 
 
 def test_a_line_for_each_check(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = {"first": said(Level.OK), "second": said(Level.WARN)}
+    checks = {"first": said(Verdict.OK), "second": said(Verdict.WARN)}
     assert diagnosed(capsys, monkeypatch, checks, "--workers", "3") == (
         0, "ok    first        3 workers\nwarn  second       3 workers; mend it\n",
     )  # fmt: skip
 
 
 def test_a_failure_is_the_status_and_hides_nothing(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    status, text = diagnosed(capsys, monkeypatch, {"first": broken_check, "second": said(Level.OK)})
+    status, text = diagnosed(capsys, monkeypatch, {"first": broken_check, "second": said(Verdict.OK)})
     assert status == 1
     assert text.splitlines()[0].startswith("fail  first        the check itself failed: KeyError: 'lost'; ")
     assert text.splitlines()[1].startswith("ok    second")
 
 
 def test_the_same_as_json(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = {"first": said(Level.OK), "second": said(Level.FAIL)}
+    checks = {"first": said(Verdict.OK), "second": said(Verdict.FAIL)}
     status, text = diagnosed(capsys, monkeypatch, checks, "--json", "--workers", "3")
     assert status == 1
     assert orjson.loads(text) == {

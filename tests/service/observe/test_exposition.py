@@ -73,7 +73,6 @@ def test_every_count_is_there_under_its_name() -> None:
 def test_what_is_kept_and_who_was_denied() -> None:
     tally = Tally()
     tally.holdings = lambda: Holdings(tensors=3, tensor_bytes=4096, graphs=5, graph_bytes=512, behind=2)
-    assert scraped(tally)["gradserve_state_commits_total", "written"] == 0, "a rate needs a beginning"
     tally.committed("written", 0.0015)
     tally.committed("store_full", 0.5)
     tally.denied("unauthenticated")
@@ -89,6 +88,18 @@ def test_what_is_kept_and_who_was_denied() -> None:
     assert found["gradserve_graph_bytes", ""] == 512
     assert found["gradserve_state_behind", ""] == 2
     assert found["gradserve_requests_denied_total", "unauthenticated"] == 1
+
+
+def test_what_alerts_look_for_begins_with_nothing() -> None:
+    found = scraped(Tally())
+    for name, label in (
+        ("requests", "gradients,500"),
+        ("requests", "other,503"),
+        ("state_commits", "store_full"),
+        ("requests_denied", "unauthenticated"),
+        ("worker_restarts", "died"),
+    ):
+        assert found[f"gradserve_{name}_total", label] == 0, "Prometheus sees no increase in what begins with 1"
 
 
 def test_settings_that_are_numbers_are_there_to_compare_with() -> None:

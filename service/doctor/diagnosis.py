@@ -9,7 +9,7 @@ from typing import NamedTuple
 from service.settings import Settings
 
 
-class Level(StrEnum):
+class Verdict(StrEnum):
     """How bad it is: a server will not start, or not answer, after a FAIL."""
 
     OK = "ok"
@@ -17,28 +17,28 @@ class Level(StrEnum):
     FAIL = "fail"
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """One sentence, and one more on what to do, where there is something."""
 
-    level: Level
+    level: Verdict
     says: str
     advice: str = ""
 
 
 #: looks at one thing, for a server of these settings
-Check = Callable[[Settings], Finding]
+Check = Callable[[Settings], Diagnosis]
 
 
-def fine(says: str) -> Finding:
+def fine(says: str) -> Diagnosis:
     """Nothing is to be done."""
-    return Finding(Level.OK, says)
+    return Diagnosis(Verdict.OK, says)
 
 
-def doubtful(says: str, advice: str) -> Finding:
+def doubtful(says: str, advice: str) -> Diagnosis:
     """It works, and may not for long, or not as well as it could."""
-    return Finding(Level.WARN, says, advice)
+    return Diagnosis(Verdict.WARN, says, advice)
 
 
-def broken(says: str, advice: str) -> Finding:
+def broken(says: str, advice: str) -> Diagnosis:
     """It does not work."""
-    return Finding(Level.FAIL, says, advice)
+    return Diagnosis(Verdict.FAIL, says, advice)
