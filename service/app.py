@@ -128,7 +128,7 @@ def create_routes(settings: Settings, pool: Pool, keeper: Keeper | None = None, 
     tally = tally or Tally()
     if keeper is None:
         keeper = open_keeper(settings, pool, tally)
-        keeper.restore()
+        keeper.restore(keeper.load())
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)

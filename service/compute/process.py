@@ -87,6 +87,8 @@ class WorkerProcess(asyncio.Protocol):
         self._transport: asyncio.WriteTransport | None = None
         self._spoilt: set[int] = set()
         self._replica = Replica(receiver.residents)
+        #: whether it has a large version that nobody reads any more
+        self._burdened = False
         self.device = ""
         self.failure = ""
         self.ready = False
@@ -222,12 +224,18 @@ class WorkerProcess(asyncio.Protocol):
     def changed(self, key: Key) -> None:
         """A resident tensor is another one, or none any more.
 
-        The process is told before its next job. But one that rests gives up a large version at once.
+        The process is told before its next job. But one that rests does not keep a large version until then.
         """
-        if self._replica.changed(key) and self.idle and not self.ended:
+        if self._replica.changed(key):
+            self._burdened = True
+            self._unburden()
+
+    def _unburden(self) -> None:
+        if self.idle and not self.ended:
             self._tell(())
 
     def _tell(self, wanted: Sequence[Key]) -> None:
+        self._burdened = False
         news = News([], [], [])
         self._replica.news(wanted, news)
         for number in news.hidden:
@@ -318,6 +326,8 @@ class WorkerProcess(asyncio.Protocol):
         """The job of a slot, which is free now; none where it was taken back."""
         ticket = self._tickets[slot]
         self._free.append(slot)
+        if self._burdened:
+            self._unburden()
         if ticket is None:
             return None
         self._tickets[slot] = None

@@ -21,8 +21,8 @@ from service.pages.tensor_operations import (
     IDEMPOTENCY_KEY,
     KEEPING,
     LIMIT,
-    LISTING,
     TIMEOUT_MS,
+    listing_failures,
     storing_failures,
     tensor_operations,
 )
@@ -97,7 +97,7 @@ def _of_graphs() -> Iterator[tuple[str, Operation]]:
     whole, summary = RegisteredGraph.__name__, GraphSummary.__name__
     named = (TIMEOUT_MS, IDEMPOTENCY_KEY)
     yield REGISTER, Operation(whole, failing, message, {"a graph": SHARED}, named, REGISTER, statuses=kept)
-    yield "listGraphs", Operation(GraphList.__name__, LISTING, parameters=(LIMIT, AFTER))
+    yield "listGraphs", Operation(GraphList.__name__, listing_failures("/v1/graphs"), parameters=(LIMIT, AFTER))
     unknown = (*examples.READING, examples.unknown_graph("/v1/graphs/{graph_id}"))
     yield "getGraph", Operation(whole, unknown, parameters=(_graph_id(),))
     yield "deleteGraph", Operation(summary, (*unknown, *KEEPING), parameters=(_graph_id(), IDEMPOTENCY_KEY))

@@ -78,12 +78,12 @@ _UNKNOWN: Final = Failure(
 )
 _NO_NAME: Final = Failure(
     "invalid_field",
-    head={"path": _PATH + ".."},
+    head={"path": _PATH + "-w"},
     stated=Refusal(
         "invalid_field",
-        f"the name of a tensor must be {_NAMES}, but is “..”",
+        f"the name of a tensor must be {_NAMES}, but is “-w”",
         expected=_NAMES,
-        got="“..”",
+        got="“-w”",
     ),
 )
 _PRECONDITION: Final = Failure(
@@ -111,7 +111,6 @@ _UNDER_WAY: Final = Failure(
 )
 _NO_PAGE: Final = Failure(
     "invalid_field",
-    head={"query": "limit=0"},
     stated=Refusal(
         "invalid_field",
         "limit must be a whole number from 1 to 1000, but is 0",
@@ -121,8 +120,11 @@ _NO_PAGE: Final = Failure(
 )
 #: of whatever keeps something
 KEEPING: Final = (_FULL, _UNDER_WAY)
-#: of a listing
-LISTING: Final = (*examples.READING, _NO_PAGE)
+
+
+def listing_failures(path: str) -> tuple[Failure, ...]:
+    """What is refused of a listing."""
+    return (*examples.READING, replace(_NO_PAGE, head={"path": f"{path}?limit=0"}))
 
 
 def storing_failures(request: Json) -> tuple[Failure, ...]:
@@ -135,12 +137,16 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
     """All of them, by their id."""
     summary = TensorSummary.__name__
     vector = MEAN["feeds"][0]["tensor"]
-    changing = (_PRECONDITION, *KEEPING)
     yield (
         PUT_TENSOR,
         Operation(
             summary,
-            (*examples.uploading_failures(vector), replace(_NO_NAME, body=vector), *changing),
+            (
+                *examples.uploading_failures(vector),
+                replace(_NO_NAME, body=vector),
+                replace(_PRECONDITION, body=vector),
+                *KEEPING,
+            ),
             Tensor.__name__,
             {"a vector": vector},
             (_NAME, _DURABLE, TIMEOUT_MS, _IF_MATCH, _IF_NONE_MATCH, IDEMPOTENCY_KEY),
@@ -165,8 +171,8 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
         "deleteTensor",
         Operation(
             summary,
-            (*examples.READING, _UNKNOWN, _NO_NAME, *changing),
+            (*examples.READING, _UNKNOWN, _NO_NAME, _PRECONDITION, *KEEPING),
             parameters=(_NAME, _IF_MATCH, _IF_NONE_MATCH, IDEMPOTENCY_KEY),
         ),
     )
-    yield "listTensors", Operation(TensorList.__name__, LISTING, parameters=(LIMIT, AFTER))
+    yield "listTensors", Operation(TensorList.__name__, listing_failures("/v1/tensors"), parameters=(LIMIT, AFTER))

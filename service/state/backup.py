@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from service.settings import NO_STATE
+from service.state.folder import flush_folder
 from service.state.holds import HOLDS, put_hold
 from service.state.objects import Missing, Objects
 from service.state.opening import FORMAT_KEY, STATE_FORMAT, described, is_ours, mark, seen, taken
@@ -44,6 +45,7 @@ def backup(place: str, file: Path) -> int:
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(file)
+        flush_folder(file.absolute().parent)
         return count
     finally:
         part.unlink(missing_ok=True)

@@ -33,7 +33,7 @@ _UNFINISHED: Final = "unfinished"
 _NO_OBJECTS: Final = (_LOCK, _UNFINISHED, "lost+found")
 #: pieces that are written at once, at most (IOV_MAX is 1024 on Linux and macOS)
 _PIECES: Final = 512
-_NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
+_NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", errno.EOPNOTSUPP))
 _OPEN_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _OPEN_FILE: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _OPEN_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -49,7 +49,7 @@ class Folder:
         self.path = path
         self.exclusive = False
         if make:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make(path)
         self._folders = {"": os.open(path, _OPEN_FOLDER)}
         self._opening = Lock()
         self._lock: int | None = None
@@ -61,11 +61,16 @@ class Folder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.exclusive = True
 
-    def clean(self) -> None:
-        """Remove what was never finished. For whoever has the folder alone."""
+    def clean(self, *names: str) -> None:
+        """Remove what was never finished; and have on disk what is in these folders of it. For whoever has it alone.
+
+        A process that was killed may have named a file and not have flushed the name: whoever sees it now relies on it.
+        """
         unfinished = self._folder(_UNFINISHED)
-        for name in _names(unfinished):
-            os.unlink(name, dir_fd=unfinished)
+        for part in _names(unfinished):
+            os.unlink(part, dir_fd=unfinished)
+        for name in names:
+            _flush(self._folder(name))
 
     def require_writable(self, *names: str) -> None:
         """Raise OSError where files cannot be made in these folders of it."""
@@ -178,6 +183,24 @@ class Folder:
         finally:
             with suppress(OSError):  # it has been renamed; or it is removed at the next start
                 os.unlink(part, dir_fd=folder)
+
+
+def _make(path: Path) -> None:
+    """A folder, with those around it, on disk."""
+    if path.is_dir():
+        return
+    _make(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
+    flush_folder(path.parent)
+
+
+def flush_folder(path: Path) -> None:
+    """Have the names in a folder on the disk."""
+    folder = os.open(path, _OPEN_FOLDER)
+    try:
+        _flush(folder)
+    finally:
+        os.close(folder)
 
 
 def _names(folder: int) -> list[str]:

@@ -15,7 +15,7 @@ GRAPH: Final = "graph"
 ANSWER: Final = "answer"
 
 #: kind, namespace and name
-Key = tuple[str, str, str]
+ItemKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Item:
     checksum: int = 0
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ItemKey:
         """What a later item replaces it by."""
         return self.kind, self.namespace, self.name
 
@@ -47,7 +47,7 @@ class Item:
         return float(self.facts["expires"]) if self.kind == ANSWER else None
 
 
-def items_of(batch: Sequence[Commit], came: int) -> dict[Key, tuple[Item, memoryview | None]]:
+def items_of(batch: Sequence[Commit], came: int) -> dict[ItemKey, tuple[Item, memoryview | None]]:
     """What these commits come to, one item for each key: the last one, and its bytes."""
     said = (pair for commit in batch for pair in _said(commit, came))
     return {item.key: (item, data) for item, data in said}
@@ -83,7 +83,7 @@ def _said(commit: Commit, came: int) -> Iterable[tuple[Item, memoryview | None]]
             "media_type": answer.media_type,
             "expires": answer.expires,
             "status": answer.status,
-            "headers": answer.headers,
+            "headers": [list(header) for header in answer.headers],
         }
         yield _item(ANSWER, answer.namespace, answer.key, answer.body, facts, came)
 

@@ -34,7 +34,7 @@ class Journal(Protocol):
     def load(self) -> Loaded:
         """What the commits so far come to; once, before the first commit.
 
-        Raises RuntimeError with one sentence where what is there is damaged or not ours, and OSError.
+        Raises RuntimeError with one sentence where what is there is damaged, not ours, or cannot be read.
         """
 
     def commit(self, batch: Sequence[Commit]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from service.state.items import Item, Key
+from service.state.items import Item, ItemKey
 
 #: what an object costs beside its bytes, about: a block, an entry of the folder, a look when the state is loaded
 _OBJECT_COST: Final = 4096
@@ -39,7 +39,7 @@ class Tidiness:
 @dataclass(slots=True)
 class _Object:
     nbytes: int
-    keys: tuple[Key, ...]
+    keys: tuple[ItemKey, ...]
     current: int = 0  # items
     current_bytes: int = 0
 
@@ -50,10 +50,10 @@ class Ledger:
     def __init__(self, tidiness: Tidiness) -> None:
         self._tidiness = tidiness
         self._objects: dict[int, _Object] = {}
-        self._current: dict[Key, tuple[int, Item]] = {}
-        self._holders: defaultdict[Key, set[int]] = defaultdict(set)  # objects that hold a value, current or not
+        self._current: dict[ItemKey, tuple[int, Item]] = {}
+        self._holders: defaultdict[ItemKey, set[int]] = defaultdict(set)  # objects that hold a value, current or not
         self._dead: dict[int, None] = {}  # in the order in which they died
-        self._expiring: list[tuple[float, Key]] = []
+        self._expiring: list[tuple[float, ItemKey]] = []
         self._bytes = self._current_bytes = self._dead_bytes = self._small = 0
 
     def note(self, sequence: int, nbytes: int, items: Sequence[Item]) -> None:
@@ -122,7 +122,7 @@ class Ledger:
         if item.expires is not None:
             heapq.heappush(self._expiring, (item.expires, item.key))
 
-    def _release(self, key: Key) -> None:
+    def _release(self, key: ItemKey) -> None:
         sequence, item = self._current.pop(key)
         holder = self._objects[sequence]
         holder.current -= 1

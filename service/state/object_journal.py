@@ -32,6 +32,8 @@ from service.state.values import Commit
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _OPENINGS: Final = 1000
+#: objects that are deleted at once: a server that ends waits for no more
+_DELETED: Final = 100
 #: what one object gets of what is moved: commits wait while it is written
 _MOVED_BYTES: Final = 8 << 20
 _MOVED_ITEMS: Final = 2048
@@ -52,15 +54,17 @@ class ObjectJournal:
         self._thread = ThreadPoolExecutor(1, "gradserve-state")
         self._tidied: Future[None] | None = None
         self._has_complained = False
+        self._is_closing = False
 
     def load(self) -> Loaded:
         """As `Journal` has it."""
-        with Reading(self._objects, self._place) as reading:
-            heads = self._begun(reading)
-            with self._lock:
-                self._note(heads)
+        try:
+            with Reading(self._objects, self._place) as reading:
+                self._note(self._begun(reading))
                 found = self._ledger.current()
-            return loaded(zip((item for _, item in found), reading.data(found), strict=True))
+                return loaded(zip((item for _, item in found), reading.data(found), strict=True))
+        except OSError as error:
+            raise RuntimeError(f"{self._place} cannot be read: {error.strerror or error}") from None
 
     def commit(self, batch: Sequence[Commit]) -> None:
         """As `Journal` has it."""
@@ -75,8 +79,11 @@ class ObjectJournal:
 
     def close(self) -> None:
         """As `Journal` has it."""
+        if self._is_closing:
+            return
+        self._is_closing = True
         if not self._lost:
-            self._thread.submit(self._tidy)
+            self._thread.submit(self._tidy)  # once more, what goes quickly
         self._thread.shutdown()
         self._objects.close()
 
@@ -181,8 +188,7 @@ class ObjectJournal:
 
     def _tidy(self) -> None:
         try:
-            while self._delete_dead():
-                pass
+            self._delete_dead()
             self._move_together()
             self._delete_dead()
         except StateLost:
@@ -192,24 +198,28 @@ class ObjectJournal:
                 self._has_complained = True
                 _logger.warning("what is not current any more in %s stays there for now: %s", self._place, error)
 
-    def _delete_dead(self) -> bool:
-        """Delete the dead objects, unless a backup is being made; whether there were any.
+    def _delete_dead(self) -> None:
+        """Delete the dead objects, unless a backup is being made.
 
         They are listed before holds are looked for: what is dead by then is dead in any backup that begins later.
         """
-        with self._lock:
-            dead = self._deletable()
-        if not dead or is_held(self._objects):
-            return False
-        self._objects.delete([commit_key(sequence) for sequence in dead])
-        with self._lock:
-            self._ledger.gone(dead)
-        return True
+        while True:
+            with self._lock:
+                dead = self._deletable()[:_DELETED]
+            if not dead or is_held(self._objects):
+                return
+            self._objects.delete([commit_key(sequence) for sequence in dead])
+            with self._lock:
+                self._ledger.gone(dead)
+            if self._is_closing:
+                return
 
     def _move_together(self) -> None:
         with self._lock:
             moving = self._ledger.worth_moving()
         for group in _groups(moving):
+            if self._is_closing:
+                return
             data = [(found, self._read_again(*found)) for found in group]
             with self._lock:
                 said = [(found[1], blob) for found, blob in data if self._ledger.holds(*found)]

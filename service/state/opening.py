@@ -44,7 +44,7 @@ def taken(place: str) -> tuple[Objects, bool]:
         if isinstance(objects, Folder):
             objects.lock()
             objects.require_writable(COMMITS.rstrip("/"))
-            objects.clean()
+            objects.clean(COMMITS.rstrip("/"))
         return objects, found
 
 

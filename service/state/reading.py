@@ -60,13 +60,13 @@ class Reading:
     def heads(self, sequences: Iterable[int]) -> dict[int, Contents]:
         """The heads of commits by their numbers, without those that have been deleted meanwhile.
 
-        Raises RuntimeError where one is damaged.
+        Raises RuntimeError where one is damaged or cannot be read.
         """
         wanted = list(sequences)
         return {n: head for n, head in zip(wanted, self._threads.map(self._head, wanted), strict=True) if head}
 
     def data(self, found: Iterable[tuple[int, Item]]) -> Iterable[bytes]:
-        """The bytes of items, each given with the number of its commit. Raises RuntimeError where one is damaged."""
+        """The bytes of items, each given with the number of its commit. Raises RuntimeError as `heads`."""
         return self._threads.map(self._data, found)
 
     def _sequence(self, key: str) -> int:
@@ -82,6 +82,8 @@ class Reading:
             return None
         except Damaged as error:
             raise self._damage(sequence, error) from None
+        except OSError as error:
+            raise self._unread(sequence, error) from None
 
     def _data(self, found: tuple[int, Item]) -> bytes:
         try:
@@ -90,6 +92,11 @@ class Reading:
             raise self._damage(found[0], Damaged("is not there any more")) from None
         except Damaged as error:
             raise self._damage(found[0], error) from None
+        except OSError as error:
+            raise self._unread(found[0], error) from None
+
+    def _unread(self, sequence: int, error: OSError) -> RuntimeError:
+        return RuntimeError(f"{self._place} cannot be read: {commit_key(sequence)}: {error.strerror or error}")
 
     def _damage(self, sequence: int, error: Damaged) -> RuntimeError:
         advice = "restore a backup, or move this one elsewhere to start without what it holds"

@@ -100,9 +100,10 @@ async def delete_graph(request: Request) -> Response:
 
     What computes with it at the time goes on. The answer is what was forgotten.
     """
-    gone, keeper = _named(request), state_of(request).keeper
+    keeper = state_of(request).keeper
 
     async def answered(asked: Repetition | None) -> Response:
+        gone = _named(request)
         reply, key = Reply(200, JSON, [gone.summary]), (request.state.caller.namespace, gone.graph_id)
         await keeper.commit([end_of_graph(keeper.graphs, key), *recorded(keeper.answers, asked, reply)])
         return from_reply(reply)

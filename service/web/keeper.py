@@ -21,7 +21,7 @@ from service.state.commits import Commits, Proposal, Told
 from service.state.conditions import ALWAYS, Condition, of_store
 from service.state.graphs import GraphStore, Registered
 from service.state.idempotency import AnswerTable
-from service.state.journal import Journal
+from service.state.journal import Journal, Loaded
 from service.state.table import Quota
 from service.state.tensors import TensorTable, TensorVersion
 from service.state.values import Stored
@@ -41,14 +41,21 @@ class Keeper:
     def __init__(self, settings: Settings, pool: Pool, journal: Journal, told: Told = lambda outcome, seconds: None):
         self._pool = pool
         self._journal = journal
+        self._place = settings.state
         self.tensors = TensorTable(Quota(settings.max_tensors, settings.max_tensor_bytes), self._placed)
         self.graphs = GraphStore(Quota(settings.max_graphs, settings.max_graph_bytes))
         self.answers = AnswerTable(Quota(settings.max_answers, settings.max_answer_bytes), settings.idempotency_seconds)
         self.commits = Commits(journal, settings.write_behind_ms / 1000, told)
 
-    def restore(self) -> None:
-        """Take up what was kept before. Raises RuntimeError with one sentence where that is damaged, OSError."""
-        loaded = self._journal.load()
+    def load(self) -> Loaded:
+        """What was kept before; it blocks. Raises RuntimeError with one sentence where that cannot be read."""
+        try:
+            return self._journal.load()
+        except OSError as error:
+            raise RuntimeError(f"the state in {self._place} cannot be read: {error.strerror or error}") from error
+
+    def restore(self, loaded: Loaded) -> None:
+        """Take up what was kept before."""
         for graph in loaded.graphs:
             if graph.record is not None:
                 self.graphs.load((graph.namespace, graph.graph_id), Registered.of(graph.record))

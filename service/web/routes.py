@@ -16,7 +16,8 @@ from service.compute.job import Job, Reply
 from service.compute.pool import awaited
 from service.errors import Refusal
 from service.state.conditions import ALWAYS, Condition
-from service.state.idempotency import Repetition
+from service.state.graphs import no_graph
+from service.state.idempotency import KEY_HEADER, Repetition
 from service.web.gathering import Gathering
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
@@ -57,13 +58,19 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
     """The answer to a computing call, on its own graph or on one that is registered. Raises Refusal."""
     state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    graph = None if graph_id is None else state.keeper.graphs.get(request.state.caller.namespace, graph_id)
+    graph = None if graph_id is None else state.keeper.graphs.find((request.state.caller.namespace, graph_id))
+    unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
+    if unknown is not None and KEY_HEADER not in request.headers:
+        raise unknown
     upload = await upload_of(request, state.pool, state.settings)
     job = job_of(call, request, timeout, upload)
     if graph is not None:
         job.graph, job.graph_bytes = graph.key, graph.record
 
     async def answered(asked: Repetition | None) -> Response:
+        if unknown is not None:  # now; it may have been there when the call came for the first time
+            upload.give_back()
+            raise unknown
         return from_reply(await kept(request, job, await awaited(state.pool, job), asked))
 
     return await once(request, state.keeper.answers, answered, upload)

@@ -145,9 +145,10 @@ async def _served(
     starting = asyncio.create_task(pool.start())
     try:
         await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
+        loading = asyncio.get_running_loop().run_in_executor(None, keeper.load)
         app = make_app()
         await starting
-        keeper.restore()
+        keeper.restore(await loading)
         for line in banner(settings, pool.device):
             _logger.info(line)
         left = await Server(Front(settings, app, pool, keeper, observer, gate), listening).run()

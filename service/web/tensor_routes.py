@@ -94,10 +94,9 @@ async def delete_tensor(request: Request) -> Response:
     keeper, key = state_of(request).keeper, (request.state.caller.namespace, _name(request))
     parameters_of(request.scope["query_string"], ())
     change = end_of_tensor(keeper.tensors, key, _condition(request))
-    gone = keeper.tensors.find(key)
-    change.check(gone)
 
     async def answered(asked: Repetition | None) -> Response:
+        change.check(gone := keeper.tensors.find(key))
         assert gone is not None, "or the check had raised"
         reply = Reply(200, JSON, [orjson.dumps(summary(_stored(key[1], gone, durable=True)))])
         await keeper.commit([change, *recorded(keeper.answers, asked, reply)])
