@@ -109,9 +109,9 @@ container-check: $(VENV)/.dev ## build the cpu image's steps in a Debian root an
 lock: $(VENV)/bin/python ## write deploy/lock anew: what the images are made of, by version and hash
 	@$(PIP) uv
 	@mkdir -p deploy/lock
-	$(COMPILE) --output-file deploy/lock/cpu.txt pyproject.toml
+	$(COMPILE) --extra otel --output-file deploy/lock/cpu.txt pyproject.toml
 	for cuda in 12 13; do echo "cupy-cuda$${cuda}x[ctk]" | $(COMPILE) --constraints deploy/lock/cpu.txt \
-	  --extra cuda$$cuda --output-file deploy/lock/cuda$$cuda.txt pyproject.toml - || exit 1; done
+	  --extra otel --extra cuda$$cuda --output-file deploy/lock/cuda$$cuda.txt pyproject.toml - || exit 1; done
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
 	  | $(COMPILE) --output-file deploy/lock/build.txt -
 
@@ -147,6 +147,17 @@ wrk:
 	  || { echo "make bench-service needs wrk; on Debian: apt-get install wrk"; exit 1; }
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends wrk
+
+.PHONY: promtool
+promtool: build/prometheus/usr/bin/promtool
+
+# Unpacked and not installed: Debian's package starts a server, and only its tool is wanted.
+build/prometheus/usr/bin/promtool:
+	@command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null \
+	  || { echo "promtool comes with Prometheus: https://prometheus.io/download"; exit 1; }
+	@mkdir -p build/prometheus
+	cd build/prometheus && apt-get download prometheus && dpkg-deb --extract prometheus_*.deb . && rm prometheus_*.deb
+	@touch $@
 
 .PHONY: chromium
 chromium:

@@ -11,7 +11,21 @@ What may live here: graphs, their derivatives, their execution. What may not: an
 
 from __future__ import annotations
 
-from engine.calls import COTANGENTS, HVP, JVP, VJP, Batch, Call, Gradients, Hessian, Jacobian, Label, Values
+from engine.calls import (
+    COTANGENTS,
+    HVP,
+    JVP,
+    STORED,
+    VJP,
+    Batch,
+    Call,
+    Gradients,
+    Hessian,
+    Jacobian,
+    Label,
+    Values,
+    keeping,
+)
 from engine.executors import open_executor
 from engine.graph.errors import DeadlineExceeded, EngineError, OverBudget, printable
 from engine.graph.faults import Faults
@@ -40,6 +54,7 @@ __all__ = [
     "NO_DEADLINE",
     "NO_END",
     "OPSET",
+    "STORED",
     "VJP",
     "Analysis",
     "Batch",
@@ -76,6 +91,7 @@ __all__ = [
     "describe",
     "export_gradients",
     "graph_id",
+    "keeping",
     "open_executor",
     "printable",
     "registry",

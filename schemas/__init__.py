@@ -1,6 +1,6 @@
 """The wire: what a request, an answer and a problem look like, as pydantic validates and documents them.
 
-    scalars → tensor → graph → request, answer → calls
+    scalars → tensor → graph, resident → request, answer → calls
                                                           catalogue, problem
     document: all of them as JSON Schema
 
@@ -19,7 +19,7 @@ from schemas.catalogue import Alias, AttributeInfo, Catalogue, OpInfo
 from schemas.document import Vocabulary, components
 from schemas.graph import Graph, Node
 from schemas.problem import Problem
-from schemas.request import Feed, NodeType
+from schemas.request import Feed, NodeType, Store
 from schemas.tensor import Tensor
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "OpInfo",
     "Problem",
     "Stats",
+    "Store",
     "Tensor",
     "Vocabulary",
     "components",

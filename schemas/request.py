@@ -8,6 +8,7 @@ from pydantic import FailFast, Field, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 from schemas.graph import Graph
+from schemas.resident import Etag, TensorName
 from schemas.scalars import CLOSED, NodeId
 from schemas.tensor import Dtype, Shape, Tensor
 
@@ -18,10 +19,40 @@ AnswerEncoding = Annotated[Encoding, Field(description="how the tensors of the a
 
 @with_config(CLOSED)
 class Feed(TypedDict):
-    """A tensor for a node: the value of a leaf, a cotangent, a tangent or a vector."""
+    """A tensor for a node: the value of a leaf, a cotangent, a tangent or a vector.
+
+    Exactly one of `tensor` and `tensor_id` says which.
+    """
 
     node: NodeId
-    tensor: Tensor
+    tensor: NotRequired[Tensor]
+    tensor_id: NotRequired[Annotated[TensorName, Field(description="name of a resident tensor")]]
+
+
+@with_config(CLOSED)
+class Store(TypedDict):
+    """A node whose value is to be kept as a resident tensor."""
+
+    node: NodeId
+    tensor_id: Annotated[TensorName, Field(description="name of the resident tensor, which need not be there yet")]
+    if_match: NotRequired[
+        Annotated[
+            Etag,
+            Field(
+                description="the etag that the tensor must have, * where any will do, empty where it must not be there "
+                "yet; otherwise nothing of this request is kept. Absent: no condition"
+            ),
+        ]
+    ]
+    durable: NotRequired[
+        Annotated[
+            bool,
+            Field(
+                description="whether it is on disk before the answer; if not, it is written within the time that the "
+                "answer states. Default: yes"
+            ),
+        ]
+    ]
 
 
 @with_config(CLOSED)
@@ -76,6 +107,13 @@ class ComputingRequest(GraphRequest):
     diagnose: NotRequired[
         Annotated[
             bool, Field(description="look for the first NaN or infinity, and report it in `stats`; slower; default no")
+        ]
+    ]
+    store: NotRequired[
+        Annotated[
+            list[Store],
+            FailFast(),
+            Field(description="nodes whose values are kept as resident tensors: all of them, or none"),
         ]
     ]
 

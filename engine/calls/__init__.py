@@ -9,8 +9,23 @@ from __future__ import annotations
 
 from engine.calls.batch import Batch
 from engine.calls.call import Call, Label
+from engine.calls.keeping import STORED, keeping
 from engine.calls.matrices import Hessian, Jacobian
 from engine.calls.products import HVP, JVP, VJP
 from engine.calls.values import COTANGENTS, Gradients, Values
 
-__all__ = ["COTANGENTS", "HVP", "JVP", "VJP", "Batch", "Call", "Gradients", "Hessian", "Jacobian", "Label", "Values"]
+__all__ = [
+    "COTANGENTS",
+    "HVP",
+    "JVP",
+    "STORED",
+    "VJP",
+    "Batch",
+    "Call",
+    "Gradients",
+    "Hessian",
+    "Jacobian",
+    "Label",
+    "Values",
+    "keeping",
+]

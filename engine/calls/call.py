@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from engine.graph.errors import BadReference, EngineError, InvalidField, NonScalarOutput, NotDifferentiable
 from engine.graph.faults import Faults
@@ -36,10 +36,12 @@ class Results(NamedTuple):
 class Call(ABC):
     """The values of `outputs`, and what a subclass adds."""
 
-    #: whether it maps a product over unit vectors, which may be done in pieces
-    is_swept: ClassVar[bool] = False
-
     outputs: tuple[int, ...]
+
+    @property
+    def is_swept(self) -> bool:
+        """Whether it maps a product over unit vectors, which may be done in pieces."""
+        return False
 
     @property
     def roots(self) -> tuple[int, ...]:

@@ -19,7 +19,10 @@ from engine.transforms.vjp import Dependence
 class Jacobian(Derivative):
     """∂output/∂x for each of `outputs` and each x of `wrt`: shape of the output, then shape of x; x's dtype."""
 
-    is_swept = True
+    @property
+    def is_swept(self) -> bool:
+        """By rows or by columns."""
+        return True
 
     @classmethod
     def of_program(
@@ -43,7 +46,10 @@ class Jacobian(Derivative):
 class Hessian(Gradients):
     """∂²of/∂row ∂column for all pairs of `wrt`: shape of the row, then shape and dtype of the column."""
 
-    is_swept = True
+    @property
+    def is_swept(self) -> bool:
+        """By rows or by columns."""
+        return True
 
     def write(self, scope: Scope) -> Results:
         """The values, the gradients, then the blocks, row by row."""

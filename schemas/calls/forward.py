@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NotRequired
+
 from pydantic import with_config
 from typing_extensions import TypedDict
 
 from schemas.answer import NodeTensor, Stats
 from schemas.request import ComputingRequest
+from schemas.resident import StoredTensors
 from schemas.scalars import CLOSED
 
 
@@ -20,3 +23,4 @@ class ForwardAnswer(TypedDict):
 
     values: list[NodeTensor]
     stats: Stats
+    stored: NotRequired[StoredTensors]

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from schemas.answer import Disconnected, NodeTensor, Stats
 from schemas.request import ComputingRequest, Of, Wrt
+from schemas.resident import StoredTensors
 from schemas.scalars import CLOSED
 from schemas.tensor import Tensor
 
@@ -36,3 +37,4 @@ class GradientsAnswer(TypedDict):
     gradients: list[NodeTensor]
     disconnected: Disconnected
     stats: Stats
+    stored: NotRequired[StoredTensors]

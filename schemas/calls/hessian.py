@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from schemas.answer import Disconnected, NodeTensor, Stats
 from schemas.request import ComputingRequest, Of, Wrt
+from schemas.resident import StoredTensors
 from schemas.scalars import CLOSED, NodeId
 from schemas.tensor import Tensor
 
@@ -37,3 +38,4 @@ class HessianAnswer(TypedDict):
     hessian: list[HessianBlock]
     disconnected: Disconnected
     stats: Stats
+    stored: NotRequired[StoredTensors]

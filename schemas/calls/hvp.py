@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from schemas.answer import Disconnected, NodeTensor, Stats
 from schemas.request import ComputingRequest, Feed, Of, Wrt
+from schemas.resident import StoredTensors
 from schemas.scalars import CLOSED
 
 
@@ -31,3 +32,4 @@ class HvpAnswer(TypedDict):
     hvp: list[NodeTensor]
     disconnected: Disconnected
     stats: Stats
+    stored: NotRequired[StoredTensors]

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from schemas.answer import NodeTensor, Stats
 from schemas.request import ComputingRequest, Wrt
+from schemas.resident import StoredTensors
 from schemas.scalars import CLOSED, NodeId
 from schemas.tensor import Tensor
 
@@ -34,3 +35,4 @@ class JacobianAnswer(TypedDict):
     values: list[NodeTensor]
     jacobian: list[JacobianBlock]
     stats: Stats
+    stored: NotRequired[StoredTensors]

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from schemas.answer import NodeTensor, Stats
 from schemas.request import ComputingRequest, Feed
+from schemas.resident import StoredTensors
 from schemas.scalars import CLOSED
 
 
@@ -31,3 +32,4 @@ class JvpAnswer(TypedDict):
     values: list[NodeTensor]
     tangents: list[NodeTensor]
     stats: Stats
+    stored: NotRequired[StoredTensors]

@@ -5,16 +5,29 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from engine import Call, Compiled, Deadline, HostArray, Label, NonfiniteWatch, OverBudget, Program, TensorType
+from engine import (
+    STORED,
+    Call,
+    Compiled,
+    Deadline,
+    HostArray,
+    Label,
+    NonfiniteWatch,
+    OverBudget,
+    Program,
+    TensorType,
+    keeping,
+)
 from engine.planning.estimate import run_seconds
 from service.calls import calls
 from service.calls.definition import CallDefinition, Engine
 from service.calls.repeated import Cost, Repeated
-from service.wire.answers import FIELD_BYTES, Body, RunStats, write_result
+from service.wire.answers import FIELD_BYTES, PLACE_BYTES, Body, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
+from service.wire.storing import Kept, Place, Storing, read_places
 from service.wire.template import AnswerTemplate
 from service.wire.tensors import encoded_bytes
 
@@ -38,23 +51,36 @@ class CallArguments:
 
 @dataclass(frozen=True)
 class Execution:
-    """Run `call` of a program. `tensors` are the feeds by their node, and what comes beside them by (role, node)."""
+    """Run `call` of a program. `tensors` are the feeds by their node, and what comes beside them by (role, node).
+
+    Of these, `residents` are known by name. Nodes go to `places`.
+    """
 
     program: Program
     types: Mapping[int, TensorType]
     call: Call
     tensors: Mapping[Hashable, HostArray]
+    residents: Mapping[Hashable, str]
+    places: tuple[Place, ...] = ()
     encoding: str = "json"
     diagnose: bool = False
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """An execution with its plan, and how many bytes its answer has at most."""
+    """An execution with its plan, and how many bytes its answer has at most.
+
+    The first results are the answer's; what follows is kept.
+    """
 
     execution: Execution
     compiled: Compiled
     response_bytes: int
+
+    @property
+    def answered(self) -> int:
+        """How many results are the answer's."""
+        return sum(label.kind != STORED for label in self.compiled.labels)
 
 
 @dataclass(frozen=True)
@@ -64,6 +90,7 @@ class Result:
     arrays: list[tuple[Label, HostArray]]
     disconnected: Sequence[int] | None
     stats: RunStats
+    kept: Sequence[Kept]
 
 
 class Computing(CallDefinition[Execution, Prepared, Result]):
@@ -96,11 +123,17 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         given = {role: tuple(types_of(arrays).items()) for role, arrays in beside.items()}
         tensors: dict[Hashable, HostArray] = {node: array for node, array in feeds.items()}  # noqa: C416 - wider keys
         tensors |= {(role, node): array for role, arrays in beside.items() for node, array in arrays.items()}
+        residents: dict[Hashable, str] = {node: name for node, name in request.residents("feeds").items()}  # noqa: C416
+        residents |= {(role, node): name for role in self.beside for node, name in request.residents(role).items()}
+        places = read_places(request.fields)
+        call = self.call(CallArguments(program, types, request.fields, given))
         return Execution(
             program=program,
             types=types,
-            call=self.call(CallArguments(program, types, request.fields, given)),
+            call=keeping(call, program, [place.node for place in places]) if places else call,
             tensors=tensors,
+            residents=residents,
+            places=places,
             encoding=request.encoding,
             diagnose=request.fields.get("diagnose", False),
         )
@@ -108,14 +141,17 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
     def prepare(self, task: Execution, engine: Engine, deadline: Deadline) -> Prepared:
         """The plan. Refuses what is over the budgets, of the answer too."""
         compiled = engine.compiler.compile(task.program, task.types, task.call, deadline, node_by_node=task.diagnose)
-        response = FIELD_BYTES + encoded_bytes(compiled.plan.result_types, task.encoding)
-        _admit_answer(response, task.encoding, engine.max_response_bytes)
-        return Prepared(task, compiled, response)
+        ready = Prepared(task, compiled, 0)
+        types = compiled.plan.result_types[: ready.answered]
+        response = FIELD_BYTES + encoded_bytes(types, task.encoding) + PLACE_BYTES * len(task.places)
+        admit_answer(response, task.encoding, engine.max_response_bytes)
+        return replace(ready, response_bytes=response)
 
     def cost(self, ready: Prepared) -> Cost:
         """By its plan."""
         plan = ready.compiled.plan
-        return Cost(run_seconds(plan), plan.peak_bytes, ready.response_bytes)
+        kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
+        return Cost(run_seconds(plan), plan.peak_bytes, ready.response_bytes + kept)
 
     def run(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
@@ -133,26 +169,44 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             dtype=compiled.dtype,
             first_nonfinite=None if watch is None else watch.found,
         )
-        named = list(zip(compiled.labels, arrays, strict=True))
-        return Result(named, _disconnected(compiled), stats)
+        count = ready.answered
+        named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
+        kept = Storing(task.places, engine.write_behind_ms).kept(arrays[count:])
+        return Result(named, _disconnected(compiled), stats, kept)
 
     def write(self, outcome: Result, ready: Prepared, encoding: str) -> Body:
         """A list of tensors for each kind of result."""
-        return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding)
+        told = [one.told for one in outcome.kept]
+        return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, told)
+
+    def kept(self, outcome: Result) -> Sequence[Kept]:
+        """The values of the nodes of `store`."""
+        return outcome.kept
 
     def is_cached(self, ready: Prepared) -> bool:
         """Whether the plan was made for an earlier request."""
         return ready.compiled.cached
 
-    def remembered(self, ready: Prepared, outcome: Result) -> Repeated | None:
+    def remembered(self, ready: Prepared, outcome: Result, engine: Engine) -> Repeated | None:
         """The plan by its key; what a call with `diagnose` looks at differs from run to run."""
         task, compiled = ready.execution, ready.compiled
         if task.diagnose or compiled.key is None:
             return None
-        disconnected, stats, types = outcome.disconnected, outcome.stats, compiled.plan.result_types
-        template = AnswerTemplate.of(compiled.labels, types, disconnected, stats) if task.encoding == "json" else None
-        feeds = tuple((feed, TensorType.of(array)) for feed, array in task.tensors.items())
-        return Repeated(compiled.key, feeds, disconnected, task.encoding, stats, self.cost(ready), template)
+        disconnected, stats, count = outcome.disconnected, outcome.stats, ready.answered
+        labels, types = compiled.labels[:count], compiled.plan.result_types[:count]
+        template = AnswerTemplate.of(labels, types, disconnected, stats) if task.encoding == "json" else None
+        fed = {feed: TensorType.of(array) for feed, array in task.tensors.items()}
+        return Repeated(
+            plan=compiled.key,
+            feeds=tuple((feed, type) for feed, type in fed.items() if feed not in task.residents),
+            residents=tuple((feed, fed[feed], name) for feed, name in task.residents.items()),
+            disconnected=disconnected,
+            encoding=task.encoding,
+            stats=stats,
+            cost=self.cost(ready),
+            template=template,
+            storing=Storing(task.places, engine.write_behind_ms) if task.places else None,
+        )
 
 
 def computing_calls() -> Mapping[str, Computing]:
@@ -160,7 +214,7 @@ def computing_calls() -> Mapping[str, Computing]:
     return {name: call for name, call in calls().items() if isinstance(call, Computing)}
 
 
-def _admit_answer(count: int, encoding: str, limit: int) -> None:
+def admit_answer(count: int, encoding: str, limit: int) -> None:
     """Refuse an answer that could get too long, before anything is computed."""
     if count > limit:
         shorter = ", or for base64" if encoding == "json" else ""

@@ -7,7 +7,7 @@ A call is one subclass of `CallDefinition` in one file under `service.calls`; it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
@@ -17,6 +17,7 @@ from engine.planning.estimate import planning_seconds
 from service.calls.repeated import Cost, Repeated
 from service.wire.answers import Body
 from service.wire.request import ParsedRequest
+from service.wire.storing import Kept
 
 Json = dict[str, Any]
 Task = TypeVar("Task")
@@ -31,6 +32,8 @@ class Engine:
     compiler: Compiler
     executor: Executor
     max_response_bytes: int
+    #: milliseconds in which what is stored without waiting for the disk is there
+    write_behind_ms: int
     #: all limits, as `plan` tells them
     limits: Mapping[str, int]
 
@@ -92,11 +95,15 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
     def write(self, outcome: Outcome, ready: Ready, encoding: str) -> Body:
         """The answer, its tensors in this encoding: json, base64 or binary."""
 
+    def kept(self, outcome: Outcome) -> Sequence[Kept]:
+        """The tensors that are to be kept; by default none."""
+        return ()
+
     def is_cached(self, ready: Ready) -> bool:
         """Whether it was planned for an earlier request."""
         return False
 
-    def remembered(self, ready: Ready, outcome: Outcome) -> Repeated | None:
+    def remembered(self, ready: Ready, outcome: Outcome, engine: Engine) -> Repeated | None:
         """What is left to do when the same comes with other tensors, once it was done; None where that is all of it."""
         return None
 

@@ -10,11 +10,15 @@ import numpy as np
 
 from engine import HostArray, Label, TensorType
 from service.wire.answers import Body, RunStats, write_result
+from service.wire.storing import Kept, Storing
 from service.wire.template import AnswerTemplate
 from service.wire.tensors import decode_again
+from service.wire.version import Find
 
 #: bytes of one, beside its template
 BYTES: Final = 2000
+#: bytes of resident tensors that are copied for each request of several that are executed as one
+MOST_SHARED_BYTES: Final = 1 << 16
 
 
 class Cost(NamedTuple):
@@ -29,30 +33,58 @@ class Cost(NamedTuple):
 class Repeated:
     """What is left of a request that was answered: its plan by name, what it fed, and how its answer is written.
 
-    It holds no tensors, no graph and no plan. `disconnected` is None where there are no gradients; `stats` are those
-    of the answer, but for the time.
+    It holds no tensors, no graph and no plan. `feeds` are those that came, and `residents` have a name each.
+    `disconnected` is None where there are no gradients; `stats` are those of the answer, but for the time; `storing` is
+    None where nothing is kept.
     """
 
     plan: Hashable
     feeds: tuple[tuple[Hashable, TensorType], ...]
+    residents: tuple[tuple[Hashable, TensorType, str], ...]
     disconnected: Sequence[int] | None
     encoding: str
     stats: RunStats
     cost: Cost
     template: AnswerTemplate | None
+    storing: Storing | None
 
-    def read(self, data: Sequence[tuple[str | None, Any]]) -> dict[Hashable, HostArray]:
-        """The tensors that these data stand for, in the order of `feeds`. Raises Refusal, which does not say where."""
+    def read(self, data: Sequence[tuple[str | None, Any]], find: Find) -> dict[Hashable, HostArray] | None:
+        """The tensors that these data stand for, in the order of `feeds`, and the resident ones.
+
+        None where one of these is not there, or of another type. Raises Refusal, which does not say where.
+        """
         with np.errstate(over="ignore"):
-            return {feed: decode_again(one, type) for (feed, type), one in zip(self.feeds, data, strict=True)}
+            tensors = {feed: decode_again(one, type) for (feed, type), one in zip(self.feeds, data, strict=True)}
+        for feed, type, name in self.residents:
+            version = find(name)
+            if version is None or version.array.shape != type.shape or version.array.dtype != type.dtype:
+                return None
+            tensors[feed] = version.array
+        return tensors
 
-    def write(self, labels: Sequence[Label], arrays: Sequence[HostArray], execute_ms: float) -> Body:
-        """The answer with these results."""
-        filled = None if self.template is None else self.template.fill(arrays, execute_ms)
+    def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None]) -> list[Kept]:
+        """What is to be kept of these results, upon these conditions."""
+        assert self.storing is not None
+        return self.storing.kept(arrays[len(arrays) - len(self.storing.nodes) :], conditions)
+
+    def write(
+        self, labels: Sequence[Label], arrays: Sequence[HostArray], execute_ms: float, kept: Sequence[Kept]
+    ) -> Body:
+        """The answer with these results; those that are kept come last, and are not in it."""
+        if self.storing is not None:
+            count = len(arrays) - len(self.storing.nodes)
+            labels, arrays = labels[:count], arrays[:count]
+        stored = [one.told for one in kept] if kept else ()
+        filled = None if self.template is None else self.template.fill(arrays, execute_ms, stored)
         if filled is not None:
             return filled
         stats = self.stats.after(execute_ms)
-        return write_result(list(zip(labels, arrays, strict=True)), self.disconnected, stats, self.encoding)
+        return write_result(list(zip(labels, arrays, strict=True)), self.disconnected, stats, self.encoding, stored)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it may be executed together with others: what stores may not, nor what would copy large tensors."""
+        return self.storing is None and sum(type.nbytes for _, type, _ in self.residents) <= MOST_SHARED_BYTES
 
     @property
     def nbytes(self) -> int:

@@ -16,6 +16,7 @@ from service.compute.answers import AnswerSlabs
 from service.compute.cell import Cell, Vitals
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Job, Reply
+from service.compute.residents import Residents
 from service.compute.sharing import Sharing
 from service.compute.slabs import UNUSED, Passage
 
@@ -56,6 +57,7 @@ class Desk:
         self._vitals = opened.vitals
         self._told = 0.0
         self._answers = AnswerSlabs(passage, self._tell)
+        self._residents = Residents(passage)
         self._out: list[bytes] = []
         self._written = 0.0
 
@@ -87,14 +89,20 @@ class Desk:
         return {
             frames.FORGET: lambda frame, at: self._forget(frames.read_note(frame, at)),
             frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
+            frames.TENSOR: self._hear,
         }
 
     def _forget(self, number: int) -> None:
         self._passage.forget(number)
 
+    def _hear(self, frame: bytes, at: int) -> None:
+        """A resident tensor is another one from here on."""
+        self._residents.hear(frame, at)
+
     def _job(self, frame: bytes, at: int) -> None:
         slot, job, place, most_seconds = frames.read_job(frame, at)
         job.stop = stop = self._cell.stops[slot]
+        job.resident = self._residents.of(job.namespace)
         if stop[0]:
             self._skip(slot)
             return
@@ -134,8 +142,9 @@ class Desk:
             self._out.insert(0, frames.note(frames.KEPT, slab))
 
     def _reply(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
-        nbytes = sum(map(len, reply.pieces))
-        slab = self._answers.written(reply.pieces, nbytes) if nbytes > frames.INLINE else 0
+        pieces = (*reply.pieces, *reply.kept) if reply.kept else reply.pieces
+        nbytes = sum(map(len, pieces))
+        slab = self._answers.written(pieces, nbytes) if nbytes > frames.INLINE else 0
         self._out.append(frames.reply_frame(slot, reply, Whereabouts(slab, nbytes), begun, ended))
 
     def _tell(self, kind: int, number: int) -> None:

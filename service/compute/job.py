@@ -10,6 +10,7 @@ from engine import HostArray
 from service.errors import Refusal
 from service.state.values import Stored
 from service.wire.media import JSON, PROBLEM
+from service.wire.version import Find
 
 
 class Room(Protocol):
@@ -28,6 +29,10 @@ def _nothing() -> None:
     pass
 
 
+def _none_of(_: str) -> None:
+    pass
+
+
 #: what `Job.stop` is for a job that nobody stops
 NEVER: Final = b"\0"
 
@@ -38,9 +43,12 @@ class Job:
 
     `sent` and `accepted` are the media types of the body and of the answer: JSON, or safetensors. `graph` is the id of
     the registered graph that the call is made of, and `graph_bytes` is that graph, for a worker that does not know it.
-    `room` is what holds the body, where it was received into one. Tensors that the body names are those of
-    `namespace`. A call with `effects` is never run twice. The first byte of `stop` is set once nobody wants the answer
-    any more.
+    `room` is what holds the body, where it was received into one. The first byte of `stop` is set once nobody wants
+    the answer any more.
+
+    Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
+    not there. Where the job `may_ask`, that may be for not having asked. `subject` is the name of the tensor that the
+    job is about, where it is about one.
     """
 
     call: str
@@ -53,9 +61,11 @@ class Job:
     graph: str | None = None
     graph_bytes: bytes | None = None
     room: Room | None = None
-    effects: bool = False
     stop: Sequence[int] = NEVER
     namespace: str = ""
+    subject: str | None = None
+    resident: Find = _none_of
+    may_ask: bool = False
 
 
 class Phases(NamedTuple):
@@ -84,12 +94,15 @@ _UNKNOWN: Final = Phases()
 class Reply:
     """The answer's status, media type and body, in pieces; a problem unless the status is 200.
 
+    `begun` is when a worker took the job up, on the monotonic clock; 0 where none did, or where nobody looks.
+
     `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again, as
     may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses.
 
     What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
-    worker that `needs_graph` asks for the bytes of a registered one; and `recycle` is why a worker is not to be used
-    any more. One that was `coalesced` was executed together with others.
+    worker that `needs_graph` asks for the bytes of a registered one, and one that has `wanted` tensors for those of
+    these names; and `recycle` is why a worker is not to be used any more. One that was `coalesced` was executed
+    together with others.
     """
 
     status: int
@@ -105,6 +118,8 @@ class Reply:
     coalesced: bool = False
     stored: Sequence[Stored] = ()
     kept: Sequence[bytes | memoryview] = ()
+    wanted: Sequence[str] = ()
+    begun: float = 0.0
 
     @property
     def body(self) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from service.compute.job import Job, Reply, Room
+from service.compute.resident import Resident
 from service.compute.stats import Stats
 
 #: called once with the reply to a job, on the event loop's thread; never after `cancel`
@@ -30,6 +31,19 @@ class Pool(Protocol):
         """Memory for a body of this many bytes, taken up as they come.
 
         Raises Refusal: shutting_down, queue_full where so much is held already.
+        """
+
+    def shelf(self, nbytes: int) -> Room:
+        """Memory for a resident tensor of this many bytes, which no admission counts: whoever places it has a quota.
+
+        Raises Refusal: store_full, where the system has none.
+        """
+
+    def place(self, namespace: str, name: str, resident: Resident | None) -> None:
+        """From now on jobs that are submitted read this version under the name; None: nothing is there any more.
+
+        Several that are placed in one turn of the event loop are seen together. The pool gives back the room of the
+        version before; jobs that have begun with it go on with it.
         """
 
     def submit(self, job: Job, done: Done) -> None:

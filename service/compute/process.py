@@ -18,8 +18,11 @@ from service.compute import frames
 from service.compute.cell import SLOTS, Cell
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Reply
+from service.compute.replica import Key, News, Replica
+from service.compute.resident import Resident
 from service.compute.slabs import LARGEST, Passage
 from service.compute.ticket import Ticket
+from service.settings import without_secrets
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.compute.child")
 _SOCKET_BYTES: Final = 1 << 20
@@ -42,6 +45,10 @@ class Supervisor(Protocol):
 
 class Receiver(Protocol):
     """Who is told what has become of a job."""
+
+    @property
+    def residents(self) -> Mapping[Key, Resident]:
+        """What jobs read that are sent from now on."""
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
         """A job has its reply, after so many seconds of work."""
@@ -79,6 +86,9 @@ class WorkerProcess(asyncio.Protocol):
         self._free = list(range(SLOTS))
         self._transport: asyncio.WriteTransport | None = None
         self._spoilt: set[int] = set()
+        self._replica = Replica(receiver.residents)
+        #: whether it has a large version that nobody reads any more
+        self._burdened = False
         self.device = ""
         self.failure = ""
         self.ready = False
@@ -110,7 +120,11 @@ class WorkerProcess(asyncio.Protocol):
             pass_fds=passed,
             stdin=subprocess.DEVNULL,
             stdout=sys.__stderr__,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **self._environment},
+            env={
+                **without_secrets(os.environ),
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                **self._environment,
+            },
         )
         theirs.close()
         their_side.close()
@@ -165,12 +179,15 @@ class WorkerProcess(asyncio.Protocol):
         ticket.slot = slot
         job = ticket.job
         room = ticket.room
+        if self._replica.stale or ticket.wanted:
+            self._tell([(job.namespace, name) for name in ticket.wanted])
         if room is None or room.slab is None:
             place = Whereabouts(0, len(job.body))
         else:
             self._passage.show(room.slab)
             place = Whereabouts(room.slab.number, len(job.body))
-        self.write(frames.job_frame(slot, job, place, ticket.bound, job.graph_bytes if ticket.graph_wanted else None))
+        graph = job.graph_bytes if ticket.graph_wanted else None
+        self.write(frames.job_frame(slot, job, place, ticket.bound, graph, may_ask=not ticket.wanted))
 
     def send_long(self, ticket: Ticket) -> None:
         """Send a job after which no other is sent until it is done."""
@@ -195,15 +212,38 @@ class WorkerProcess(asyncio.Protocol):
     def take_back(self, executing: Ticket) -> list[Ticket]:
         """The jobs that wait behind the one that is executed, for other workers: this one will not begin them.
 
-        But not those with effects, since it may begin one at this very moment; nor those with a body in a slab, which
-        would be given back while this worker reads it.
+        But not those with a body in a slab, which would be given back while this worker reads it.
         """
-        taken = [t for t in self.tickets if t is not executing and not t.job.effects and t.room is None]
+        taken = [t for t in self.tickets if t is not executing and t.room is None]
         for ticket in taken:
             self.stop(ticket)
             self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so
             ticket.worker = None
         return taken
+
+    def changed(self, key: Key) -> None:
+        """A resident tensor is another one, or none any more.
+
+        The process is told before its next job. But one that rests does not keep a large version until then.
+        """
+        if self._replica.changed(key):
+            self._burdened = True
+            self._unburden()
+
+    def _unburden(self) -> None:
+        if self.idle and not self.ended:
+            self._tell(())
+
+    def _tell(self, wanted: Sequence[Key]) -> None:
+        self._burdened = False
+        news = News([], [], [])
+        self._replica.news(wanted, news)
+        for number in news.hidden:
+            self._passage.hide(number)
+        with suppress(ConnectionError):  # it has just ended, and that will be heard
+            self._passage.show_all(news.slabs)
+        for frame in news.frames:
+            self.write(frame)
 
     def write(self, frame: bytes) -> None:
         """Send a frame, with others of this turn of the event loop."""
@@ -258,7 +298,7 @@ class WorkerProcess(asyncio.Protocol):
         reply, slab, nbytes, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
         if slab:
             memory = self._passage.mapped(slab)
-            reply.pieces = (memoryview(memory)[:nbytes],)
+            frames.lay_out(reply, memoryview(memory)[:nbytes])
             reply.release = _Answer(self, slab, memory)
             self._receiver.answered(len(memory))
         self.served += 1
@@ -286,6 +326,8 @@ class WorkerProcess(asyncio.Protocol):
         """The job of a slot, which is free now; none where it was taken back."""
         ticket = self._tickets[slot]
         self._free.append(slot)
+        if self._burdened:
+            self._unburden()
         if ticket is None:
             return None
         self._tickets[slot] = None

@@ -14,11 +14,14 @@ from service.compute.admission import Admission
 from service.compute.crew import Crew
 from service.compute.experience import MISJUDGED, Experience, kind_of
 from service.compute.frames import INLINE
-from service.compute.job import Estimate, Job, Reply, refused
+from service.compute.job import Estimate, Job, Reply, Room, refused
 from service.compute.lanes import Lanes
 from service.compute.pool import Done
 from service.compute.process import COMMAND, WorkerProcess
+from service.compute.replica import Key
+from service.compute.resident import Resident
 from service.compute.rooms import Rooms, SlabRoom
+from service.compute.shelf import Shelf
 from service.compute.stats import Stats
 from service.compute.ticket import Ticket
 from service.compute.watch import GRACE, Watch, resident_bytes
@@ -46,6 +49,8 @@ class ProcessPool:
         self._admission = Admission(settings.workers + settings.queue, settings.held_bytes)
         self._experience = Experience()
         self._tickets: dict[Job, Ticket] = {}
+        #: by namespace and name: what jobs read that are sent from now on
+        self.residents: dict[Key, Resident] = {}
         self._draining = False
         self._looks = 0
         self._ticking: asyncio.TimerHandle | None = None
@@ -56,6 +61,7 @@ class ProcessPool:
         self._done = asyncio.Event()
         self._crew = Crew(self._settings, self, self._command)
         self._rooms = Rooms(self._loop, self.released, self._forget)
+        self._shelf = Shelf(self._loop)
         self._lanes = Lanes(self._crew, self._too_late)
         self._watch = Watch(self, self._tickets, self._crew, self._settings)
         self.device = await self._crew.start()
@@ -106,6 +112,21 @@ class ProcessPool:
         self._admission.take(nbytes, len(self._tickets))
         return self._rooms.room(nbytes)
 
+    def shelf(self, nbytes: int) -> Room:
+        """Memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
+        return self._shelf.room(nbytes)
+
+    def place(self, namespace: str, name: str, resident: Resident | None) -> None:
+        """The version that jobs read from now on; None for none."""
+        key = namespace, name
+        before = self.residents.pop(key, None)
+        if resident is not None:
+            self.residents[key] = resident
+        for worker in self._crew:
+            worker.changed(key)
+        if before is not None:
+            before.room.give_back()
+
     def submit(self, job: Job, done: Done) -> None:
         """Take up a job; at its deadline there is a reply, whatever its worker does then."""
         if self._draining or self._admission.full(len(self._tickets)):
@@ -147,6 +168,9 @@ class ProcessPool:
         elif not ticket.answered and reply.needs_graph and not ticket.graph_wanted:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
+        elif not ticket.answered and reply.wanted and not ticket.wanted:
+            ticket.wanted = reply.wanted
+            self._lanes.put_back(ticket)
         else:
             if (ticket.long and not ticket.apart) or (seconds > MISJUDGED and reply.cached):
                 self._learn(ticket, seconds, planned=not reply.cached)
@@ -167,8 +191,8 @@ class ProcessPool:
     def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
         """A worker has ended. What it executed is done again, once, where nothing waits behind it; the rest by others.
 
-        They are innocent, but are not sent round for ever; and a call with effects may have had them. Of several that
-        were one execution, nobody knows which is guilty: each is done alone, as long jobs are.
+        They are innocent, but are not sent round for ever. Of several that were one execution, nobody knows which is
+        guilty: each is done alone, as long jobs are.
         """
         for ticket in tickets:
             ticket.worker = None
@@ -176,7 +200,7 @@ class ProcessPool:
             ticket.deaths += _BLAME if ticket in executed else 1
             if ticket.answered:
                 self._settle(ticket)
-            elif ticket.deaths > _FORGIVEN or ticket.job.effects:
+            elif ticket.deaths > _FORGIVEN:
                 self._refuse(ticket, _died())
             else:
                 ticket.long |= ticket in executed
@@ -207,8 +231,8 @@ class ProcessPool:
         Of several that were one execution, none is to wait for it: each is done alone.
         """
         relieved = worker is not self._crew.quick or self._crew.relieve()
-        if not relieved and (ticket.job.effects or (worker.sent == 1 and not self._lanes.short)):
-            return  # nobody waits for it, or it must not begin again
+        if not relieved and worker.sent == 1 and not self._lanes.short:
+            return  # nobody waits for it
         executed = worker.executed
         if len(executed) > 1:
             for each in executed:

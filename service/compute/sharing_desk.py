@@ -42,6 +42,11 @@ class SharingDesk(Desk):
         else:
             self._share([read for frame, at in batch if (read := self._read(frame, at))])
 
+    def _hear(self, frame: bytes, at: int) -> None:
+        """What came before it is done with what was there: tensors that changed together are seen together."""
+        self._end_batch()
+        super()._hear(frame, at)
+
     def _read(self, frame: bytes, at: int) -> _Read | None:
         """A job after its first step; None where it is done."""
         slot, job, place, most_seconds = frames.read_job(frame, at)
@@ -49,6 +54,7 @@ class SharingDesk(Desk):
             self._job(frame, at)
             return None
         job.stop = self._cell.stops[slot]
+        job.resident = self._residents.of(job.namespace)
         if job.stop[0]:
             self._skip(slot)
             return None

@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Final
@@ -27,7 +27,9 @@ LARGEST: Final = 16 << 20
 #: seconds after which memory that nobody has used is given back to the system
 UNUSED: Final = 5.0
 _SMALLEST: Final = 128 << 10
-_HEAD: Final = struct.Struct("<IQ")
+_HEAD: Final = struct.Struct("<QQ")
+#: slabs that are shown by one message: their descriptors go together
+_AT_A_TIME: Final = 64
 
 
 class Slab:
@@ -131,8 +133,15 @@ class Passage:
     def show(self, slab: Slab) -> None:
         """Let the other side see a slab of ours, before it is named. Raises OSError when the other side is gone."""
         if slab.number not in self._sent:
-            socket.send_fds(self._side, [_HEAD.pack(slab.number, slab.size)], [slab.fd])
-            self._sent.add(slab.number)
+            self.show_all([slab])
+
+    def show_all(self, slabs: Sequence[Slab]) -> None:
+        """Let the other side see slabs that it has not seen."""
+        for start in range(0, len(slabs), _AT_A_TIME):
+            few = slabs[start : start + _AT_A_TIME]
+            heads = [_HEAD.pack(slab.number, slab.size) for slab in few]
+            socket.send_fds(self._side, heads, [slab.fd for slab in few])
+            self._sent.update(slab.number for slab in few)
 
     def hide(self, number: int) -> bool:
         """Our slab of this number is gone; whether the other side has it and must be told."""
@@ -143,12 +152,12 @@ class Passage:
     def mapped(self, number: int) -> mmap.mmap:
         """The other side's slab of this number. Raises OSError when that does not come."""
         while number not in self._mapped:
-            head, fds, _, _ = socket.recv_fds(self._side, _HEAD.size, 1)
+            heads, fds, _, _ = socket.recv_fds(self._side, _AT_A_TIME * _HEAD.size, _AT_A_TIME)
             if not fds:
                 raise ConnectionResetError
-            found, size = _HEAD.unpack(head)
-            self._mapped[found] = mmap.mmap(fds[0], size)
-            os.close(fds[0])
+            for (found, size), fd in zip(_HEAD.iter_unpack(heads), fds, strict=True):
+                self._mapped[found] = mmap.mmap(fd, size)
+                os.close(fd)
         return self._mapped[number]
 
     def body(self, number: int, nbytes: int) -> HostArray:

@@ -11,14 +11,16 @@ from contextlib import suppress
 import numpy as np
 
 from service.compute.blas import divide
-from service.compute.job import Job, Reply, refused
+from service.compute.job import Job, Reply, Room, refused
 from service.compute.pool import Done
+from service.compute.resident import Resident
 from service.compute.stats import Stats
 from service.errors import Refusal, full, late, stopping
+from service.wire.version import Version
 
 
 class Heap:
-    """A body's memory, as this process gives it."""
+    """Memory of a body or of a tensor, as this process gives it."""
 
     def __init__(self, nbytes: int) -> None:
         # Not a bytearray, which writes zeros: what is announced and never sent takes addresses, but no memory.
@@ -42,6 +44,10 @@ class ThreadPool:
         self._held = 0
         self._draining = False
         self._waiting: dict[Job, Done] = {}
+        #: by namespace and name. A job sees what was there when it was submitted, so that is not changed, but copied
+        self._residents: dict[str, dict[str, Version]] = {}
+        self._seen: set[str] = set()
+        self._shelves: dict[tuple[str, str], Room] = {}
         self._freed = asyncio.Event()
 
     @property
@@ -60,6 +66,24 @@ class ThreadPool:
             raise refusal
         return Heap(nbytes)
 
+    def shelf(self, nbytes: int) -> Heap:
+        """Memory for a resident tensor; it goes with its last reader."""
+        return Heap(nbytes)
+
+    def place(self, namespace: str, name: str, resident: Resident | None) -> None:
+        """The version that jobs read from now on; None for none."""
+        known = self._residents.get(namespace, {})
+        if namespace in self._seen:
+            self._seen.discard(namespace)
+            self._residents[namespace] = known = known.copy()
+        if before := self._shelves.pop((namespace, name), None):
+            before.give_back()
+        if resident is None:
+            known.pop(name, None)
+        else:
+            self._shelves[namespace, name] = resident.room
+            self._residents.setdefault(namespace, known)[name] = resident.version
+
     def submit(self, job: Job, done: Done) -> None:
         """Take up a job; the front stops waiting at its deadline, whatever the thread does then."""
         if refusal := self._refusal():
@@ -68,6 +92,9 @@ class ThreadPool:
         self._held += 1
         self._freed.clear()
         self._waiting[job] = done
+        if residents := self._residents.get(job.namespace):
+            self._seen.add(job.namespace)
+            job.resident = residents.get
         loop = asyncio.get_running_loop()
         running = self._threads.submit(self._work, job)
         timer = loop.call_later(max(0.0, job.expires - time.monotonic()), self._late, job, running)

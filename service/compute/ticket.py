@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from service.compute.job import Estimate, Job
@@ -22,7 +22,7 @@ class Ticket:
 
     __slots__ = (
         "answered", "apart", "bound", "deaths", "done", "estimate", "graph_wanted", "job", "kind", "long",
-        "promised", "room", "slot", "stopped", "submitted", "worker",
+        "promised", "room", "slot", "stopped", "submitted", "wanted", "worker",
     )  # fmt: skip
 
     def __init__(self, job: Job, done: Done, submitted: float) -> None:
@@ -39,6 +39,8 @@ class Ticket:
         self.bound: float | None = None
         self.estimate: Estimate | None = None
         self.graph_wanted = False
+        #: the resident tensors that a worker has asked for to do it
+        self.wanted: Sequence[str] = ()
         #: bytes that are reserved for its answer
         self.promised = 0
         #: where the pool put the body, where nobody else had

@@ -61,7 +61,7 @@ class Together:
         """The positions of those that ask for the same plan, where there are enough, and all together are short."""
         alike: dict[Hashable, tuple[AskedAgain, list[int]]] = {}
         for position, task in enumerate(tasks):
-            if isinstance(task, AskedAgain):
+            if isinstance(task, AskedAgain) and task.repeated.is_shared:
                 alike.setdefault(task.repeated.plan, (task, []))[1].append(position)
         return [group for first, positions in alike.values() for group in self._cut(first, positions)]
 

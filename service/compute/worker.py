@@ -21,11 +21,12 @@ from service.compute.cell import Vitals
 from service.compute.job import Estimate, Job, Reply, refused
 from service.compute.kernels import kernel_store
 from service.compute.registration import REGISTER, Registration
+from service.compute.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
 from service.compute.turn import Turn
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
 from service.wire.apart import take_apart
-from service.wire.binary import read
+from service.wire.binary import own_bytes, read
 from service.wire.graph_source import GraphSource, Programs
 from service.wire.json_codec import parse_json
 from service.wire.json_reader import JsonReader
@@ -33,6 +34,7 @@ from service.wire.lifted import Lifted
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 from service.wire.message import NO_TENSORS, Message
 from service.wire.request import ParsedRequest, RequestReader
+from service.wire.storing import Kept
 from service.wire.translate import Translator
 
 #: plans that are ready to run again may take one part in so many of what is there for plans
@@ -82,10 +84,13 @@ class Worker:
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
         self._repeated: Cache[Repeated] = Cache(4 * settings.plan_cache, REPEATED_BYTES, lambda kept: kept.nbytes)
         self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
+        tensors = TensorJobs(settings, limits)
+        self._of_tensors = {PUT_TENSOR: tensors.put, GET_TENSOR: tensors.get}
         self.engine = Engine(
             Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), loop_threads=executor.loop_threads),
             executor,
             settings.max_response_bytes,
+            settings.write_behind_ms,
             limits_of(settings),
         )
 
@@ -123,7 +128,7 @@ class Worker:
         except MemoryError:
             return refused(out_of_memory(), job.request_id, recycle="memory")
         except Exception:
-            _logger.exception("request %s failed", job.request_id)
+            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
             return refused(fault(), job.request_id, recycle="fault")
 
     def vitals(self) -> Vitals:
@@ -143,12 +148,14 @@ class Worker:
 
     def _read(self, turn: Turn) -> AskedAgain | AskedAnew | Reply:
         job = turn.job
+        call = self._calls.get(job.call)
+        if call is None:
+            return self._of_tensors[job.call](turn)
         source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
         if job.graph is not None and source is None:
             return _unanswered(needs_graph=True)
         message = self._parse(job, source)
         turn.deadline.check()
-        call = self._calls[job.call]
         asked = _asked(job, call, message)
         return (asked and self._recalled(turn, asked)) or AskedAnew(turn, call, message, asked)
 
@@ -159,13 +166,15 @@ class Worker:
         if repeated is None or compiled is None:
             return None
         try:
-            tensors = repeated.read(asked.lifted.data)
+            tensors = repeated.read(asked.lifted.data, turn.job.resident)
         except Refusal:
+            return None
+        if tensors is None:
             return None
         turn.mark()
         if turn.is_too_long(repeated.cost):
             return _unanswered(estimate=Estimate(*repeated.cost))
-        return AskedAgain(turn, repeated, compiled, tensors)
+        return AskedAgain(turn, repeated, compiled, tensors, asked.lifted.conditions)
 
     def _again(self, task: AskedAgain) -> Reply:
         """The reply, once the plan has run."""
@@ -179,6 +188,8 @@ class Worker:
         if asked is not None:
             asked.lifted.put_back()
         request = self._open(turn.job, call, message)
+        if turn.job.may_ask and (wanted := request.missing(call.roles)):
+            return _unanswered(wanted=wanted)
         task = call.read(request)
         turn.mark()
         if turn.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
@@ -196,18 +207,19 @@ class Worker:
         outcome = call.run(ready, self.engine, turn.deadline)
         turn.ran()
         pieces = call.write(outcome, ready, request.encoding)
-        repeated = None if asked is None else call.remembered(ready, outcome)
+        repeated = None if asked is None else call.remembered(ready, outcome, self.engine)
         if asked is not None and repeated is not None:
             self._repeated.get(asked.key, lambda: repeated)
-        return Reply(200, turn.job.accepted, pieces, (), turn.phases(), call.is_cached(ready))
+        reply = Reply(200, turn.job.accepted, pieces, (), turn.phases(), call.is_cached(ready))
+        return _keeping(reply, call.kept(outcome))
 
     def _open(self, job: Job, call: AnyCall, message: Message) -> ParsedRequest:
         """The request, on its own graph or on one that is registered."""
         packed = job.accepted == SAFETENSORS
         if job.graph is None:
-            return self._reader.open(message, call.request, call.roles, packed=packed)
+            return self._reader.open(message, call.request, call.roles, job.resident, packed=packed)
         roles = [role for role in call.roles if role != "constants"]
-        return self._reader.open(message, without_graph(call.request), roles, packed=packed)
+        return self._reader.open(message, without_graph(call.request), roles, job.resident, packed=packed)
 
     def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
         """The registered graph of this key; None where it is not known, and was not sent along."""
@@ -236,6 +248,7 @@ class AskedAgain(NamedTuple):
     repeated: Repeated
     compiled: Compiled
     tensors: dict[Hashable, HostArray]
+    conditions: Sequence[str | None]
 
 
 class AskedAnew(NamedTuple):
@@ -249,8 +262,18 @@ class AskedAnew(NamedTuple):
 
 def _written(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> Reply:
     """The reply with these results, which took so long."""
-    pieces = task.repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4))
-    return Reply(200, task.turn.job.accepted, pieces, (), task.turn.phases(), True)
+    repeated = task.repeated
+    kept = repeated.kept(arrays, task.conditions) if repeated.storing is not None else ()
+    pieces = repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4), kept)
+    reply = Reply(200, task.turn.job.accepted, pieces, (), task.turn.phases(), True)
+    return _keeping(reply, kept) if kept else reply
+
+
+def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
+    """The reply, with the tensors that it is to have kept."""
+    reply.stored = [one.stored for one in kept]
+    reply.kept = [own_bytes(one.array) for one in kept]
+    return reply
 
 
 def _shared(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> Reply:

@@ -40,12 +40,15 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "the server.",
     ),
     "unauthenticated": Explanation(
-        "The server asks for a key, and the request has none, or one that the server does not know.",
-        "Send the key that whoever runs the server has given you.",
+        "The server asks for a key, and the request has none, one that the server does not know, or one that has been "
+        "revoked. Nothing of its body was read.",
+        "Send the key that whoever runs the server has given you, in one header: `Authorization: Bearer KEY`.",
     ),
     "forbidden": Explanation(
-        "The server knows who asks, and does not let them. To a web page: its origin is not among those that may call.",
-        "Start the server with the page's origin in `--cors-origins`. Programs outside a browser need no origin.",
+        "The server knows who asks, and does not let them: the key has not the scope that `expected` names. Or it is a "
+        "web page that asks, and its origin is not among those that may call.",
+        "Ask whoever runs the server for a key of that scope. For a web page, start the server with the page's origin "
+        "in `--cors-origins`; programs outside a browser need no origin.",
     ),
     "not_found": Explanation(
         "There is nothing at this path, or nothing of this name: no such call, op, page or registered graph.",
@@ -154,7 +157,8 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "Go to `pointer`. A field that is not known is refused, not ignored; the sentence suggests the nearest one.",
     ),
     "rate_limited": Explanation(
-        "This key has used up its share for now.",
+        "This key has used up its share for now: its rate, or the number of requests that it may have in work at a "
+        "time. Nothing of the request was read.",
         "Wait for the seconds in the header `Retry-After`, then send the request again.",
     ),
     "headers_too_large": Explanation(

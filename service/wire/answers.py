@@ -20,6 +20,8 @@ Body = list[bytes | memoryview]
 
 #: bytes that answers have in common: their fields, and the statistics
 FIELD_BYTES: Final = 640
+#: and bytes for a tensor that was stored
+PLACE_BYTES: Final = 280
 #: how the nodes of a result are called, by its kind
 _FIELDS: Final = {"jacobian": ("of", "wrt"), "hessian": ("row", "column")}
 
@@ -49,12 +51,17 @@ def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[
 
 
 def write_result(
-    arrays: Sequence[tuple[Label, HostArray]], disconnected: Sequence[int] | None, stats: RunStats, encoding: str
+    arrays: Sequence[tuple[Label, HostArray]],
+    disconnected: Sequence[int] | None,
+    stats: RunStats,
+    encoding: str,
+    stored: Sequence[Mapping[str, Any]] = (),
 ) -> Body:
-    """Values and derivatives; `disconnected` is None where there are no gradients."""
+    """Values and derivatives; `disconnected` is None where there are no gradients. Last, what is `stored`."""
     is_beside = encoding == "binary"
     named = ((label, {} if is_beside else {"tensor": encode(array, encoding)}) for label, array in arrays)
-    return write_answer(result_fields(named, disconnected, stats), encoding, arrays)
+    fields = result_fields(named, disconnected, stats)
+    return write_answer(fields | ({"stored": stored} if stored else {}), encoding, arrays)
 
 
 def result_fields(

@@ -7,7 +7,7 @@ The format: https://github.com/huggingface/safetensors#format
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -53,18 +53,39 @@ def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, li
     return Message(_without_places(request.fields, tensors), tensors, request.source)
 
 
+def read_one(body: bytes | memoryview | HostArray, most: int, depth: int, limits: Limits) -> HostArray:
+    """The only tensor that a body holds, whatever it is called there. Raises Refusal, as `read`."""
+    view = np.frombuffer(body, np.uint8).data.toreadonly()
+    start = _LENGTH + _header_length(view, most)
+    header = parse_json(bytes(view[_LENGTH:start]), depth, _HEADER)
+    header.pop(_METADATA, None)
+    if len(header) != 1:
+        raise _malformed(f"must hold one tensor, but holds {len(header)}", "one tensor", str(len(header)))
+    (name, entry) = next(iter(header.items()))
+    _check_layout({printable(name): entry}, len(view) - start)
+    return _array(printable(name), entry, view[start:], limits)
+
+
+def write_one(name: str, array: HostArray) -> list[bytes | memoryview]:
+    """The pieces of a body that holds one tensor, called by this name."""
+    return _pieces({}, [(name, array)])
+
+
 def write(response: Mapping[str, Any], arrays: Iterable[tuple[Label, HostArray]]) -> list[bytes | memoryview]:
     """The pieces of a body: a header with `response`, then the arrays, the widest dtypes first to keep all aligned."""
     ordered = sorted(arrays, key=lambda labelled: -labelled[1].itemsize)
-    header: dict[str, Any] = {_METADATA: {"response": orjson.dumps(response).decode()}}
+    named = [(".".join((label.kind, *map(str, label.nodes))), array) for label, array in ordered]
+    return _pieces({_METADATA: {"response": orjson.dumps(response).decode()}}, named)
+
+
+def _pieces(header: dict[str, Any], named: Sequence[tuple[str, HostArray]]) -> list[bytes | memoryview]:
     end = 0
-    for label, array in ordered:
+    for name, array in named:
         start, end = end, end + array.nbytes
-        name = ".".join((label.kind, *map(str, label.nodes)))
         header[name] = {"dtype": _NAMES[array.dtype.name], "shape": array.shape, "data_offsets": [start, end]}
     text = orjson.dumps(header)
     text += b" " * (-len(text) % _LENGTH)
-    return [len(text).to_bytes(_LENGTH, "little") + text, *(_bytes(array) for _, array in ordered if array.nbytes)]
+    return [len(text).to_bytes(_LENGTH, "little") + text, *(own_bytes(array) for _, array in named if array.nbytes)]
 
 
 def _header_length(view: memoryview, most: int) -> int:
@@ -113,6 +134,12 @@ def _place(name: str) -> tuple[str, int]:
     return found[1], int(found[2])
 
 
+def _node(name: str) -> int | None:
+    """The node that a tensor is for, where its name says that."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else int(found[2])
+
+
 def _check_layout(header: Mapping[str, Any], length: int) -> None:
     """Raise bad_tensor unless the tensors fill the data without gaps and overlaps: a body has one reading."""
     end = 0
@@ -152,7 +179,7 @@ def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits
         limits.admit_type(type)
     except EngineError as error:
         refusal = from_engine(error)
-        refusal.detail, refusal.node = f"tensor {name}: {error.detail}", _place(name)[1]
+        refusal.detail, refusal.node = f"tensor {name}: {error.detail}", _node(name)
         raise refusal from None
     if stop - start != type.nbytes:
         needed, got = f"{type.nbytes} bytes", f"{stop - start} bytes"
@@ -169,14 +196,14 @@ def _viewed(name: str, data: memoryview, type: TensorType) -> HostArray:
     return array if array.flags.aligned else array.copy()
 
 
-def _bytes(array: HostArray) -> memoryview:
+def own_bytes(array: HostArray) -> memoryview:
     """The array's own memory, little-endian and row-major."""
     dense = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return dense.reshape(-1).view(np.uint8).data
 
 
 def _bad(name: str, detail: str, expected: str, got: str) -> Refusal:
-    return Refusal("bad_tensor", f"tensor {name} {detail}", node=_place(name)[1], expected=expected, got=got)
+    return Refusal("bad_tensor", f"tensor {name} {detail}", node=_node(name), expected=expected, got=got)
 
 
 def _malformed(detail: str, expected: str, got: str) -> Refusal:

@@ -1,4 +1,7 @@
-"""The shape of a request, which decides all but numbers, and the data of its tensors, which are the numbers."""
+"""The shape of a request, which decides all but numbers, and the data of its tensors, which are the numbers.
+
+So are the conditions upon which it keeps tensors: a client that writes one again and again states another each time.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 import orjson
+
+from service.wire.storing import is_condition
 
 #: bytes of a shape that is worth remembering
 LONGEST_SHAPE: Final = 1 << 14
@@ -15,21 +20,26 @@ class Lifted:
     """The fields of a request without the data of the tensors in some of them.
 
     `shape` is the rest, as bytes: the same for requests that differ in data alone. It tells 1 from 1.0 and from true.
-    `data` are the payloads, each with its name.
+    `data` are the payloads, each with its name; resident tensors have none, and stay where they are. `conditions` are
+    those of `store`.
     """
 
-    __slots__ = ("_tensors", "data", "shape")
+    __slots__ = ("_places", "_tensors", "conditions", "data", "shape")
 
-    def __init__(self, tensors: Sequence[dict[str, Any]], fields: Mapping[str, Any]) -> None:
+    def __init__(
+        self, tensors: Sequence[dict[str, Any]], places: Sequence[dict[str, Any]], fields: Mapping[str, Any]
+    ) -> None:
         self._tensors = tensors
+        self._places = places
         self.data = [_taken(tensor) for tensor in tensors]
+        self.conditions: Sequence[str | None] = [place.pop("if_match", None) for place in places] if places else ()
         self.shape = _written(fields)
 
     @classmethod
     def of(cls, fields: Mapping[str, Any], names: Sequence[str]) -> Self | None:
         """What the fields of these names hold; None where one of them is no tensor, or no list of tensors of nodes.
 
-        The data are out of `fields` until they are put back.
+        The data and conditions are out of `fields` until they are put back.
         """
         tensors: list[Any] = []
         for name in names:
@@ -39,8 +49,14 @@ class Lifted:
             elif part is not None:
                 tensors.append(part)
         if not {dict}.issuperset(map(type, tensors)):
+            sent = _sent(fields, names)
+            if sent is None:
+                return None
+            tensors = sent
+        places = fields.get("store", ())
+        if places and not _are_places(places):
             return None
-        lifted = cls(tensors, fields)
+        lifted = cls(tensors, places, fields)
         if lifted.shape is None:
             lifted.put_back()
             return None
@@ -51,6 +67,31 @@ class Lifted:
         for tensor, (name, data) in zip(self._tensors, self.data, strict=True):
             if name is not None:
                 tensor[name] = data
+        if self._places:
+            for place, condition in zip(self._places, self.conditions, strict=True):
+                if condition is not None:
+                    place["if_match"] = condition
+
+
+def _sent(fields: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]] | None:
+    """The tensors that came, where others are resident; None where anything else stands in the place of one."""
+    tensors: list[Any] = []
+    for name in names:
+        part = fields.get(name)
+        entries = part if type(part) is list else [] if part is None else [{"tensor": part}]
+        for entry in entries:
+            if type(entry) is not dict:
+                return None
+            if "tensor" in entry or type(entry.get("tensor_id")) is not str:
+                tensors.append(entry.get("tensor"))
+    return tensors if {dict}.issuperset(map(type, tensors)) else None
+
+
+def _are_places(places: Any) -> bool:
+    """Whether conditions can be taken out of this."""
+    return type(places) is list and all(
+        type(place) is dict and ("if_match" not in place or is_condition(place["if_match"])) for place in places
+    )
 
 
 def _taken(tensor: dict[str, Any]) -> tuple[str | None, Any]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from engine import NO_END, EngineError, HostArray, Limits, Program, TensorType
 from schemas import Feed, Graph, NodeType
 from service.errors import Refusal
+from service.state.tensor_names import checked_name, is_name, unknown_tensor
 from service.wire.graph_source import Programs
 from service.wire.json_reader import admit_nodes
 from service.wire.message import Message
 from service.wire.tensors import type_of
 from service.wire.translate import Translator, located, read_array, unexpected_tensor
 from service.wire.validation import validate
+from service.wire.version import Find
 
 
 class RequestReader:
@@ -27,15 +30,17 @@ class RequestReader:
         self.programs = programs
         self._max_nodes = max_nodes
 
-    def open(self, message: Message, model: type, roles: Sequence[str], *, packed: bool) -> ParsedRequest:
+    def open(self, message: Message, model: type, roles: Sequence[str], find: Find, *, packed: bool) -> ParsedRequest:
         """The request, once it fits `model`; `roles` are those of tensors that may stand beside its JSON.
 
-        `packed` says that the answer goes as safetensors. Raises Refusal.
+        `find` gives the resident tensors that it may name. `packed` says that the answer goes as safetensors. Raises
+        Refusal.
         """
         self._admit(message.body)
         fields: Mapping[str, Any] = validate(model, message.body)
         _check_roles(message, roles)
-        return ParsedRequest(fields, message, self, "binary" if packed else fields.get("encoding", "json"))
+        encoding = "binary" if packed else fields.get("encoding", "json")
+        return ParsedRequest(fields, message, self, encoding, find)
 
     def _admit(self, body: Mapping[str, Any]) -> None:
         """Refuse a graph that is too long before each of its nodes is looked at."""
@@ -49,13 +54,15 @@ class RequestReader:
 class ParsedRequest:
     """The fields of a request, and what they stand for in the engine's terms. Parts raise Refusal and EngineError.
 
-    `encoding` is how the answer holds its tensors: json or base64, or binary for safetensors.
+    `encoding` is how the answer holds its tensors: json or base64, or binary for safetensors. `find` gives the resident
+    tensors.
     """
 
     fields: Mapping[str, Any]
     message: Message
     reader: RequestReader
     encoding: str
+    find: Find
 
     def get(self, *names: str) -> list[Any]:
         """Fields of the request, None where they are absent."""
@@ -87,8 +94,30 @@ class ParsedRequest:
         for i, one in enumerate(listed):
             if one["node"] in arrays:
                 raise _twice(role, i, one["node"])
-            arrays[one["node"]] = read_array(one["tensor"], self.reader.limits, (role, i, "tensor"), one["node"])
+            arrays[one["node"]] = self._tensor(one, role, i)
         return arrays
+
+    def _tensor(self, one: Feed, role: str, i: int) -> HostArray:
+        if ("tensor" in one) == ("tensor_id" in one):
+            raise _not_one_tensor(one, role, i)
+        if "tensor" in one:
+            return read_array(one["tensor"], self.reader.limits, (role, i, "tensor"), one["node"])
+        place = f"/{role}/{i}/tensor_id"
+        name = checked_name(one["tensor_id"], f"{role}[{i}].tensor_id", place, one["node"])
+        version = self.find(name)
+        if version is None:
+            raise unknown_tensor(name, place, one["node"])
+        return version.array
+
+    def residents(self, role: str) -> dict[int, str]:
+        """The names of the resident tensors of one role, by node."""
+        listed: Sequence[Feed] = self.fields.get(role, [])
+        return {one["node"]: one["tensor_id"] for one in listed if "tensor_id" in one}
+
+    def missing(self, roles: Sequence[str]) -> list[str]:
+        """The names of resident tensors that these roles have, and that are not known here."""
+        named = chain.from_iterable(self.residents(role).values() for role in roles)
+        return [name for name in dict.fromkeys(named) if is_name(name) and self.find(name) is None]
 
     @cached_property
     def types(self) -> dict[int, TensorType]:
@@ -124,6 +153,21 @@ class ParsedRequest:
 def types_of(arrays: Mapping[int, HostArray]) -> dict[int, TensorType]:
     """The types of arrays, by node."""
     return {node: TensorType.of(array) for node, array in arrays.items()}
+
+
+def _not_one_tensor(one: Feed, role: str, i: int) -> Refusal:
+    wanted, node = "tensor or tensor_id", one["node"]
+    has, field = ("neither tensor nor tensor_id", "tensor")
+    if "tensor" in one:
+        has, field = ("both tensor and tensor_id", "tensor_id")
+    return Refusal(
+        "invalid_field",
+        f"node {node}: {role}[{i}] has {has}; one of them is expected",
+        node=node,
+        expected=wanted,
+        got="both" if "tensor" in one else "neither",
+        pointer=f"/{role}/{i}/{field}",
+    )
 
 
 def _twice(role: str, i: int, node: int) -> Refusal:

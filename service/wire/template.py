@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
 
 import numpy as np
 import orjson
@@ -48,8 +48,10 @@ class AnswerTemplate:
         """Bytes of what is the same in all answers."""
         return sum(map(len, self._pieces))
 
-    def fill(self, arrays: Sequence[HostArray], execute_ms: float) -> Body | None:
-        """The answer with these elements; None where JSON has no number for one of them."""
+    def fill(
+        self, arrays: Sequence[HostArray], execute_ms: float, stored: Sequence[Mapping[str, Any]] = ()
+    ) -> Body | None:
+        """The answer with these elements, and what is `stored`; None where JSON has no number for one of them."""
         flat = [a.reshape(-1) if a.dtype != np.bool_ else a.reshape(-1).view(np.uint8) for a in arrays]
         elements = orjson.dumps(flat, option=orjson.OPT_SERIALIZE_NUMPY)
         if b"n" in elements:  # null
@@ -57,4 +59,6 @@ class AnswerTemplate:
         pieces = self._pieces.copy()
         pieces[1:-2:2] = elements[2:-2].split(b"],[")
         pieces[-2] = orjson.dumps(execute_ms)
+        if stored:
+            pieces[-1] = b"".join((pieces[-1][:-1], b',"stored":', orjson.dumps(stored), b"}"))
         return [b"".join(pieces)]

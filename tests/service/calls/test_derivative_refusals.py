@@ -74,7 +74,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "invalid_field",
         (
             "the request has no field “cotangent” (known: batched, cotangents, diagnose, encoding, feeds, "
-            "graph, outputs, wrt); did you mean cotangents?"
+            "graph, outputs, store, wrt); did you mean cotangents?"
         ),
     ),
     ("jvp", {"tangents": []}, "invalid_field", "tangents are missing: give one for at least one leaf"),
@@ -291,7 +291,7 @@ def test_what_every_call_refuses(client: Client, call: str) -> None:
     refused("over_budget", 413, graph={"nodes": [node("parameter"), node("reshape", 0, shape=[2, *[1] * 40])]})
     refused("invalid_field", graph={"nodes": []})
     refused("invalid_field", graph=None)
-    refused("invalid_field", store=[])
+    refused("invalid_field", stores=[])
     given = {"feeds": [feed(1, [], [1])]} if "feeds" in ASKED[call] else {"types": [TYPED["types"][0] | {"node": 1}]}
     refused("missing_feed" if call == "batch" else "unexpected_feed", **given)
 

@@ -66,14 +66,6 @@ async def test_a_job_that_kills_its_workers_is_not_done_a_third_time() -> None:
 
 
 @running
-async def test_a_job_with_effects_is_not_done_again(tmp_path: Path) -> None:
-    async with processes(1) as pool:
-        reply = await ask(pool, {"die_unless": str(tmp_path / "once")}, effects=True)
-        assert code(reply) == "worker_died"
-        assert pool.stats().restarts == {"died": 1}
-
-
-@running
 async def test_what_waited_behind_it_is_done_by_others() -> None:
     """Not the blame of those that the worker had not begun: large bodies, small ones, all are answered."""
     async with processes(1) as pool:

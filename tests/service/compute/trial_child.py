@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import orjson
 
 from engine import Deadline, EngineError
@@ -21,7 +22,9 @@ from service.compute.desk import Opened
 from service.compute.job import Estimate, Job, Phases, Reply
 from service.errors import from_engine
 from service.settings import Settings
+from service.state.values import Stored
 from service.wire.media import JSON, PROBLEM
+from service.wire.version import Version
 
 _known: set[str] = set()
 _leaked: list[Any] = []
@@ -102,7 +105,45 @@ def spare(job: Job, nbytes: int) -> Reply:
     return Reply(200, JSON, [bytes(whole[len(job.body) : len(job.body) + nbytes])])
 
 
+def read(job: Job, names: list[str]) -> Reply:
+    """The etag of each resident tensor, its bytes, and its first and last one; null for none."""
+    found = {name: job.resident(name) for name in names}
+    if job.may_ask and None in found.values():
+        return Reply(0, PROBLEM, [], wanted=[name for name in names if found[name] is None])
+    return Reply(200, JSON, [orjson.dumps([told(version) for version in found.values()])])
+
+
+def told(version: Version | None) -> list[Any] | None:
+    """What a test is told of one."""
+    if version is None:
+        return None
+    flat = version.array.reshape(-1).view(np.uint8)
+    return [version.etag, flat.size, int(flat[0]), int(flat[-1])]
+
+
+def hold(job: Job, seconds: float) -> Reply | None:
+    """Read the tensor w, wait, and read it again: whether it is the same."""
+    version = job.resident("w")
+    if version is None:
+        return Reply(0, PROBLEM, [], wanted=["w"])
+    before = version.array.tobytes()
+    sleep(job, seconds)
+    return Reply(200, JSON, [orjson.dumps([version.etag, version.array.tobytes() == before])])
+
+
+def store(_: Job, wanted: dict[str, int]) -> Reply:
+    """So many bytes to be kept under each name, the first one of which says how many these are, in a way."""
+    stored = [
+        Stored(name, f"{i:016x}", "uint8", (nbytes,), "*", i == 0) for i, (name, nbytes) in enumerate(wanted.items())
+    ]
+    kept = [bytes([nbytes % 251]) * nbytes for nbytes in wanted.values()]
+    return Reply(200, JSON, [b"st", b"ored"], stored=stored, kept=kept)
+
+
 _ACTS = {
+    "read": read,
+    "hold": hold,
+    "store": store,
     "sleep": sleep,
     "stuck": stuck,
     "die": die,

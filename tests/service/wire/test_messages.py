@@ -34,8 +34,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         "gradients",
         {"grph": {}},
         (
-            "the request has no field “grph” (known: cotangent, diagnose, encoding, feeds, graph, of, outputs, wrt); "
-            "did you mean graph?"
+            "the request has no field “grph” (known: cotangent, diagnose, encoding, feeds, graph, of, outputs, store, "
+            "wrt); did you mean graph?"
         ),
     ),
     (
@@ -154,7 +154,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         {"graph": {"nodes": [FULL]}, "feeds": [{"node": 0}]},
-        "node 0: feeds[0].tensor is missing, and required",
+        "node 0: feeds[0] has neither tensor nor tensor_id; one of them is expected",
     ),
     (
         "forward",

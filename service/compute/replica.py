@@ -1,0 +1,104 @@
+"""What a worker knows of the resident tensors, as the front sees it: those that it asked for, until they are too many.
+
+A worker is never told in between: what has changed of what it knows goes down its socket before the next job does, so
+a job never reads an older version than its client could know of.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from service.compute import frames
+from service.compute.frames import TensorFrame
+from service.compute.resident import Resident
+from service.compute.shelf import ShelfRoom
+from service.compute.slabs import Slab
+
+#: (namespace, name)
+Key = tuple[str, str]
+
+#: tensors that a worker knows at a time, and bytes of those that it has in memory of its own
+MOST: Final = 4096
+MOST_BYTES: Final = 32 << 20
+#: bytes of a version that a worker which rests does not keep for longer than it is current
+LARGE: Final = 1 << 20
+
+
+class _Told(NamedTuple):
+    """A version that the worker knows, of so many bytes: in the slab of this number, or 0 for memory of its own."""
+
+    nbytes: int
+    slab: int
+
+    @property
+    def held(self) -> int:
+        return 0 if self.slab else self.nbytes
+
+
+class Replica:
+    """The versions that one worker knows."""
+
+    def __init__(self, current: Mapping[Key, Resident]) -> None:
+        self._current = current
+        self._told: OrderedDict[Key, _Told] = OrderedDict()
+        self._held = 0
+        #: tensors that are not any more what the worker knows
+        self.stale: dict[Key, None] = {}
+
+    def changed(self, key: Key) -> bool:
+        """There is another version, or none any more. Whether the worker has one that is large."""
+        told = self._told.get(key)
+        if told is None:
+            return False
+        self.stale[key] = None
+        return told.nbytes >= LARGE
+
+    def news(self, wanted: Iterable[Key], told: News) -> None:
+        """Add to `told` what has changed, and what a job has asked for besides."""
+        lacking = [key for key in wanted if key not in self._told]
+        fresh = dict.fromkeys([*self.stale, *lacking])
+        self.stale.clear()
+        for key in fresh:
+            self._forget(key, told)
+            if (resident := self._current.get(key)) is not None:
+                self._tell(key, resident, told)
+            elif key not in lacking:
+                told.frames.append(_gone(key))
+        while len(self._told) > MOST or self._held > MOST_BYTES:
+            oldest = next(iter(self._told))
+            if oldest in fresh:  # all of this is needed now
+                return
+            self._forget(oldest, told)
+            told.frames.append(_gone(oldest))
+
+    def _tell(self, key: Key, resident: Resident, told: News) -> None:
+        number, room = 0, resident.room
+        if isinstance(room, ShelfRoom) and room.slab is not None:
+            number = room.slab.number
+            told.slabs.append(room.slab)
+        data = memoryview(b"") if number else room.view
+        told.frames.append(
+            frames.tensor_frame(TensorFrame(*key, resident.etag, resident.dtype, resident.shape, number, data))
+        )
+        self._told[key] = known = _Told(len(room.view), number)
+        self._held += known.held
+
+    def _forget(self, key: Key, told: News) -> None:
+        if (known := self._told.pop(key, None)) is not None:
+            self._held -= known.held
+            if known.slab:
+                told.hidden.append(known.slab)
+
+
+class News(NamedTuple):
+    """Frames for a worker, the slabs that it has to see before them, and the numbers of those that it needs no more."""
+
+    frames: list[bytes]
+    slabs: list[Slab]
+    hidden: list[int]
+
+
+def _gone(key: Key) -> bytes:
+    return frames.tensor_frame(TensorFrame(*key))

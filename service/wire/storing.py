@@ -1,0 +1,125 @@
+"""`store`: which nodes of a request are kept as resident tensors, and what the answer says of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from engine import HostArray, printable
+from schemas import Store
+from service.errors import Refusal
+from service.state.tensor_names import checked_name
+from service.state.values import Stored
+
+_CONDITION: Final = re.compile(r"|\*|[0-9a-f]{16}")
+_EXPECTED: Final = "an etag of 16 hexadecimal digits, * or empty"
+
+
+class Kept(NamedTuple):
+    """A tensor that is to be kept, and what the answer says of it."""
+
+    stored: Stored
+    told: dict[str, Any]
+    array: HostArray
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the value of a node goes, and upon what condition."""
+
+    node: int
+    name: str
+    if_match: str | None
+    durable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Storing:
+    """The places of one request. What is not durable is on disk within `written_within_ms` milliseconds."""
+
+    places: tuple[Place, ...]
+    written_within_ms: int
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The nodes that are kept, each once."""
+        return tuple(dict.fromkeys(place.node for place in self.places))
+
+    def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None] | None = None) -> list[Kept]:
+        """New versions with the values of `nodes`; upon other `conditions`, where the request came again with those."""
+        values = dict(zip(self.nodes, arrays, strict=True))
+        stated = [place.if_match for place in self.places] if conditions is None else conditions
+        return [self._kept(place, values[place.node], c) for place, c in zip(self.places, stated, strict=True)]
+
+    def _kept(self, place: Place, array: HostArray, condition: str | None) -> Kept:
+        etag = new_etag()
+        stored = Stored(place.name, etag, array.dtype.name, array.shape, condition, place.durable)
+        told: dict[str, Any] = {
+            "node": place.node,
+            "tensor_id": place.name,
+            "etag": etag,
+            "durable": place.durable,
+        }
+        if not place.durable:
+            told["written_within_ms"] = self.written_within_ms
+        return Kept(stored, told, array)
+
+
+def nbytes_of(dtype: str, shape: Sequence[int]) -> int:
+    """The bytes of a tensor's elements."""
+    return np.dtype(dtype).itemsize * math.prod(shape)
+
+
+def new_etag() -> str:
+    """One that no other version has."""
+    return os.urandom(8).hex()
+
+
+def is_condition(value: object) -> bool:
+    """Whether this may be an `if_match`."""
+    return type(value) is str and _CONDITION.fullmatch(value) is not None
+
+
+def read_places(fields: Mapping[str, Any]) -> tuple[Place, ...]:
+    """The places that a request names. Raises Refusal: invalid_field."""
+    listed: Sequence[Store] = fields.get("store", [])
+    places = tuple(_place(one, i) for i, one in enumerate(listed))
+    seen: set[str] = set()
+    for i, place in enumerate(places):
+        if place.name in seen:
+            raise _twice(place, i)
+        seen.add(place.name)
+    return places
+
+
+def _place(one: Store, i: int) -> Place:
+    node, condition = one["node"], one.get("if_match")
+    name = checked_name(one["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
+    if condition is not None and not is_condition(condition):
+        got = f"“{printable(condition)}”"
+        raise Refusal(
+            "invalid_field",
+            f"node {node}: store[{i}].if_match must be {_EXPECTED}, but is {got}",
+            node=node,
+            expected=_EXPECTED,
+            got=got,
+            pointer=f"/store/{i}/if_match",
+        )
+    return Place(node, name, condition, one.get("durable", True))
+
+
+def _twice(place: Place, i: int) -> Refusal:
+    return Refusal(
+        "invalid_field",
+        f"store names the tensor “{place.name}” twice",
+        node=place.node,
+        expected="each tensor once",
+        got="two values for one",
+        pointer=f"/store/{i}/tensor_id",
+    )
