@@ -19,7 +19,6 @@ SERVICE = (
     "machine",
     "errors",
     "keys",
-    "state",
     "spelling",
     "sizes",
     "settings",
