@@ -61,8 +61,7 @@ class ObjectJournal:
         try:
             with Reading(self._objects, self._place) as reading:
                 self._note(self._begun(reading))
-                found = self._ledger.current()
-                return loaded(zip((item for _, item in found), reading.data(found), strict=True))
+                return loaded(reading.data(self._ledger.current()))
         except OSError as error:
             raise RuntimeError(f"{self._place} cannot be read: {error.strerror or error}") from None
 
