@@ -48,6 +48,7 @@ class ObjectJournal:
         self._objects, self._place = objects, place
         self._ledger = Ledger(tidiness or Tidiness())
         self._lock = Lock()  # over the ledger and the next number: held while an object is written
+        self._deleting = Lock()  # held while objects are deleted
         self._next = 1
         self._failed: set[str] = set()  # tokens of objects that may have got the next number, though we were told not
         self._lost = False
@@ -72,9 +73,12 @@ class ObjectJournal:
             if said:
                 self._write(said)
             self._ledger.expire(time.time())
-            untidy = self._ledger.is_untidy()
+            untidy, crowded = self._ledger.is_untidy(), self._ledger.is_crowded()
         if untidy and (self._tidied is None or self._tidied.done()):
             self._tidied = self._thread.submit(self._tidy)
+        if crowded:
+            with self._deleting:  # a disk that deletes more slowly than it writes must not fill up: wait for some
+                pass
 
     def close(self) -> None:
         """As `Journal` has it."""
@@ -207,7 +211,8 @@ class ObjectJournal:
                 dead = self._deletable()[:_DELETED]
             if not dead or is_held(self._objects):
                 return
-            self._objects.delete([commit_key(sequence) for sequence in dead])
+            with self._deleting:
+                self._objects.delete([commit_key(sequence) for sequence in dead])
             with self._lock:
                 self._ledger.gone(dead)
             if self._is_closing:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from hypothesis import given
@@ -221,6 +222,35 @@ def test_a_server_that_ends_waits_for_little(monkeypatch: pytest.MonkeyPatch) ->
     tidied.close()
     tidied.close()
     assert 21 - 2 * 3 <= len(commits(objects)) < 21
+
+
+def test_who_writes_faster_than_can_be_deleted_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = MemoryObjects()
+    tidied = ObjectJournal(objects, "the place", Tidiness(dead_objects=2))
+    tidied.load()
+    begun, go_on, written = Event(), Event(), []
+    real = objects.delete
+
+    def slowly(keys: Sequence[str]) -> None:
+        begun.set()
+        assert go_on.wait(60)
+        real(keys)
+
+    def write() -> None:
+        for value in range(200):
+            tidied.commit(put(tensor("a", value)))
+            written.append(value)
+
+    monkeypatch.setattr(objects, "delete", slowly)
+    writing = Thread(target=write)
+    writing.start()
+    assert begun.wait(60)
+    writing.join(0.3)
+    assert len(written) <= 32, "2 times 16, and the one that stands"
+    go_on.set()
+    writing.join()
+    tidied.close()
+    assert values(after(objects)) == {"a": 199}
 
 
 def test_what_is_damaged_is_not_moved() -> None:
