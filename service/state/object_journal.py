@@ -192,8 +192,8 @@ class ObjectJournal:
     def _tidy(self) -> None:
         try:
             self._delete_dead()
-            self._move_together()
-            self._delete_dead()
+            if self._move_together():
+                self._delete_dead()
         except StateLost:
             return  # the next commit tells
         except (OSError, StateFull, Damaged, Missing) as error:
@@ -202,33 +202,35 @@ class ObjectJournal:
                 _logger.warning("what is not current any more in %s stays there for now: %s", self._place, error)
 
     def _delete_dead(self) -> None:
-        """Delete the dead objects, unless a backup is being made.
+        """Delete the objects that are dead by now, unless a backup is being made.
 
-        They are listed before holds are looked for: what is dead by then is dead in any backup that begins later.
+        They are listed before holds are looked for: what is dead by then is dead in any backup that begins later. What
+        dies meanwhile is left until it is worth it: one by one, each would cost a flush.
         """
-        while True:
-            with self._lock:
-                dead = self._deletable()[:_DELETED]
-            if not dead or is_held(self._objects):
-                return
+        with self._lock:
+            dead = self._deletable()
+        while dead and not is_held(self._objects):
+            some, dead = dead[:_DELETED], dead[_DELETED:]
             with self._deleting:
-                self._objects.delete([commit_key(sequence) for sequence in dead])
+                self._objects.delete([commit_key(sequence) for sequence in some])
             with self._lock:
-                self._ledger.gone(dead)
+                self._ledger.gone(some)
             if self._is_closing:
                 return
 
-    def _move_together(self) -> None:
+    def _move_together(self) -> bool:
+        """Write anew what is current of objects that are not worth their place; whether there was anything."""
         with self._lock:
             moving = self._ledger.worth_moving()
         for group in _groups(moving):
             if self._is_closing:
-                return
+                break
             data = [(found, self._read_again(*found)) for found in group]
             with self._lock:
                 said = [(found[1], blob) for found, blob in data if self._ledger.holds(*found)]
                 if said:
                     self._write(said)
+        return bool(moving)
 
     def _read_again(self, sequence: int, item: Item) -> memoryview | None:
         if item.nbytes is None:
