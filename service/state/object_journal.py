@@ -144,7 +144,7 @@ class ObjectJournal:
         except OSError:
             self._failed.add(token)
             with suppress(OSError):  # the next commit looks again
-                self._withdraw(token)
+                self._withdraw()
             raise
         self._ledger.note(self._next, contents.nbytes, contents.items)
         self._next += 1
@@ -158,12 +158,12 @@ class ObjectJournal:
             try:
                 return self._objects.put_new(commit_key(self._next), pieces)
             except Exists:
-                if self._withdraw(token) == token:
+                if self._withdraw() == token:
                     return None
         self._lost = True
         raise self._loss()
 
-    def _withdraw(self, token: str) -> str | None:
+    def _withdraw(self) -> str | None:
         """Remove what a failed write left under the next number; the token of what is there, if anything is."""
         try:
             found = read_head(self._objects, self._next).token
