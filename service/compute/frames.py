@@ -109,7 +109,7 @@ def slot_of(frame: bytes, at: int) -> int:
 def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     """The reply of a frame that begins at `at`, to a job of that time.
 
-    It has no pieces where they are in a slab: `lay_out` gives it those.
+    It has no pieces where they are in a slab: `attach_body` gives it those.
     """
     size, status, media, flags, mores, slab, nbytes, begun, ended, *phases = _REPLY_READ.unpack_from(frame, at)
     start = at + _REPLY.size
@@ -120,14 +120,14 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     if mores:
         _add(reply, orjson.loads(frame[start:body]))
         if reply.stored and not slab:
-            lay_out(reply, memoryview(frame)[body : at + size])
+            attach_body(reply, memoryview(frame)[body : at + size])
     if flags & ~_CACHED:
         reply.needs_graph = flags & _NEEDS_GRAPH != 0
         reply.coalesced = flags & _COALESCED != 0
     return reply, slab, nbytes, begun, ended
 
 
-def lay_out(reply: Reply, memory: memoryview) -> None:
+def attach_body(reply: Reply, memory: memoryview) -> None:
     """The reply's body lies in this memory, and behind it what is kept."""
     end = len(memory)
     kept = []

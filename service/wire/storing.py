@@ -30,7 +30,7 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """Where the value of a node goes, and upon what condition."""
 
     node: int
@@ -43,7 +43,7 @@ class Place:
 class Storing:
     """The places of one request. What is not durable is on disk within `written_within_ms` milliseconds."""
 
-    places: tuple[Place, ...]
+    places: tuple[Destination, ...]
     written_within_ms: int
 
     @property
@@ -57,7 +57,7 @@ class Storing:
         stated = [place.if_match for place in self.places] if conditions is None else conditions
         return [self._kept(place, values[place.node], c) for place, c in zip(self.places, stated, strict=True)]
 
-    def _kept(self, place: Place, array: HostArray, condition: str | None) -> Kept:
+    def _kept(self, place: Destination, array: HostArray, condition: str | None) -> Kept:
         etag = new_etag()
         stored = Stored(place.name, etag, array.dtype.name, array.shape, condition, place.durable)
         told: dict[str, Any] = {
@@ -86,7 +86,7 @@ def is_condition(value: object) -> bool:
     return type(value) is str and _CONDITION.fullmatch(value) is not None
 
 
-def read_places(fields: Mapping[str, Any]) -> tuple[Place, ...]:
+def read_places(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
     """The places that a request names. Raises Refusal: invalid_field."""
     listed: Sequence[Store] = fields.get("store", [])
     places = tuple(_place(one, i) for i, one in enumerate(listed))
@@ -98,7 +98,7 @@ def read_places(fields: Mapping[str, Any]) -> tuple[Place, ...]:
     return places
 
 
-def _place(one: Store, i: int) -> Place:
+def _place(one: Store, i: int) -> Destination:
     node, condition = one["node"], one.get("if_match")
     name = checked_name(one["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
     if condition is not None and not is_condition(condition):
@@ -111,10 +111,10 @@ def _place(one: Store, i: int) -> Place:
             got=got,
             pointer=f"/store/{i}/if_match",
         )
-    return Place(node, name, condition, one.get("durable", True))
+    return Destination(node, name, condition, one.get("durable", True))
 
 
-def _twice(place: Place, i: int) -> Refusal:
+def _twice(place: Destination, i: int) -> Refusal:
     return Refusal(
         "invalid_field",
         f"store names the tensor “{place.name}” twice",

@@ -18,6 +18,8 @@ ENGINE = ("graph", "loops", "oplib", "ops", "transforms", "passes", "calls", "pl
 SERVICE = (
     "machine",
     "errors",
+    "keys",
+    "state",
     "spelling",
     "sizes",
     "settings",

@@ -129,7 +129,7 @@ REQUESTS: dict[str, list[dict[str, Any]]] = {
         {"graph": {"nodes": [FULL]}, "outputs": None},
         {"graph": {"nodes": [FULL]}, "encoding": "binary"},
         {"graph": {"nodes": [FULL]}, "encoding": None},
-        {"graph": {"nodes": [FULL]}, "store": []},
+        {"graph": {"nodes": [FULL]}, "stores": []},
         {"graph": {"nodes": [FULL]}, "gradients": []},
         request(W, feeds=[*FED, *FED]),
     ],

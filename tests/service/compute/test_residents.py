@@ -212,8 +212,8 @@ def test_many_are_asked_for_at_once(nbytes: int) -> None:
 
 @running
 async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replica, "MOST", 8)
-    monkeypatch.setattr(replica, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(replica, "MOST_KNOWN", 8)
+    monkeypatch.setattr(replica, "MOST_HELD_BYTES", 100_000)
     async with processes(1) as pool:
         for i in range(40):
             place(pool, f"n{i}", i, 20_000 if i % 2 else 100_000)
