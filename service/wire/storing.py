@@ -11,12 +11,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine import HostArray, printable
+from engine import DTYPES, HostArray, printable
 from schemas import Store
 from service.errors import Refusal
 from service.state.values import Stored
 from service.wire.tensor_names import checked_name
 
+#: NumPy puts a dtype's name together each time
+_DTYPE_NAMES: Final = {np.dtype(name): name for name in DTYPES}
 _CONDITION: Final = re.compile(r"|\*|[0-9a-f]{16}")
 _EXPECTED: Final = "an etag of 16 hexadecimal digits, * or empty"
 
@@ -39,17 +41,16 @@ class Destination:
     durable: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Storing:
     """The places of one request. What is not durable is on disk within `written_within_ms` milliseconds."""
 
-    places: tuple[Destination, ...]
-    written_within_ms: int
+    __slots__ = ("nodes", "places", "written_within_ms")
 
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """The nodes that are kept, each once."""
-        return tuple(dict.fromkeys(place.node for place in self.places))
+    def __init__(self, places: Sequence[Destination], written_within_ms: int) -> None:
+        self.places = places
+        self.written_within_ms = written_within_ms
+        #: the nodes that are kept, each once
+        self.nodes = tuple(dict.fromkeys(place.node for place in places))
 
     def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None] | None = None) -> list[Kept]:
         """New versions with the values of `nodes`; upon other `conditions`, where the request came again with those."""
@@ -59,7 +60,7 @@ class Storing:
 
     def _kept(self, place: Destination, array: HostArray, condition: str | None) -> Kept:
         etag = new_etag()
-        stored = Stored(place.name, etag, array.dtype.name, array.shape, condition, place.durable)
+        stored = Stored(place.name, etag, _DTYPE_NAMES[array.dtype], array.shape, condition, place.durable)
         told: dict[str, Any] = {
             "node": place.node,
             "tensor_id": place.name,
