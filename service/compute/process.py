@@ -18,7 +18,7 @@ from service.compute import frames
 from service.compute.cell import SLOTS, Cell
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Reply
-from service.compute.replica import News, Replica, TensorKey
+from service.compute.replica import Replica, TensorKey
 from service.compute.resident import Resident
 from service.compute.slabs import LARGEST, Passage
 from service.compute.ticket import Ticket
@@ -231,8 +231,7 @@ class WorkerProcess(asyncio.Protocol):
 
     def _tell(self, wanted: Sequence[TensorKey]) -> None:
         self._burdened = False
-        news = News([], [], [])
-        self._replica.news(wanted, news)
+        news = self._replica.news(wanted)
         for number in news.hidden:
             self._passage.hide(number)
         with suppress(ConnectionError):  # it has just ended, and that will be heard

@@ -7,7 +7,7 @@ a job never reads an older version than its client could know of.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from service.compute import frames
@@ -55,20 +55,27 @@ class Replica:
         self.stale[key] = None
         return told.nbytes >= BURDEN
 
-    def news(self, wanted: Iterable[TensorKey], told: News) -> None:
-        """Add to `told` what has changed, and what a job has asked for besides."""
-        lacking = [key for key in wanted if key not in self._told]
-        fresh = dict.fromkeys([*self.stale, *lacking])
+    def news(self, wanted: Sequence[TensorKey]) -> News:
+        """What has changed, and what is `wanted` for a job and not known: together, all that the job needs."""
+        told = News([], [], [])
+        for key in self.stale:
+            if self._forget(key, told) and key not in self._current:
+                told.frames.append(_gone(key))
+        fresh = dict.fromkeys([*self.stale, *wanted])
         self.stale.clear()
         for key in fresh:
-            self._forget(key, told)
-            if (resident := self._current.get(key)) is not None:
+            if key in self._told:
+                self._told.move_to_end(key)
+            elif (resident := self._current.get(key)) is not None:
                 self._tell(key, resident, told)
-            elif key not in lacking:
-                told.frames.append(_gone(key))
+        self._bound(fresh, told)
+        return told
+
+    def _bound(self, needed: Container[TensorKey], told: News) -> None:
+        """Let the worker forget what it was told of longest ago, but nothing that is needed now."""
         while len(self._told) > MOST_KNOWN or self._held > MOST_HELD_BYTES:
             oldest = next(iter(self._told))
-            if oldest in fresh:  # all of this is needed now
+            if oldest in needed:
                 return
             self._forget(oldest, told)
             told.frames.append(_gone(oldest))
@@ -85,11 +92,15 @@ class Replica:
         self._told[key] = known = _Told(len(room.view), number)
         self._held += known.held
 
-    def _forget(self, key: TensorKey, told: News) -> None:
-        if (known := self._told.pop(key, None)) is not None:
-            self._held -= known.held
-            if known.slab:
-                told.hidden.append(known.slab)
+    def _forget(self, key: TensorKey, told: News) -> bool:
+        """Whether the worker knew it."""
+        known = self._told.pop(key, None)
+        if known is None:
+            return False
+        self._held -= known.held
+        if known.slab:
+            told.hidden.append(known.slab)
+        return True
 
 
 class News(NamedTuple):
