@@ -28,14 +28,14 @@ from service.compute.process_pool import ProcessPool
 from service.compute.resident import Resident
 from service.compute.sharing import FEWEST
 from service.compute.sharing_desk import SharingDesk
-from service.compute.shelf import SMALL
+from service.compute.shelf import COPIED
 from service.compute.slabs import Passage
 from service.compute.threads import ThreadPool
 from service.wire.media import JSON
 from tests.service.compute.pools import ask, code, job, processes, running, settled, together, until
 from tests.service.compute.trial_child import TrialSharing, execute
 
-SIZES = [1, 1000, SMALL, SMALL + 1, 300_000, (1 << 20) + 1]
+SIZES = [1, 1000, COPIED, COPIED + 1, 300_000, (1 << 20) + 1]
 
 
 def place(pool: Pool, name: str, version: int, nbytes: int, namespace: str = "") -> None:
@@ -148,7 +148,7 @@ class Traffic:
         """Place one tensor, or the two that belong together."""
         while self.read < READS:
             names = self.drawn.choice(["a", "b", "cd"])
-            version, nbytes = next(self.versions), self.drawn.choice([8, 1000, SMALL + 1, 1 << 20])
+            version, nbytes = next(self.versions), self.drawn.choice([8, 1000, COPIED + 1, 1 << 20])
             for name in names:
                 place(self.pool, name, version, nbytes)
                 self.current[name] = version
@@ -193,7 +193,7 @@ async def test_a_worker_that_is_new_knows_them_too() -> None:
             assert await read(pool, "w") == [seen(5, 100_000)]
 
 
-@pytest.mark.parametrize("nbytes", [1000, SMALL + 1])
+@pytest.mark.parametrize("nbytes", [1000, COPIED + 1])
 def test_many_are_asked_for_at_once(nbytes: int) -> None:
     """More than a socket holds descriptors."""
 
@@ -268,7 +268,7 @@ async def test_memory_is_flat_however_often_one_is_rewritten() -> None:
 @running
 async def test_what_is_stored_comes_with_the_answer() -> None:
     async with processes(1) as pool:
-        for sizes in ([3], [0, 5], [SMALL, 2], [10, 1 << 20, 0]):
+        for sizes in ([3], [0, 5], [COPIED, 2], [10, 1 << 20, 0]):
             told = {f"n{i}": nbytes for i, nbytes in enumerate(sizes)}
             reply = await ask(pool, {"store": told})
             assert reply.body == b"stored"
