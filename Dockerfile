@@ -52,20 +52,22 @@ RUN python3 -m pip --python /opt/build wheel --no-index --no-deps --no-build-iso
 FROM python AS runtime
 RUN groupadd --gid 10001 gradserve \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin gradserve \
- && install --directory --owner=10001 --group=10001 --mode=0700 /var/cache/gradserve
+ && install --directory --owner=10001 --group=10001 --mode=0700 /var/cache/gradserve /var/lib/gradserve
 COPY --chmod=0644 deploy/health.py /usr/local/lib/gradserve/health.py
 ENV PATH=/opt/gradserve/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
-    GRADSERVE_CACHE_DIR=/var/cache/gradserve
+    GRADSERVE_CACHE_DIR=/var/cache/gradserve \
+    GRADSERVE_STATE=/var/lib/gradserve
 LABEL org.opencontainers.image.title="gradserve" \
       org.opencontainers.image.description="Send a computation graph, get gradients back: automatic differentiation over HTTP." \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="MIT"
-VOLUME /var/cache/gradserve
+VOLUME /var/cache/gradserve /var/lib/gradserve
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
     CMD ["python", "/usr/local/lib/gradserve/health.py"]
+# Every address of the container: it ends at once unless it is given keys, GRADSERVE_API_KEY or GRADSERVE_KEYS_FILE.
 ENTRYPOINT ["gradserve", "serve", "--host", "0.0.0.0"]
 
 FROM runtime AS cuda

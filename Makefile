@@ -148,6 +148,17 @@ wrk:
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends wrk
 
+.PHONY: promtool
+promtool: build/prometheus/usr/bin/promtool
+
+# Unpacked and not installed: Debian's package starts a server, and only its tool is wanted.
+build/prometheus/usr/bin/promtool:
+	@command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null \
+	  || { echo "promtool comes with Prometheus: https://prometheus.io/download"; exit 1; }
+	@mkdir -p build/prometheus
+	cd build/prometheus && apt-get download prometheus && dpkg-deb --extract prometheus_*.deb . && rm prometheus_*.deb
+	@touch $@
+
 .PHONY: chromium
 chromium:
 	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \

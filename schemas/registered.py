@@ -39,12 +39,6 @@ class RegisteredGraph(GraphSummary):
     graph: Graph
 
 
-class GraphList(TypedDict):
-    """The graphs that are kept, in the order in which they came."""
-
-    graphs: list[GraphSummary]
-
-
 @cache
 def without_graph(request: Any) -> Any:
     """The message that asks the same of a registered graph: it has all fields but `graph`."""

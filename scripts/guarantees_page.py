@@ -28,6 +28,7 @@ PROMISES: Final[Mapping[str, str]] = {
     "11": "On SIGTERM work in flight finishes, new work is refused, and the exit is within the grace.",
     "12": "A dead worker is replaced within 5 s, and no health check fails.",
     "13": "Memory does not grow.",
+    "14": "Unauthenticated bytes are never parsed; keys are compared in constant time, and never logged.",
     "15": "A result never depends on what else is in flight.",
 }
 Row = Mapping[str, Any]

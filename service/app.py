@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 from fastapi import FastAPI
@@ -14,7 +15,9 @@ from starlette.types import ASGIApp
 
 from engine import Registry, registry
 from schemas import Vocabulary, components
-from schemas.registered import GraphList, RegisteredGraph, RegisterGraphRequest, without_graph
+from schemas.listings import GraphList, TensorList
+from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
+from schemas.resident import ResidentTensor, TensorSummary
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.compute.pool import Pool
@@ -22,17 +25,21 @@ from service.compute.process_pool import ProcessPool
 from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.errors import Refusal
-from service.graphs import GraphStore
+from service.keys.gate import Gate
+from service.keys.key_ring import KeyRing
 from service.observe.exposition import Exposition
 from service.observe.lines import Lines
-from service.observe.request_log import RequestLog
+from service.observe.request_log import RequestLog, remark
 from service.observe.tally import Tally
 from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
 from service.pages.openapi import document
 from service.pages.openapi30 import version30
 from service.settings import Settings
+from service.state.opening import open_state
+from service.web.access import scope_of
 from service.web.graph_routes import graph_router
+from service.web.keeper import Keeper
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
@@ -43,35 +50,71 @@ from service.web.responses import on_error
 from service.web.routes import router
 from service.web.server import serve
 from service.web.state import State
+from service.web.tensor_routes import tensor_router
 
-#: seconds that the last lines of the log have to be read
+if TYPE_CHECKING:
+    from service.observe.tracing import Tracing
+
+#: seconds that the last lines of the log have to be read, and the last spans to be taken
 _LAST_LINES: Final = 2.0
 
 
 def create_app(settings: Settings | None = None, pool: Pool | None = None) -> ASGIApp:
-    """The ASGI application, ready to serve. Raises RuntimeError when the device cannot be had."""
+    """The ASGI application, ready to serve. Raises RuntimeError when the device or the keys cannot be had."""
     settings = settings or Settings()
-    return wrap(create_routes(settings, pool or open_pool(settings)), settings)
+    return wrap(create_routes(settings, pool or open_pool(settings)), settings, open_gate(settings))
 
 
 def run(settings: Settings) -> None:
     """Serve until a signal, with workers in processes of their own, and with a record of what is served.
 
-    Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS.
+    Raises OSError when the address cannot be had, RuntimeError for the device, the keys or the files of TLS.
     """
-    tally, pool, graphs = Tally(), ProcessPool(settings), open_graphs(settings)
-    lines = Lines(sys.stderr.write) if settings.log_level in ("debug", "info") else None
-    recorder = Recorder(tally, RequestLog(lines) if lines else None)
+    tally, pool = Tally(), ProcessPool(settings)
+    gate, keeper = open_gate(settings, tally), open_keeper(settings, pool, tally)
+    tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
+    form = settings.log_format
+    lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
+    recorder = Recorder(tally, RequestLog(lines, form) if lines else None, tracing)
     try:
-        serve(settings, pool, graphs, lambda: wrap(create_routes(settings, pool, graphs, tally), settings), recorder)
+        routes = partial(create_routes, settings, pool, keeper, tally)
+        serve(settings, pool, keeper, lambda: wrap(routes(), settings, gate), recorder, gate)
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)
+        if tracing is not None:
+            tracing.close(_LAST_LINES)
 
 
-def open_graphs(settings: Settings) -> GraphStore:
-    """A store for registered graphs, with nothing in it."""
-    return GraphStore(settings.max_graphs, settings.max_graph_bytes)
+def open_tracing(endpoint: str) -> Tracing:
+    """Traces to this collector. Raises RuntimeError where OpenTelemetry is not installed."""
+    try:
+        from service.observe.tracing import tracing_to  # noqa: PLC0415 - an extra, and slow to load
+    except ImportError as error:
+        raise RuntimeError(f"--trace-endpoint needs OpenTelemetry: pip install 'gradserve[otel]' ({error})") from None
+    return tracing_to(endpoint)
+
+
+def open_keeper(settings: Settings, pool: Pool, tally: Tally) -> Keeper:
+    """What keeps tensors and graphs where the settings say, counted in `tally`.
+
+    Raises RuntimeError where that place cannot be had.
+    """
+    keeper = Keeper(settings, pool, open_state(settings.state), tally.committed)
+    tally.holdings = keeper.holdings
+    return keeper
+
+
+def open_gate(settings: Settings, tally: Tally | None = None) -> Gate:
+    """What asks for keys, where any are set, and counts who is denied in `tally`.
+
+    Raises RuntimeError as one sentence where the keys cannot be read.
+    """
+    if not settings.asks_for_keys:
+        return Gate()
+    key = settings.api_key
+    ring = KeyRing(settings.keys_file, None if key is None else key.get_secret_value())
+    return Gate(ring, (tally or Tally()).denied)
 
 
 def open_pool(settings: Settings) -> ThreadPool:
@@ -80,18 +123,21 @@ def open_pool(settings: Settings) -> ThreadPool:
     return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 
 
-def create_routes(
-    settings: Settings, pool: Pool, graphs: GraphStore | None = None, tally: Tally | None = None
-) -> FastAPI:
+def create_routes(settings: Settings, pool: Pool, keeper: Keeper | None = None, tally: Tally | None = None) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
+    tally = tally or Tally()
+    if keeper is None:
+        keeper = open_keeper(settings, pool, tally)
+        keeper.restore(keeper.load())
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
     app.include_router(router)
     app.include_router(graph_router)
+    app.include_router(tensor_router)
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu", "compile": "off"}))
-    described = document(app.routes, components(vocabulary(known), messages()), example_worker)
+    described = document(app.routes, components(vocabulary(known), messages()), example_worker, scope_of)
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
@@ -99,19 +145,19 @@ def create_routes(
         settings=settings,
         registry=known,
         pool=pool,
-        graphs=graphs or open_graphs(settings),
+        keeper=keeper,
         catalogue=catalogue_of(known),
         document=documents[0],
         document30=documents[1],
-        readiness=Readiness(pool),
-        metrics=Exposition(tally or Tally(), pool),
+        readiness=Readiness(pool, keeper.commits),
+        metrics=Exposition(tally, pool, settings),
     )
     return app
 
 
-def wrap(app: ASGIApp, settings: Settings) -> ASGIApp:
+def wrap(app: ASGIApp, settings: Settings, gate: Gate | None = None) -> ASGIApp:
     """`app` behind the middleware, the outermost last."""
-    app = Guard(app, settings)
+    app = Guard(app, settings, gate or Gate())
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
     return Envelope(app)
@@ -132,6 +178,7 @@ def vocabulary(known: Registry) -> Vocabulary:
 
 
 def messages() -> list[type]:
-    """What the calls take and answer, and what is said of registered graphs."""
+    """What the calls take and answer, and what is said of what is kept."""
     of_calls = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
-    return [*chain.from_iterable(of_calls), RegisterGraphRequest, RegisteredGraph, GraphList]
+    kept = (RegisterGraphRequest, RegisteredGraph, GraphList, ResidentTensor, TensorSummary, TensorList)
+    return [*chain.from_iterable(of_calls), *kept]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 from engine import printable
-from service.settings import Settings, default, flag, shown, variable
+from service.settings import SECRETS, Settings, default, flag, shown, variable
 from service.spelling import hint
 
 COMMANDS: Final = {
     "serve": "serve until Ctrl-C (the default command)",
     "settings": "list every setting: value, default, variable, meaning",
     "ops": "list all ops, or describe one",
+    "keys": "add, list or revoke the keys that callers need",
+    "doctor": "look whether a server with these settings would do well here",
+    "backup": "write all that is kept by --state into a file; a server may run meanwhile",
+    "restore": "fill an empty --state with what a backup has",
 }
+#: those that take every setting
+_OF_THE_SERVER: Final = ("serve", "settings", "doctor")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,7 +53,11 @@ def _stray(word: str, command: str) -> str:
     if not word.startswith("-"):
         return f"gradserve {command} does not take {printable(word)}; gradserve {command} --help says what it takes"
     stated = word.partition("=")[0]
-    flags = {flag(name)[2:]: flag(name) for name in Settings.model_fields if command != "ops"}
+    for name in SECRETS:
+        if stated == flag(name):
+            return f"{stated} would show the key to whoever lists processes; set {variable(name)} instead"
+    settings = Settings.model_fields if command in _OF_THE_SERVER else ()
+    flags = {flag(name)[2:]: flag(name) for name in settings if name not in SECRETS}
     advice = hint(stated.lstrip("-"), flags, f"gradserve {command} --help lists all flags")
     return f"there is no flag {printable(stated)}; {advice}"
 
@@ -56,15 +66,41 @@ def _parser(version: str) -> _Parser:
     parser = _Parser("gradserve", description="Send a computation graph, get gradients back.")
     parser.add_argument("--version", action="version", version=f"gradserve {version}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    server, settings, ops = (commands.add_parser(name, help=text) for name, text in COMMANDS.items())
-    for each in (server, settings):
-        _add_settings(each)
-    ops.add_argument("name", nargs="?", help="an op, by its name or any alias")
+    of = {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}
+    for name in _OF_THE_SERVER:
+        _add_settings(of[name], Settings.model_fields)
+    of["ops"].add_argument("name", nargs="?", help="an op, by its name or any alias")
+    for name in ("backup", "restore"):
+        of[name].add_argument("file", help="the file, a tar archive")
+        _add_settings(of[name], ("state",))
+    of["doctor"].add_argument("--json", action="store_true", help="print what was found as JSON, for programs")
+    _add_keys(of["keys"])
     return parser
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
+def _add_keys(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    add = actions.add_parser("add", help="make a key, and print it this once")
+    listing = actions.add_parser("list", help="list the keys by name, without the keys themselves")
+    revoke = actions.add_parser("revoke", help="let a key be good no more")
+    for each in (add, listing, revoke):
+        each.add_argument("--keys-file", metavar="FILE", help="the file of keys (GRADSERVE_KEYS_FILE)")
+    for each in (add, revoke):
+        each.add_argument("name", metavar="NAME", help="what the key is called, in logs too")
+    add.add_argument(
+        "--scopes", metavar="SCOPES", help="some of compute, read, write, admin (default: the first three)"
+    )
+    add.add_argument("--namespace", metavar="NS", help="whose graphs and tensors it sees (default: those of its name)")
+    add.add_argument("--rate", metavar="N/s", help="requests per s, min or h, as in 10/s (default: any)")
+    add.add_argument("--concurrency", metavar="N", help="requests at a time (default: any)")
+
+
+def _add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:
     usual = Settings.model_construct()  # the defaults alone: what the environment says does not matter, or may be wrong
-    for name, info in Settings.model_fields.items():
+    for name in names:
+        if name in SECRETS:
+            continue
+        info = Settings.model_fields[name]
         text = f"{info.description} (default {shown(name, default(info, usual))}; {variable(name)})"
-        parser.add_argument(flag(name), dest=name, help=text.replace("%", "%%"), metavar="VALUE")
+        alone: dict[str, Any] = {"nargs": "?", "const": "on"} if name == "insecure" else {}
+        parser.add_argument(flag(name), dest=name, help=text.replace("%", "%%"), metavar="VALUE", **alone)

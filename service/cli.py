@@ -1,4 +1,4 @@
-"""The command `gradserve`: serve, settings, ops."""
+"""The command `gradserve`: serve, settings, ops, keys, backup, restore, doctor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
@@ -14,9 +16,12 @@ from pydantic import ValidationError
 from engine import printable, registry
 from service.app import run
 from service.arguments import parse
+from service.commands.doctor import run_doctor
+from service.commands.keys import run_keys
 from service.logs import begin_log
 from service.pages.catalogue import catalogue_of
-from service.settings import Settings, complaint, default, flag, misspelt, shown, variable
+from service.settings import SECRETS, Settings, complaint, default, flag, misspelt, shown, variable
+from service.state.backup import backup, restore
 from service.wire.answers import VERSIONS
 
 Options = dict[str, str | None]
@@ -75,7 +80,8 @@ def _settings(options: Options) -> None:
     settings = _read(options)
     for name, info in Settings.model_fields.items():
         value, usual = shown(name, getattr(settings, name)), shown(name, default(info, settings))
-        print(f"{flag(name)} = {value}   (default {usual}; {variable(name)})")
+        called = variable(name) if name in SECRETS else flag(name)
+        print(f"{called} = {value}   (default {usual}; {variable(name)})")
         print(f"    {info.description}")
 
 
@@ -103,9 +109,61 @@ def _describe(name: str) -> None:
         print(f"alias {alias['name']} ({alias['systems']})")
 
 
+def _keys(options: Options) -> None:
+    try:
+        run_keys(options, _read({"keys_file": options.pop("keys_file")}).keys_file)
+    except RuntimeError as error:
+        _fail(str(error))
+
+
+def _doctor(options: Options) -> None:
+    as_json = bool(options.pop("json"))
+    if not run_doctor(_read(options), as_json=as_json):
+        raise SystemExit(1)
+
+
 def _fail(sentence: str) -> NoReturn:
     print(f"gradserve: {sentence}", file=sys.stderr)
     raise SystemExit(2)
 
 
-_RUN = {"serve": _serve, "settings": _settings, "ops": _ops}
+def _backup(options: Options) -> None:
+    file = _file(options)
+    state = _read(options).state
+    with _told(f"cannot back up {state} into {file}"):
+        print(f"{file} has {backup(state, file)} commits of {state}")
+
+
+def _restore(options: Options) -> None:
+    file = _file(options)
+    state = _read(options).state
+    with _told(f"cannot restore {file} into {state}"):
+        print(f"{state} has {restore(file, state)} commits of {file}")
+
+
+def _file(options: Options) -> Path:
+    return Path(options.pop("file") or "")
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """What goes wrong with files, in a sentence."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _fail(f"{what}: {error.strerror or error}")
+    except RuntimeError as error:
+        _fail(str(error))
+
+
+_RUN = {
+    "serve": _serve,
+    "settings": _settings,
+    "ops": _ops,
+    "keys": _keys,
+    "backup": _backup,
+    "restore": _restore,
+    "doctor": _doctor,
+}

@@ -87,7 +87,9 @@ class Refusal(Exception):
     @property
     def headers(self) -> dict[str, str]:
         """Header fields that go with the report."""
-        stated = {"Retry-After": self.retry_after, "Allow": self.allow}
+        stated: dict[str, str | int | None] = {"Retry-After": self.retry_after, "Allow": self.allow}
+        if self.code == "unauthenticated":
+            stated["WWW-Authenticate"] = "Bearer"
         return {name: str(value) for name, value in stated.items() if value is not None}
 
     def problem(self, request_id: str) -> Problem:

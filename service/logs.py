@@ -1,15 +1,46 @@
-"""The log of the processes of a server: lines on stderr, in one form."""
+"""The log of the processes of a server: lines on stderr, as text or as JSON, each in one form."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import time
+from typing import Final
+
+import orjson
 
 from service.settings import Settings
+
+_TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def begin_log(settings: Settings) -> None:
     """Write what is logged from now on, from the level on that is set."""
-    logging.basicConfig(
-        level=settings.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(_TEXT))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[to_stderr])
+
+
+class JsonLines(logging.Formatter):
+    """One object a line: time, level, logger, message; with the traceback, where there is one, as one text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        more = {"traceback": _encodable(self.formatException(record.exc_info))} if record.exc_info else {}
+        return json_line(record.created, record.levelname, record.name, message=_encodable(record.getMessage()), **more)
+
+
+def json_line(at: float, level: str, logger: str, **more: str | float) -> str:
+    """An object as every line of the log begins, of a time in Unix seconds; and what this line says."""
+    return orjson.dumps({"time": _utc(at), "level": level, "logger": logger, **more}).decode()
+
+
+def _utc(seconds: float) -> str:
+    """The time by RFC 3339, to the millisecond."""
+    whole = int(seconds)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{int(1000 * (seconds - whole)):03d}Z"
+
+
+def _encodable(text: str) -> str:
+    """Names of files may hold what is no UTF-8, and stand in messages."""
+    return text.encode("utf-8", "backslashreplace").decode()

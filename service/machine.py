@@ -81,15 +81,25 @@ def cpus_each(workers: int) -> int:
 
 
 def cache_folder() -> Path | None:
-    """Where this user's programs keep what they can make again; None where there is no home that can be written to.
+    """Where this user's programs keep what they can make again; None where there is no home that can be written to."""
+    return _folder_of_the_user("XDG_CACHE_HOME", ".cache")
 
-    `$XDG_CACHE_HOME`, or else `~/.cache`, by the XDG Base Directory Specification, which has relative ones ignored.
+
+def state_folder() -> Path | None:
+    """Where this user's programs keep what has to stay; None where there is no home that can be written to."""
+    return _folder_of_the_user("XDG_STATE_HOME", ".local/state")
+
+
+def _folder_of_the_user(variable: str, usual: str) -> Path | None:
+    """Ours in the folder that a variable names, or else in a usual one of the home.
+
+    By the XDG Base Directory Specification, which has relative ones ignored.
     """
-    stated = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    stated = Path(os.environ.get(variable, ""))
     if stated.is_absolute():
         return stated / "gradserve"
     try:
         home = Path.home()
     except RuntimeError:
         return None
-    return home / ".cache" / "gradserve" if os.access(home, os.W_OK | os.X_OK) else None
+    return home / usual / "gradserve" if os.access(home, os.W_OK | os.X_OK) else None

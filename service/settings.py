@@ -6,11 +6,13 @@ Sizes may have units (`--max-bytes 4GiB`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -23,8 +25,14 @@ from service.spelling import hint
 PREFIX: Final = "GRADSERVE_"
 #: what the names of variables begin with that the project's own tests read
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
+#: what says that state ends with the server
+NO_STATE: Final = "memory"
 #: what says of a folder that there is to be none
 NO_FOLDER: Final = "none"
+#: what is told neither on a command line, which others can read, nor to anybody
+SECRETS: Final = frozenset({"api_key"})
+#: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
+_KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
 
 
 def _default_workers() -> int:
@@ -103,12 +111,20 @@ class Settings(BaseSettings):
     )
     max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
     max_graph_bytes: Size = Field(256 << 20, ge=0, description="bytes of the registered graphs together")
-    write_behind_ms: int = Field(
-        1000,
-        ge=1,
-        le=3_600_000,
-        description="milliseconds in which a tensor is on disk that is stored with durable false",
+    max_tensors: int = Field(10_000, ge=0, description="resident tensors that are kept; one more gets 507 store_full")
+    max_tensor_bytes: Size = Field(
+        default_factory=lambda: machine.memory_bytes() // 4,
+        ge=0,
+        description="bytes of the resident tensors together, in memory. Default: a quarter of it",
     )
+    write_behind_ms: int = Field(
+        1000, ge=1, le=3_600_000, description="time within which tensors that need not be durable are on disk"
+    )
+    idempotency_seconds: int = Field(
+        600, ge=1, le=86_400, description="seconds for which a call with an Idempotency-Key is answered as before"
+    )
+    max_answers: int = Field(100_000, ge=0, description="answers that are kept for that; one more gets 507 store_full")
+    max_answer_bytes: Size = Field(64 << 20, ge=0, description="bytes of these answers together")
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
     )
@@ -126,6 +142,12 @@ class Settings(BaseSettings):
         default_factory=machine.cache_folder,
         description="folder for compiled kernels; none: kept in memory alone. Default: gradserve in $XDG_CACHE_HOME or "
         "~/.cache, none where there is no home",
+    )
+    state: Annotated[str, NoDecode] = Field(
+        default_factory=lambda: str(machine.state_folder() or NO_STATE),
+        description="where graphs, tensors and answers are kept: a folder, s3://BUCKET/FOLDER, gs://… or az://…; "
+        "memory: they end with the server. Default: gradserve in $XDG_STATE_HOME or ~/.local/state, memory where there "
+        "is no home",
     )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
@@ -157,7 +179,33 @@ class Settings(BaseSettings):
         None, description="file with the certificate, and those that lead to its issuer, in PEM; none: plain HTTP"
     )
     tls_key: Annotated[Path | None, NoDecode] = Field(None, description="file with the certificate's key, in PEM")
+    keys_file: Annotated[Path | None, NoDecode] = Field(
+        None, description="file of the keys that callers need, which `gradserve keys` writes; none: no keys"
+    )
+    api_key: SecretStr | None = Field(
+        None,
+        description="one key that may do everything, for a container; 22 characters or more, by the variable alone",
+    )
+    insecure: Literal["on", "off"] = Field(
+        "off", description="whether a server without keys may listen where other machines reach it"
+    )
+    metrics: Literal["keys", "open"] = Field(
+        "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level to log")
+    log_format: Literal["text", "json"] = Field(
+        "text", description="how the log is written; json: an object a line, for programs that read it"
+    )
+    trace_endpoint: Annotated[str | None, NoDecode] = Field(
+        None,
+        description="URL of an OpenTelemetry collector that gets traces of requests, as OTLP over HTTP; without a "
+        "path, /v1/traces is meant. The variables OTEL_* say the rest. none: no traces",
+    )
+
+    @property
+    def asks_for_keys(self) -> bool:
+        """Whether a request needs a key."""
+        return self.keys_file is not None or self.api_key is not None
 
     @property
     def is_coalescing(self) -> bool:
@@ -169,15 +217,43 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
-    @field_validator("cache_dir", "tls_cert", "tls_key", mode="before")
+    @field_validator("trace_endpoint", mode="before")
+    @classmethod
+    def _collector(cls, value: object) -> object:
+        if value in (None, "", NO_FOLDER):
+            return None
+        url = urlsplit(str(value))
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise ValueError("an http:// or https:// URL of a collector was expected")
+        return urlunsplit(url if url.path.strip("/") else url._replace(path="/v1/traces"))
+
+    @field_validator("api_key")
+    @classmethod
+    def _is_a_key(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _KEY.fullmatch(value.get_secret_value()):
+            raise ValueError("a key has 22 to 512 letters, digits and characters of -._~+/, then = if any")
+        return value
+
+    @field_validator("cache_dir", "tls_cert", "tls_key", "keys_file", mode="before")
     @classmethod
     def _place(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        try:
-            return None if value in ("", NO_FOLDER) else Path(value).expanduser().absolute()
-        except RuntimeError:
-            raise ValueError("the home that it begins with is not known") from None
+        return None if value in ("", NO_FOLDER) else _absolute(value)
+
+    @field_validator("state", mode="before")
+    @classmethod
+    def _place_of_state(cls, value: object) -> object:
+        if not isinstance(value, str | Path) or "://" in str(value):
+            return value
+        return NO_STATE if str(value) in ("", NO_STATE) else str(_absolute(value))
+
+
+def _absolute(place: str | Path) -> Path:
+    try:
+        return Path(place).expanduser().absolute()
+    except RuntimeError:
+        raise ValueError("the home that it begins with is not known") from None
 
 
 def flag(name: str) -> str:
@@ -196,12 +272,20 @@ def default(info: FieldInfo, settings: Settings) -> object:
 
 
 def shown(name: str, value: object) -> str:
-    """A setting's value as a person reads it, and as the setting can be given."""
+    """A setting's value as a person reads it, and as the setting can be given; of a secret, whether it is set."""
+    if name in SECRETS:
+        return "not set" if value is None else "set"
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
     if isinstance(value, int) and SIZE in Settings.model_fields[name].metadata:
         return readable(value)
     return NO_FOLDER if value is None else str(value)
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """These variables but for those that are for the server alone, and for none of its workers."""
+    hidden = {variable(name) for name in SECRETS}
+    return {name: value for name, value in environment.items() if name.upper() not in hidden}
 
 
 def misspelt(environment: Iterable[str]) -> str | None:
@@ -219,5 +303,8 @@ def complaint(error: ValidationError) -> str:
     """The first thing that is wrong with the settings, as one sentence."""
     first = error.errors()[0]
     name = str(first["loc"][0])
-    reason = first["msg"][:1].lower() + first["msg"][1:]
+    said = first["msg"].removeprefix("Value error, ")
+    reason = said[:1].lower() + said[1:]
+    if name in SECRETS:
+        return f"{variable(name)} cannot be used: {reason}"
     return f"setting {flag(name)} ({variable(name)}) is {first['input']!r}: {reason}"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # What the tests compile is theirs: they neither read nor write the cache of the person who runs them.
 os.environ["GRADSERVE_CACHE_DIR"] = "none"
+# And so is what their servers keep.
+os.environ["GRADSERVE_STATE"] = "memory"
 
 ROOT = Path(__file__).parents[1]
 ANNOUNCEMENT = "gradserve listening on "

@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from deploy.check import ask
@@ -55,8 +57,8 @@ def status(process: int, *names: str) -> dict[str, str]:
     return {name: line.partition(":")[2].strip() for line in lines if (name := line.partition(":")[0]) in names}
 
 
-def examine(image: Image, process: int) -> None:
-    """Look at the running container: its user, its rights, its root, its health, its answer."""
+def examine(image: Image, process: int, key: Mapping[str, str]) -> None:
+    """Look at the running container: its user, its rights, its root, its health, its answers without and with a key."""
     uid = status(process, "Uid")["Uid"].split()
     report("user ids of the server", " ".join(uid), good=set(uid) == {image.user.partition(":")[0]} and "0" not in uid)
     rights = status(process, "CapEff", "CapBnd", "NoNewPrivs")
@@ -70,7 +72,9 @@ def examine(image: Image, process: int) -> None:
     healthy = inside(image, process, image.health)
     report("health check", f"exit status {healthy.returncode}", good=healthy.returncode == 0)
     question = Path(ask.__file__).read_text(encoding="utf-8")
-    answer = inside(image, process, ["python", "-c", question])
+    denied = inside(image, process, ["python", "-c", question])
+    report("without the key", denied.stdout.strip() or denied.stderr.strip(), good='"unauthenticated"' in denied.stdout)
+    answer = inside(image, process, ["python", "-c", question], key)
     gradients = json.loads(answer.stdout or "{}").get("gradients")
     report("a gradient", answer.stdout.strip() or answer.stderr.strip(), good=gradients == GRADIENT)
 
@@ -86,14 +90,18 @@ def first_words(server: subprocess.Popen[str]) -> str:
 
 
 def serve(image: Image, store: Path, arguments: list[str]) -> None:
-    """Start the image's server, examine it, stop it."""
+    """Start the image's server, which it does not do without a key; examine it, stop it."""
     mounts = [Mount(_volume(image, store, path), path) for path in image.volumes]
-    server = start(image, mounts, arguments)
+    open_to_all = start(image, mounts, arguments, {})
+    said = first_words(open_to_all)
+    report("the server without a key", said, good=open_to_all.wait(60) == 2 and "no key is asked for" in said)
+    key = {"GRADSERVE_API_KEY": secrets.token_urlsafe(32)}
+    server = start(image, mounts, arguments, key)
     try:
         said = first_words(server)
         report("the server", said, good="listening on" in said)
         process = child(server.pid)
-        examine(image, process)
+        examine(image, process, key)
         os.kill(process, 15)
         report("exit status after SIGTERM", server.wait(60), good=server.returncode == 0)
     finally:
@@ -124,8 +132,8 @@ def check(given: argparse.Namespace, store: Path) -> None:
     lint()
     shutil.rmtree(store / "stages", ignore_errors=True)
     shutil.rmtree(store / "volumes", ignore_errors=True)
-    secrets = {"pip": given.secret.resolve()} if given.secret else {}
-    builder = Builder(CONTEXT, store.resolve(), secrets)
+    secret_files = {"pip": given.secret.resolve()} if given.secret else {}
+    builder = Builder(CONTEXT, store.resolve(), secret_files)
     for stage in needed(read(CONTEXT / "Dockerfile"), given.target):
         builder.build(stage)
     serve(builder.images[given.target], store.resolve(), given.arguments)

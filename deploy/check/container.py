@@ -54,17 +54,19 @@ def build_step(image: Image, shell: str, mounts: list[Mount], environment: Mappi
     subprocess.run([*unshare, "/bin/sh", "-euc", "\n".join(lines)], check=True, stdin=subprocess.DEVNULL)
 
 
-def start(image: Image, volumes: list[Mount], arguments: list[str]) -> subprocess.Popen[str]:
+def start(
+    image: Image, volumes: list[Mount], arguments: list[str], variables: Mapping[str, str]
+) -> subprocess.Popen[str]:
     """What `run --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges --network none` does.
 
-    Standard output and standard error are one pipe.
+    `variables` are those of `--env`. Standard output and standard error are one pipe.
     """
     root = shlex.quote(str(image.root))
     lines = [f"mount --bind {root} {root}", *_prepare(image, volumes)]
     lines += [f"mount -o remount,bind,ro {root}", f"mount -t tmpfs -o {_SCRATCH} tmpfs {root}/tmp"]  # noqa: S108 - the container's
     lines.append("ip link set lo up")
     command = [*image.entrypoint, *image.command, *arguments]
-    lines.append(_enter(image, command, image.environment, confined()))
+    lines.append(_enter(image, command, {**image.environment, **variables}, confined()))
     unshare = [program("unshare"), "--mount", "--pid", "--net", "--fork", "--kill-child"]
     return subprocess.Popen(
         [*unshare, "/bin/sh", "-euc", "\n".join(lines)],
@@ -77,10 +79,12 @@ def confined() -> list[str]:
     return ["--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 
 
-def inside(image: Image, process: int, command: list[str]) -> subprocess.CompletedProcess[str]:
+def inside(
+    image: Image, process: int, command: list[str], variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """What `exec` does: the command in the namespaces of a running process, as the image's user."""
     enter = [program("nsenter"), f"--target={process}", "--mount", "--pid", "--net", "/bin/sh", "-euc"]
-    line = _enter(image, command, image.environment, confined())
+    line = _enter(image, command, {**image.environment, **(variables or {})}, confined())
     return subprocess.run([*enter, line], capture_output=True, text=True, check=False)
 
 

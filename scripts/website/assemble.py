@@ -23,7 +23,7 @@ OUTSIDE: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md",
 NAVIGATION: Final = (
     ("Guide", ("guide/first-gradient", "guide/porting", "guide/higher-order", "guide/calls/*", "guide/errors")),
     ("Reference", ("wire", "ops/index", "errors/index", "porting", "coming-from")),
-    ("Operation", ("deploy", "guide/limits-and-operations", "gpu", "guide/*")),
+    ("Operation", ("deploy", "operations", "keys", "state", "guide/limits-and-operations", "gpu", "guide/*")),
     ("Inside", ("architecture", "adr/README", "contributing", "changelog", "*")),
 )
 _OPS: Final = PurePosixPath(

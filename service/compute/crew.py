@@ -12,7 +12,7 @@ from service import machine
 from service.compute.process import COMMAND, Receiver, WorkerProcess
 from service.compute.staff import Staff, staff_for
 from service.compute.ticket import Ticket
-from service.settings import Settings
+from service.settings import SECRETS, Settings
 
 _logger = logging.getLogger("gradserve.workers")
 
@@ -178,7 +178,7 @@ class Crew:
         taken = {number for worker, number in self._alive.items() if worker.reason is None}
         number = next(number for number in range(len(taken) + 1) if number not in taken)
         share = self._settings.plan_cache_bytes // self._staff.processes  # each keeps plans of its own
-        stated = self._settings.model_copy(update={"plan_cache_bytes": share}).model_dump_json()
+        stated = self._settings.model_copy(update={"plan_cache_bytes": share}).model_dump_json(exclude={*SECRETS})
         worker = WorkerProcess(self, self._boss, stated, self._command, self._staff.environment(number))
         worker.start()
         self._unreaped.add(worker.reaped)

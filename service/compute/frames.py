@@ -21,14 +21,14 @@ from service.wire.storing import nbytes_of
 INLINE: Final = 64 << 10
 
 #: kinds of frames
-JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, TENSOR = range(1, 11)
+JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, RESIDENT = range(1, 11)
 
 _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
 _JOB: Final = struct.Struct("<IBBBBBIIIQddd")
 _REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
 _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
-_TENSOR: Final = struct.Struct("<IBIQ")
+_RESIDENT: Final = struct.Struct("<IBIQ")
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
 _CACHED, _NEEDS_GRAPH, _COALESCED = 1, 2, 4
@@ -116,7 +116,7 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     body = start + mores
     pieces = () if slab else (frame[body : at + size],)
     timed = Phases(begun - submitted, *phases)
-    reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0)
+    reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0, begun=begun)
     if mores:
         _add(reply, orjson.loads(frame[start:body]))
         if reply.stored and not slab:
@@ -182,14 +182,14 @@ def tensor_frame(told: TensorFrame) -> bytes:
     """A frame that says what a resident tensor is from here on."""
     shape = ",".join(map(str, told.shape))
     text = f"{told.namespace}\n{told.name}\n{told.etag}\n{told.dtype}\n{shape}".encode()
-    size = _TENSOR.size + len(text) + len(told.data)
-    return b"".join((_TENSOR.pack(size, TENSOR, len(text), told.slab), text, told.data))
+    size = _RESIDENT.size + len(text) + len(told.data)
+    return b"".join((_RESIDENT.pack(size, RESIDENT, len(text), told.slab), text, told.data))
 
 
 def read_tensor(frame: bytes, at: int) -> TensorFrame:
     """What the frame says that begins at `at`."""
-    size, _, texts, slab = _TENSOR.unpack_from(frame, at)
-    start = at + _TENSOR.size
+    size, _, texts, slab = _RESIDENT.unpack_from(frame, at)
+    start = at + _RESIDENT.size
     namespace, name, etag, dtype, shape = frame[start : start + texts].decode().split("\n")
     extents = tuple(map(int, shape.split(","))) if shape else ()
     return TensorFrame(namespace, name, etag, dtype, extents, slab, frame[start + texts : at + size])

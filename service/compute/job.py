@@ -94,6 +94,8 @@ _UNKNOWN: Final = Phases()
 class Reply:
     """The answer's status, media type and body, in pieces; a problem unless the status is 200.
 
+    `begun` is when a worker took the job up, on the monotonic clock; 0 where none did, or where nobody looks.
+
     `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again, as
     may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses.
 
@@ -117,6 +119,7 @@ class Reply:
     stored: Sequence[Stored] = ()
     kept: Sequence[bytes | memoryview] = ()
     wanted: Sequence[str] = ()
+    begun: float = 0.0
 
     @property
     def body(self) -> bytes:

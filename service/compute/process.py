@@ -22,6 +22,7 @@ from service.compute.replica import Replica, TensorKey
 from service.compute.resident import Resident
 from service.compute.slabs import LARGEST, Passage
 from service.compute.ticket import Ticket
+from service.settings import without_secrets
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.compute.child")
 _SOCKET_BYTES: Final = 1 << 20
@@ -119,7 +120,11 @@ class WorkerProcess(asyncio.Protocol):
             pass_fds=passed,
             stdin=subprocess.DEVNULL,
             stdout=sys.__stderr__,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **self._environment},
+            env={
+                **without_secrets(os.environ),
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                **self._environment,
+            },
         )
         theirs.close()
         their_side.close()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from service.errors import Refusal
 
-class Scope(StrEnum):
+
+class KeyScope(StrEnum):
     """What a key may be good for."""
 
     COMPUTE = "compute"  # the computing calls
@@ -25,8 +28,20 @@ class Caller:
 
     name: str
     namespace: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[KeyScope]
+
+    def require(self, needed: KeyScope) -> None:
+        """Raises Refusal (forbidden) where these scopes are without it."""
+        if needed not in self.scopes:
+            raise lacking(needed, self.scopes)
+
+
+def lacking(needed: KeyScope, held: Collection[KeyScope]) -> Refusal:
+    """The report for a key that has scopes, but not the one that is needed."""
+    shown = ", ".join(scope for scope in KeyScope if scope in held)
+    detail = f"this needs a key of the scope {needed}, and the one that came has {shown}"
+    return Refusal("forbidden", detail, expected=needed.value, got=shown)
 
 
 #: everybody, where no keys are asked for
-ANYONE: Final = Caller("", "", frozenset(Scope))
+ANYONE: Final = Caller("", "", frozenset(KeyScope))

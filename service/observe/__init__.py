@@ -1,7 +1,8 @@
-"""What an operator sees: counts, for Prometheus; a line for each request; what a server says of itself when it starts.
+"""What an operator sees: counts, for Prometheus; a line for each request, and a trace; what a server says at its start.
 
     histogram → tally → exposition
-    lines → request_log
+    answered, lines → request_log
+    answered → tracing
     banner
 
 What may live here: counting and writing down. What may not: HTTP, or the data of a request.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from itertools import product
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
@@ -11,21 +12,30 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from service.calls import calls
 from service.compute.pool import Pool
 from service.compute.stats import Stats
 from service.observe.histogram import Histogram
-from service.observe.tally import Tally
+from service.observe.tally import OTHER, Tally
+from service.settings import Settings
 from service.wire.answers import VERSIONS
 
 #: what stands in front of each name
 _OURS: Final = "gradserve"
+_Name = TypeVar("_Name")
+# What alerts look for is there from the start, as 0: Prometheus sees no increase in what begins with 1.
+_GRAVE: Final = (500, 503, 504)
+_OUTCOMES: Final = ("written", "store_full", "not_ready", "internal_error")
+_ENDS: Final = ("died", "stuck", "stopped", "never ready", "fault")
+_DENIALS: Final = ("unauthenticated", "forbidden", "rate_limited")
 
 
 class Exposition(Collector):
     """Answers a scrape. Nothing is computed for it in between."""
 
-    def __init__(self, tally: Tally, pool: Pool) -> None:
+    def __init__(self, tally: Tally, pool: Pool, settings: Settings) -> None:
         self._tally = tally
+        self._settings = settings
         self._pool = pool
         self._registry = CollectorRegistry()
         self._registry.register(self)
@@ -46,12 +56,15 @@ class Exposition(Collector):
         yield from self._requests()
         yield from self._work()
         yield from _of_pool(self._pool.stats())
+        yield from self._state()
+        yield from self._access()
 
     def _requests(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(
             f"{_OURS}_requests", "requests that were answered, by call and status", labels=("call", "status")
         )
-        for (call, status), count in sorted(self._tally.requests.items()):
+        grave = product([*calls(), OTHER], _GRAVE)
+        for (call, status), count in sorted(_begun(grave, self._tally.requests).items()):
             requests.add_metric((call, str(status)), count)
         yield requests
         yield _durations(f"{_OURS}_request_seconds", "from a request's head to its answer", "call", self._tally.seconds)
@@ -67,6 +80,30 @@ class Exposition(Collector):
         text = "requests that were executed together with others"
         yield CounterMetricFamily(f"{_OURS}_coalesced_requests", text, value=self._tally.coalesced)
 
+    def _state(self) -> Iterator[Metric]:
+        text = "commits of what callers keep, by outcome: written, or the code of the refusal"
+        commits = CounterMetricFamily(f"{_OURS}_state_commits", text, labels=("outcome",))
+        yield _by(commits, _begun(_OUTCOMES, self._tally.commits))
+        text = "from a commit's being handed in to its end, on disk where it is to be"
+        seconds = self._tally.commit_seconds
+        yield HistogramMetricFamily(
+            f"{_OURS}_state_commit_seconds", text, buckets=list(seconds.buckets()), sum_value=seconds.total
+        )
+        held = self._tally.holdings()
+        yield GaugeMetricFamily(f"{_OURS}_tensors", "resident tensors", value=held.tensors)
+        yield GaugeMetricFamily(f"{_OURS}_tensor_bytes", "bytes of resident tensors", value=held.tensor_bytes)
+        yield GaugeMetricFamily(f"{_OURS}_graphs", "registered graphs", value=held.graphs)
+        yield GaugeMetricFamily(f"{_OURS}_graph_bytes", "bytes of registered graphs", value=held.graph_bytes)
+        yield GaugeMetricFamily(f"{_OURS}_state_behind", "writes that are not on disk yet", value=held.behind)
+
+    def _access(self) -> Iterator[Metric]:
+        text = "requests that their callers may not make, by reason"
+        denied = CounterMetricFamily(f"{_OURS}_requests_denied", text, labels=("reason",))
+        yield _by(denied, _begun(_DENIALS, self._tally.denials))
+        text = "settings that are numbers, by name: what other figures are to be compared with"
+        stated = {name: value for name, value in self._settings if isinstance(value, int | float)}
+        yield _by(GaugeMetricFamily(f"{_OURS}_setting", text, labels=("name",)), stated)
+
 
 def _durations(name: str, text: str, label: str, histograms: Mapping[str, Histogram]) -> Metric:
     family = HistogramMetricFamily(name, text, labels=(label,))
@@ -80,7 +117,7 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield GaugeMetricFamily(f"{_OURS}_running", "jobs that workers have", value=stats.running)
     yield _by(GaugeMetricFamily(f"{_OURS}_workers", "workers that are ready", labels=("lane",)), stats.workers)
     text = "workers that were replaced, by reason"
-    yield _by(CounterMetricFamily(f"{_OURS}_worker_restarts", text, labels=("reason",)), stats.restarts)
+    yield _by(CounterMetricFamily(f"{_OURS}_worker_restarts", text, labels=("reason",)), _begun(_ENDS, stats.restarts))
     text = "bytes that requests have reserved"
     yield GaugeMetricFamily(f"{_OURS}_reserved_bytes", text, value=stats.reserved)
     text = "memory of the workers"
@@ -91,7 +128,12 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield CounterMetricFamily(f"{_OURS}_kernels", text, value=stats.compiled)
 
 
-def _by(family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[str, int]) -> Metric:
+def _begun(names: Iterable[_Name], counted: Mapping[_Name, int]) -> dict[_Name, int]:
+    """What was counted, and 0 for what has not happened."""
+    return dict.fromkeys(names, 0) | dict(counted)
+
+
+def _by(family: CounterMetricFamily | GaugeMetricFamily, values: Mapping[str, float]) -> Metric:
     for label, value in sorted(values.items()):
         family.add_metric((label,), value)
     return family

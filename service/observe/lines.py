@@ -13,10 +13,14 @@ MOST_LINES: Final = 10_000
 
 
 class Lines:
-    """Writes lines in their order, many at once. `write` gets text that ends with a line."""
+    """Writes lines in their order, many at once. `write` gets text that ends with a line.
 
-    def __init__(self, write: Callable[[str], object]) -> None:
+    `form` makes a line of what is to be said of the log itself.
+    """
+
+    def __init__(self, write: Callable[[str], object], form: Callable[[str], str] = str) -> None:
         self._write = write
+        self._form = form
         self._waiting: list[str] = []
         self._dropped = 0
         self._lock = Lock()
@@ -48,7 +52,7 @@ class Lines:
             with self._lock:
                 lines, self._waiting = self._waiting, []
             if self._dropped:
-                lines.append(f"{self._dropped} lines were dropped: nobody read them")
+                lines.append(self._form(f"{self._dropped} lines were dropped: nobody read them"))
                 self._dropped = 0
             if lines and not self._written("\n".join([*lines, ""])):
                 return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from service.compute.job import Phases, Reply
 from service.observe.histogram import Histogram
@@ -12,8 +13,22 @@ from service.observe.histogram import Histogram
 OTHER: Final = "other"
 
 
+class Holdings(NamedTuple):
+    """What is kept for callers at this moment: tensors, graphs, the bytes of both, and writes that are not on disk."""
+
+    tensors: int = 0
+    tensor_bytes: int = 0
+    graphs: int = 0
+    graph_bytes: int = 0
+    behind: int = 0
+
+
 class Tally:
-    """Requests by call and outcome, how long they took and in which parts, and what their plans came from."""
+    """Requests by call and outcome, how long they took and in which parts, and what their plans came from.
+
+    Commits of what is kept, and requests that were denied, by why. `holdings` is asked at each scrape, and answers
+    at once. All of it belongs to the event loop.
+    """
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
@@ -23,6 +38,10 @@ class Tally:
         self.phases = {name: Histogram() for name in Phases._fields}
         self.plans: Counter[bool] = Counter()
         self.coalesced = 0
+        self.commits: Counter[str] = Counter()
+        self.commit_seconds = Histogram()
+        self.denials: Counter[str] = Counter()
+        self.holdings: Callable[[], Holdings] = Holdings
 
     def count(self, call: str | None, status: int, received: int, sent: int, seconds: float) -> None:
         """One request that was answered; bytes of its body and of the answer's."""
@@ -38,3 +57,12 @@ class Tally:
             histogram.add(seconds)
         self.plans[reply.cached] += 1
         self.coalesced += reply.coalesced
+
+    def committed(self, outcome: str, seconds: float) -> None:
+        """One commit that ended: `written`, or the code of the refusal (store_full); seconds since it was handed in."""
+        self.commits[outcome] += 1
+        self.commit_seconds.add(seconds)
+
+    def denied(self, reason: str) -> None:
+        """One request that its caller may not make; the code: unauthenticated, forbidden, rate_limited."""
+        self.denials[reason] += 1

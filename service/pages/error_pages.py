@@ -92,7 +92,7 @@ def _documented(document: Json) -> Iterator[tuple[str, str, Example]]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             for response in operation["responses"].values():
-                for code, shown in response["content"].get(PROBLEM, {}).get("examples", {}).items():
+                for code, shown in response.get("content", {}).get(PROBLEM, {}).get("examples", {}).items():
                     call = f"{method.upper()} {path}"
                     yield code, call, Example(shown["value"], _sent(call, shown.get("x-request")))
 

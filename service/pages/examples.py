@@ -12,6 +12,7 @@ from typing import Any, Final
 from service.calls.definition import AnyCall, Json
 from service.calls.sample import MEAN, NODES, W, feed
 from service.errors import Refusal
+from service.keys.caller import KeyScope, lacking
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,14 @@ ANY: Final = (
 )
 STOPPING: Final = _stated("shutting_down", "the server is stopping and takes no new work")
 READY: Final = (STOPPING, _stated("not_ready", "the workers do not answer; the log says why"))
-READING: Final = (
-    *ANY,
-    _stated(
-        "not_acceptable",
-        "the answer is application/json, which Accept: text/csv rules out",
-        {"headers": {"Accept": "text/csv"}},
-        expected="application/json",
-        got="text/csv",
-    ),
+_ONLY_JSON: Final = _stated(
+    "not_acceptable",
+    "the answer is application/json, which Accept: text/csv rules out",
+    {"headers": {"Accept": "text/csv"}},
+    expected="application/json",
+    got="text/csv",
 )
+READING: Final = (*ANY, _ONLY_JSON)
 GET_OP: Final = (
     _stated(
         "not_found",
@@ -69,25 +68,30 @@ GET_OP: Final = (
         got="additon",
     ),
 )
-STATED: Final = (
-    *ANY,
+#: of whatever a worker does
+WAITING: Final = (
     STOPPING,
     _stated("queue_full", "the server already holds 66 requests, its limit; try again shortly"),
     _stated("worker_died", "the worker process that computed this request ended; send it again"),
     _stated("deadline_exceeded", "the request was not finished within its 0.05 s"),
+)
+NOT_SPOKEN: Final = _stated(
+    "not_acceptable",
+    "the answer is application/json or application/vnd.safetensors, which Accept: text/csv rules out",
+    {"headers": {"Accept": "text/csv"}},
+    expected="application/json or application/vnd.safetensors",
+    got="text/csv",
+)
+STATED: Final = (
+    *ANY,
+    *WAITING,
+    NOT_SPOKEN,
     _stated("request_timeout", "no byte of the body came for 10 s"),
     _stated(
         "body_too_large",
         "the body may have at most 67108864 bytes, but has 67108865 bytes",
         expected="at most 67108864 bytes",
         got="67108865 bytes",
-    ),
-    _stated(
-        "not_acceptable",
-        "the answer is application/json or application/vnd.safetensors, which Accept: text/csv rules out",
-        {"headers": {"Accept": "text/csv"}},
-        expected="application/json or application/vnd.safetensors",
-        got="text/csv",
     ),
     _stated(
         "unsupported_media_type",
@@ -107,6 +111,16 @@ STATED: Final = (
     Failure("too_deep", raw="[" * 101 + "]" * 101),
 )
 
+#: of any path that takes a key
+_KEYS: Final = (
+    _stated("unauthenticated", "the request has no key; send one as Authorization: Bearer KEY"),
+    _stated(
+        "rate_limited",
+        "this key has used up its rate of 10 in 1 s; try again after the seconds in Retry-After",
+        expected="at most 10 in 1 s",
+        got="more",
+    ),
+)
 _NO_GRAPH: Final = "0" * 64
 _UNKNOWN_GRAPH: Final = _stated(
     "not_found",
@@ -153,6 +167,14 @@ def failures(call: AnyCall) -> tuple[Failure, ...]:
     return (*STATED, *mistaken, *differentiable, *scalar, Failure("invalid_field", request | {"feed": []}))
 
 
+def denials(needed: KeyScope | None) -> tuple[Failure, ...]:
+    """What a server that asks for keys refuses, where a key has to be good for this."""
+    if needed is None:
+        return ()
+    other = KeyScope.READ if needed is not KeyScope.READ else KeyScope.WRITE
+    return (*_KEYS, Failure("forbidden", stated=lacking(needed, [other])))
+
+
 def unknown_graph(path: str) -> Failure:
     """The refusal of a path, which has `{graph_id}` in it, for a graph that is not there."""
     return replace(_UNKNOWN_GRAPH, head={"path": path.replace("{graph_id}", _NO_GRAPH)})
@@ -161,8 +183,12 @@ def unknown_graph(path: str) -> Failure:
 def failures_on_registered(call: AnyCall) -> tuple[Failure, ...]:
     """Every refusal of a call on the graph that all examples share, once that is registered."""
     possible = (f for f in failures(call) if f.code != "too_many_nodes")
-    shared = (f for f in possible if f.body is None or f.body["graph"] == MEAN["graph"])
-    return tuple(replace(f, body=None if f.body is None else without_its_graph(f.body)) for f in shared)
+    return tuple(on_registered(f) for f in possible if f.body is None or f.body["graph"] == MEAN["graph"])
+
+
+def on_registered(failure: Failure) -> Failure:
+    """The same of a graph that is registered."""
+    return replace(failure, body=None if failure.body is None else without_its_graph(failure.body))
 
 
 def without_its_graph(body: Json) -> Json:
@@ -181,6 +207,14 @@ def registration_failures() -> tuple[Failure, ...]:
     stated = [failure for failure in STATED if failure.code != "not_acceptable"]
     wrong = [Failure("bad_tensor", {"graph": constant}), Failure("invalid_field", {"graph": named})]
     return (*stated, *_REGISTERING, *mistaken, *wrong)
+
+
+def uploading_failures(tensor: Json) -> tuple[Failure, ...]:
+    """Every refusal of a body that is a tensor alone."""
+    stated = [failure for failure in STATED if failure.code not in ("not_acceptable", "too_many_nodes")]
+    bad = Failure("bad_tensor", tensor | {"data": tensor["data"][1:]})
+    large = Failure("over_budget", {"dtype": "float64", "shape": [1] * 40, "data": [1]})
+    return (*stated, _ONLY_JSON, bad, large)
 
 
 def _mistaken(request: Json, position: int, node: Json) -> Json:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
@@ -18,9 +19,11 @@ from service.calls.definition import Json
 from service.compute.job import Job, Reply
 from service.compute.registration import REGISTER
 from service.errors import KINDS
-from service.graphs import Registered
-from service.pages.examples import Failure
-from service.pages.operations import SHARED, Operation, operations
+from service.keys.caller import KeyScope
+from service.pages.examples import Failure, denials
+from service.pages.operation import Operation
+from service.pages.operations import SHARED, operations
+from service.state.graphs import Registered
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
 DESCRIPTION: Final = (
@@ -41,13 +44,16 @@ ABOUT: Final[Json] = {
             "description": "What a graph takes; whether its gradients are right; these as a graph.",
         },
         {"name": "graphs", "description": "Graphs that the server keeps, so that requests can name them."},
+        {"name": "tensors", "description": "Tensors that the server keeps, so that requests can name them."},
         {"name": "catalogue", "description": "The ops that a graph may use."},
         {"name": "health", "description": "For whatever watches the server."},
     ],
 }
 REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 TIMEOUT: Final = 60.0
-EXECUTE_MS: Final = 0.2  # in examples: measured, the document would differ at every start
+# In examples: measured, or made, the document would differ at every start.
+EXECUTE_MS: Final = 0.2
+ETAG: Final = "9f86d081884c7d65"
 
 
 class _Shown:
@@ -60,18 +66,35 @@ class _Shown:
 
     def reply(self, known: Operation, body: bytes) -> Any:
         """What comes back for the body of an example."""
-        job = Job(known.call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT)
+        job = Job(known.call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT, subject=known.subject)
         if known.registered:
             job.graph, job.graph_bytes = self._graph.key, self._graph.record
         return orjson.loads(self._work(job).body)
 
 
+#: what says who calls; a server without keys takes requests without, so each operation may do without one, too
+_SECURITY: Final[Json] = {
+    "key": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A key, where the server asks for one; whoever runs the server has it.",
+    }
+}
+
 #: a body in safetensors, as far as a schema can say it
 _BINARY: Final[Json] = {"schema": {"type": "string", "format": "binary"}}
 
 
-def document(routes: Sequence[BaseRoute], components: Mapping[str, Json], work: Callable[[Job], Reply]) -> Json:
-    """The document for these routes and messages; `work` answers the failing examples that it shows."""
+def document(
+    routes: Sequence[BaseRoute],
+    components: Mapping[str, Json],
+    work: Callable[[Job], Reply],
+    scope_of: Callable[[str, str], KeyScope | None],
+) -> Json:
+    """The document for these routes and messages; `work` answers the failing examples that it shows.
+
+    `scope_of` a method and a path is what a key has to be good for, where the server asks for keys.
+    """
     described: Json = get_openapi(
         title="gradserve",
         version=_version(),
@@ -80,12 +103,16 @@ def document(routes: Sequence[BaseRoute], components: Mapping[str, Json], work: 
         routes=routes,
         **ABOUT,
     )
-    described["security"] = []  # said outright: no call asks for credentials
+    described["security"] = [{}, {"key": []}]
     shown = _Shown(work)
-    for methods in described["paths"].values():
-        for operation in methods.values():
-            _complete(operation, operations()[operation["operationId"]], shown)
-    described["components"] = {"schemas": dict(components)}
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            needed = scope_of(method.upper(), path)
+            known = operations()[operation["operationId"]]
+            _complete(operation, replace(known, failures=(*known.failures, *denials(needed))), shown)
+            if needed is None:
+                operation["security"] = []
+    described["components"] = {"schemas": dict(components), "securitySchemes": _SECURITY}
     return described
 
 
@@ -98,9 +125,15 @@ def _complete(operation: Json, known: Operation, shown: _Shown) -> None:
         operation["requestBody"] = _body(known)
     answers = _answers(known, shown)
     operation["responses"] = {
-        **{status: {"description": meaning, "content": answers} for status, meaning in known.statuses.items()},
+        **{status: _response(meaning, known, answers) for status, meaning in known.statuses.items()},
+        **{status: _response(meaning, known) for status, meaning in known.bodiless.items()},
         **_problems(known, shown),
     }
+
+
+def _response(meaning: str, known: Operation, answers: Json | None = None) -> Json:
+    headers = {"headers": known.headers} if known.headers else {}
+    return {"description": meaning, **headers} | ({"content": answers} if answers else {})
 
 
 def _body(known: Operation) -> Json:
@@ -124,6 +157,8 @@ def _answered(known: Operation, body: Json, shown: _Shown) -> Json:
     answer: Json = shown.reply(known, orjson.dumps(body))
     if "stats" in answer:
         answer["stats"]["execute_ms"] = EXECUTE_MS
+    if "etag" in answer:
+        answer["etag"] = ETAG
     return answer
 
 

@@ -16,7 +16,12 @@ VERSION: Final = "3.0.3"
 def version30(document: Json) -> Json:
     """The same calls and messages as the 3.1 document, which is left as it is."""
     schemas = {name: _schema(schema) for name, schema in document["components"]["schemas"].items()}
-    return {**document, "openapi": VERSION, "paths": _around(document["paths"]), "components": {"schemas": schemas}}
+    return {
+        **document,
+        "openapi": VERSION,
+        "paths": _around(document["paths"]),
+        "components": {**document["components"], "schemas": schemas},
+    }
 
 
 def _around(value: Any) -> Any:

@@ -1,20 +1,31 @@
-"""What the OpenAPI document says of each operation beyond its path and its docstring."""
+"""What the OpenAPI document says of all operations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Final
+from typing import Final, get_type_hints
 
 from engine import Limits, graph_id, registry
-from schemas.registered import GraphList, GraphSummary, RegisteredGraph, without_graph
+from schemas.listings import GraphList
+from schemas.registered import GraphSummary, RegisteredGraph, without_graph
 from service.calls import calls
 from service.calls.definition import AnyCall, Json
 from service.calls.sample import MEAN
 from service.compute.registration import REGISTER, Registration
 from service.pages import examples
 from service.pages.examples import Failure
+from service.pages.operation import Operation
+from service.pages.tensor_operations import (
+    AFTER,
+    IDEMPOTENCY_KEY,
+    KEEPING,
+    LIMIT,
+    TIMEOUT_MS,
+    listing_failures,
+    storing_failures,
+    tensor_operations,
+)
 from service.wire.translate import Translator
 
 #: what the id of an operation on a registered graph ends with, behind the name of the call
@@ -22,13 +33,6 @@ OF_GRAPH: Final = "OfGraph"
 #: the graph that all examples share, as it is registered
 SHARED: Final[Json] = {"graph": MEAN["graph"], "description": "a mean of squares"}
 
-_TIMEOUT: Final = {
-    "name": "timeout_ms",
-    "in": "query",
-    "required": False,
-    "description": "milliseconds that this request may take; the server's own limit stays",
-    "schema": {"type": "integer", "format": "int64", "minimum": 1},
-}
 _NAME: Final = {
     "name": "name",
     "in": "path",
@@ -39,31 +43,13 @@ _NAME: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Operation:
-    """What there is to say.
-
-    `call` names the job that answers the examples, on the shared graph where that is `registered`. `statuses` are
-    those of its answers, each with what it means; `is_binary`, whether they come as safetensors, too.
-    """
-
-    answer: str
-    failures: Sequence[Failure]
-    request: str = ""
-    requests: Mapping[str, Json] = field(default_factory=dict)
-    parameters: Sequence[Json] = ()
-    call: str = ""
-    registered: bool = False
-    statuses: Mapping[str, str] = field(default_factory=lambda: {"200": "The answer"})
-    is_binary: bool = False
-
-
 @cache
 def operations() -> Mapping[str, Operation]:
     """All operations, by their id."""
     return {
         **{name: _computing(call) for name, call in calls().items()},
         **dict(_of_graphs()),
+        **dict(tensor_operations()),
         **{f"{name}{OF_GRAPH}": _on_registered(call) for name, call in calls().items()},
         "listOps": Operation("Catalogue", examples.READING),
         "getOp": Operation("OpInfo", (*examples.READING, *examples.GET_OP), parameters=(_NAME,)),
@@ -73,18 +59,31 @@ def operations() -> Mapping[str, Operation]:
 
 
 def _computing(call: AnyCall) -> Operation:
-    failing, message = examples.failures(call), call.request.__name__
-    answer = call.answer.__name__
-    return Operation(answer, failing, message, call.examples, (_TIMEOUT,), call.name, is_binary=True)
+    failing, message = (*examples.failures(call), *_of_store(call)), call.request.__name__
+    parameters = (TIMEOUT_MS, IDEMPOTENCY_KEY) if _stores(call) else (TIMEOUT_MS,)
+    return Operation(call.answer.__name__, failing, message, call.examples, parameters, call.name, is_binary=True)
+
+
+def _stores(call: AnyCall) -> bool:
+    """Whether values that it computes can be kept."""
+    return "store" in get_type_hints(call.request)
+
+
+def _of_store(call: AnyCall) -> tuple[Failure, ...]:
+    return storing_failures(next(iter(call.examples.values()))) if _stores(call) else ()
 
 
 def _on_registered(call: AnyCall) -> Operation:
     return Operation(
         call.answer.__name__,
-        (*examples.failures_on_registered(call), examples.unknown_graph(f"/v1/graphs/{{graph_id}}/{call.name}")),
+        (
+            *examples.failures_on_registered(call),
+            examples.unknown_graph(f"/v1/graphs/{{graph_id}}/{call.name}"),
+            *map(examples.on_registered, _of_store(call)),
+        ),
         without_graph(call.request).__name__,
         {name: examples.without_its_graph(body) for name, body in call.examples.items()},
-        (_graph_id(), _TIMEOUT),
+        (_graph_id(), TIMEOUT_MS, IDEMPOTENCY_KEY) if _stores(call) else (_graph_id(), TIMEOUT_MS),
         call.name,
         registered=True,
         is_binary=True,
@@ -94,13 +93,14 @@ def _on_registered(call: AnyCall) -> Operation:
 def _of_graphs() -> Iterator[tuple[str, Operation]]:
     """What is done with registered graphs, beside calls."""
     kept = {"201": "The graph is kept", "200": "The graph was kept already"}
-    failing, message = examples.registration_failures(), Registration.request.__name__
+    failing, message = (*examples.registration_failures(), *KEEPING[1:]), Registration.request.__name__
     whole, summary = RegisteredGraph.__name__, GraphSummary.__name__
-    yield REGISTER, Operation(whole, failing, message, {"a graph": SHARED}, (_TIMEOUT,), REGISTER, statuses=kept)
-    yield "listGraphs", Operation(GraphList.__name__, examples.READING)
+    named = (TIMEOUT_MS, IDEMPOTENCY_KEY)
+    yield REGISTER, Operation(whole, failing, message, {"a graph": SHARED}, named, REGISTER, statuses=kept)
+    yield "listGraphs", Operation(GraphList.__name__, listing_failures("/v1/graphs"), parameters=(LIMIT, AFTER))
     unknown = (*examples.READING, examples.unknown_graph("/v1/graphs/{graph_id}"))
     yield "getGraph", Operation(whole, unknown, parameters=(_graph_id(),))
-    yield "deleteGraph", Operation(summary, unknown, parameters=(_graph_id(),))
+    yield "deleteGraph", Operation(summary, (*unknown, *KEEPING), parameters=(_graph_id(), IDEMPOTENCY_KEY))
 
 
 @cache

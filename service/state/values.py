@@ -42,7 +42,8 @@ class TensorWrite:
 class AnswerRecord:
     """The answer to a call that had an Idempotency-Key, for when it comes again before `expires`, in Unix seconds.
 
-    `fingerprint` is of the request, so that another one under the same key is told apart.
+    `fingerprint` is of the request, so that another one under the same key is told apart. `headers` are those that go
+    with the answer beside its media type.
     """
 
     namespace: str
@@ -51,6 +52,8 @@ class AnswerRecord:
     media_type: str
     body: bytes
     expires: float
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import Any, Final
+from typing import Final
 
-from starlette.types import Message
+from starlette.routing import Route
+from starlette.types import Message, Scope
 
 from service.errors import Refusal, fault
+from service.keys.caller import ANYONE
 from service.web.incoming import Wanted, framing_of
 from service.web.line import Line
 from service.web.parsing import Head
@@ -36,12 +38,14 @@ class AsgiDoor:
         self._fields: list[tuple[bytes, bytes]] | None = None
         self._closes = False
         self._task: asyncio.Task[None] | None = None
+        self._scope: Scope = {}
 
     def begin(self, length: int, data: bytes) -> Wanted | None:
         """Start the application; `data` is what came after the head. What is wanted of a body."""
         line = self._line
         tasks = line.front.tasks
-        self._task = asyncio.get_running_loop().create_task(self._run(self._scope(length)))
+        self._scope = self._asked_for(length)
+        self._task = asyncio.get_running_loop().create_task(self._run())
         tasks.add(self._task)
         self._task.add_done_callback(tasks.discard)
         if not length and not self._head.chunked:
@@ -106,17 +110,20 @@ class AsgiDoor:
         """Go on writing."""
         self._news.set()
 
-    async def _run(self, scope: dict[str, Any]) -> None:
+    async def _run(self) -> None:
         try:
-            await self._line.front.app(scope, self._receive, self._send)
+            await self._line.front.app(self._scope, self._receive, self._send)
         except Exception:
             _logger.exception("request %s failed", self._line.request_id)
         finally:
             if not self._over and not self._gone:
                 self._line.broken(fault())
 
-    def _scope(self, length: int) -> dict[str, Any]:
+    def _asked_for(self, length: int) -> Scope:
         line, head = self._line, self._head
+        known = {"request_id": line.request_id, "arrived": line.arrived}
+        if line.entered:
+            known["caller"] = line.caller
         fields = [*head.fields]
         if length:
             fields.append((b"content-length", b"%d" % length))
@@ -133,7 +140,7 @@ class AsgiDoor:
             "headers": fields,
             "client": line.transport.get_extra_info("peername"),
             "server": line.transport.get_extra_info("sockname"),
-            "state": {"request_id": line.request_id, "arrived": line.arrived},
+            "state": known,
         }
 
     async def _receive(self) -> Message:
@@ -177,10 +184,17 @@ class AsgiDoor:
         line.write(self._beginning() + bytes(body))
         if not message.get("more_body", False):
             self._over = True
-            line.answered(self._status, self._sent, closes=self._closes)
+            line.caller = self._scope["state"].get("caller", ANYONE)
+            line.answered(self._status, self._sent, closes=self._closes, route=self._route)
         elif line.paused:
             self._news.clear()
             await self._news.wait()
+
+    @property
+    def _route(self) -> str:
+        """The path that the application found, as its document has it: with the names of what stands in it."""
+        route = self._scope.get("route")
+        return route.path if isinstance(route, Route) else ""
 
     def _beginning(self) -> bytes:
         """The head, where it is still to be written. An answer of unknown length ends with the line."""

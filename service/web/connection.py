@@ -11,7 +11,7 @@ from service.errors import Refusal, late, out_of_memory
 from service.web.asgi_door import AsgiDoor
 from service.web.fast_door import FastDoor
 from service.web.front import Front
-from service.web.head import malformed, too_large
+from service.web.head import Order, malformed, too_large
 from service.web.incoming import Incoming, Wanted
 from service.web.line import FOREVER, SILENCE, Line, Phase
 from service.web.parsing import Head, hopeless
@@ -135,14 +135,32 @@ class Connection(Line):
             self.request_id = head.stated_id
         if self.surplus is not None and not head.path.startswith(_HEALTH):
             self.refuse(self.surplus)
-        elif (order := head.order) is None or (order.graph is not None and order.graph not in self.front.graphs):
-            door = AsgiDoor(self, head)
-            self.door = door
-            self._expect(door.begin(length, data), data)
+        elif head.order is None:
+            self._to_application(head, length, data)
+        else:
+            self._call(head, head.order, length, data)
+
+    def _call(self, head: Head, order: Order, length: int, data: bytes) -> None:
+        """Hand out a computing call, once its caller may make it."""
+        try:
+            self.enter(head)
+        except Refusal as refusal:
+            self.door = self._fast
+            self._fast.deny(head, refusal, length, data)
+            return
+        graph = None
+        if order.graph is not None:
+            graph = self.front.keeper.graphs.find((self.caller.namespace, order.graph))
+        if order.graph is not None and graph is None:
+            self._to_application(head, length, data)
         else:
             self.door = self._fast
-            graph = None if order.graph is None else self.front.graphs.get(order.graph)
             self._expect(self._fast.begin(head, order, graph, length, data), data)
+
+    def _to_application(self, head: Head, length: int, data: bytes) -> None:
+        door = AsgiDoor(self, head)
+        self.door = door
+        self._expect(door.begin(length, data), data)
 
     # Bodies.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from service.compute.job import Job, Reply, Room
+from service.compute.job import Job, Reply, Room, refused
 from service.errors import Refusal, out_of_memory
-from service.graphs import Registered
+from service.state.graphs import Registered
 from service.web.gathering import SMALL, Gathering
 from service.web.head import Order
 from service.web.incoming import Wanted, framing_of
@@ -29,6 +29,7 @@ class FastDoor:
         self._graph: Registered | None = None
         self._gathering: Gathering | None = None
         self._job: Job | None = None
+        self._kept: Job | None = None
         self._reply: Reply | None = None
 
     def begin(self, head: Head, order: Order, graph: Registered | None, length: int, data: bytes) -> Wanted | None:
@@ -55,6 +56,14 @@ class FastDoor:
             return Wanted(framing, self._gathering, order.timeout)
         return None
 
+    def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
+        """Refuse a call by its head; where its body is all there, the connection goes on."""
+        if head.chunked or length > len(data):
+            self._line.refuse(refusal)
+            return
+        self._line.rest, self._line.received = data[length:], length
+        self._answer(refused(refusal, self._line.request_id))
+
     def body_moved(self) -> None:
         """Hand the body to the pool, once it is complete."""
         if self._line.incoming is None and self._gathering is not None and self._order is not None:
@@ -67,7 +76,9 @@ class FastDoor:
         self._line.refuse(refusal)
 
     def stop(self, refusal: Refusal) -> None:
-        """Refuse the call."""
+        """Refuse the call; but for one of which something is being kept: nobody knows yet how that ends."""
+        if self._kept is not None:
+            return
         self._let_go()
         self._line.refuse(refusal, unread=self._line.incoming is not None)
 
@@ -94,18 +105,35 @@ class FastDoor:
             media.sent,
             media.accepted,
             room=room,
+            namespace=line.caller.namespace,
         )
         if self._graph is not None:
             job.graph, job.graph_bytes = self._graph.key, self._graph.record
         self._pool.submit(job, self._done)
 
     def _done(self, reply: Reply) -> None:
-        self._job = None
+        job, self._job = self._job, None
         try:
-            self._answer(reply)
+            if reply.stored and job is not None:
+                self._keep(job, reply)
+            else:
+                self._answer(reply)
         except Exception:
             _logger.exception("request %s failed", self._line.request_id)
             self._line.fail()
+
+    def _keep(self, job: Job, reply: Reply) -> None:
+        """Answer when what the reply has for keeping is kept, or is not. That goes on when nobody is there any more."""
+        self._kept = job
+
+        def done(reply: Reply) -> None:
+            if self._kept is job:
+                self._kept = None
+                self._done(reply)
+            else:
+                reply.release()
+
+        self._line.front.keeper.take(job, self._line.caller, reply, done)
 
     def _answer(self, reply: Reply) -> None:
         line, pieces = self._line, reply.pieces
@@ -127,6 +155,7 @@ class FastDoor:
 
     def _let_go(self) -> None:
         """Of whatever the call holds."""
+        self._kept = None
         if self._job is not None:
             job, self._job = self._job, None
             self._pool.cancel(job)

@@ -11,8 +11,9 @@ from starlette.types import ASGIApp
 
 from service.compute.pool import Pool
 from service.errors import Refusal
-from service.graphs import GraphStore
+from service.keys.gate import Gate
 from service.settings import Settings
+from service.web.keeper import Keeper
 from service.web.known_heads import KnownHeads
 from service.web.observer import RequestObserver, unobserved
 from service.web.pace import Pace
@@ -60,11 +61,13 @@ class Front:
         settings: Settings,
         app: ASGIApp,
         pool: Pool,
-        graphs: GraphStore,
+        keeper: Keeper,
         observer: RequestObserver | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.settings = settings
-        self.app, self.pool, self.graphs = app, pool, graphs
+        self.app, self.pool, self.keeper = app, pool, keeper
+        self.gate = gate or Gate()
         self.observe: RequestObserver = observer or unobserved
         self.heads = KnownHeads(HeadReader(settings))
         self.dated = Dated()

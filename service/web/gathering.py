@@ -23,6 +23,11 @@ class Gathering:
             self.room = rent(most)
 
     @property
+    def got(self) -> int:
+        """Bytes that came so far."""
+        return self._got
+
+    @property
     def body(self) -> bytes | memoryview:
         """What came; where it is large, as memory of `room`."""
         return bytes(self._small) if self.room is None else self.room.view[: self._got]

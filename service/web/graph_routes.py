@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from itertools import dropwhile, islice
 from typing import Final
 
 from fastapi import APIRouter
@@ -11,12 +12,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.calls import calls
+from service.compute.job import Reply
+from service.compute.pool import awaited
 from service.compute.registration import REGISTER
 from service.errors import Refusal
-from service.graphs import Registered
 from service.pages.operations import OF_GRAPH
+from service.state.changes import end_of_graph, new_graph
+from service.state.graphs import Registered
+from service.state.idempotency import Repetition
+from service.web.keeper import Keeper
+from service.web.paging import page_of
+from service.web.query import timeout_of
+from service.web.repetition import once, recorded
 from service.web.responses import from_reply
-from service.web.routes import reply_to, state_of
+from service.web.routes import answer_to, job_of, state_of
+from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
 
 GRAPHS: Final = "/v1/graphs"
@@ -26,28 +36,56 @@ graph_router: Final = APIRouter()
 
 @graph_router.post(GRAPHS, operation_id=REGISTER, tags=["graphs"])
 async def register_graph(request: Request) -> Response:
-    """Keep a graph."""
+    """Keep a graph.
+
+    It is on disk before the answer, where the server has one for its state.
+    """
     if request.state.media.accepted == SAFETENSORS:
         detail = f"the answer is {JSON}, which Accept: {SAFETENSORS} rules out"
         raise Refusal("not_acceptable", detail, expected=JSON, got=SAFETENSORS)
-    reply = await reply_to(REGISTER, request)
-    if reply.status != 200:
+    state = state_of(request)
+    timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+    upload = await upload_of(request, state.pool, state.settings)
+    job = job_of(REGISTER, request, timeout, upload)
+
+    async def answered(asked: Repetition | None) -> Response:
+        reply = await awaited(state.pool, job)
+        if reply.status == 200:
+            reply = await _registered(state.keeper, job.namespace, reply, asked)
         return from_reply(reply)
-    record = reply.body
+
+    return await once(request, state.keeper.answers, answered, upload)
+
+
+async def _registered(keeper: Keeper, namespace: str, reply: Reply, asked: Repetition | None) -> Reply:
+    """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
+    graph = Registered.of(reply.body)
     reply.release()
-    graph, is_new = state_of(request).graphs.put(Registered.of(record))
-    location = {"Location": f"{GRAPHS}/{graph.graph_id}"}
-    return Response(graph.record, 201 if is_new else 200, location, media_type=JSON)
+    key = (namespace, graph.graph_id)
+    location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
+    if keeper.graphs.find(key) is None:
+        new = Reply(201, JSON, [graph.record], location)
+        await keeper.commit([new_graph(keeper.graphs, key, graph), *recorded(keeper.answers, asked, new)])
+    there = keeper.graphs.find(key) or graph
+    return Reply(201 if there is graph else 200, JSON, [there.record], location)
 
 
 @graph_router.get(GRAPHS, operation_id="listGraphs", tags=["graphs"])
 async def list_graphs(request: Request) -> Response:
-    """All graphs that are kept.
+    """The graphs that are kept.
 
-    Without their nodes, in the order in which they came.
+    Without their nodes, in the order in which they came, and page by page: where there are more, `next` says what to
+    state as `after`.
     """
-    listed = b",".join(graph.summary for graph in state_of(request).graphs)
-    return Response(b'{"graphs":[' + listed + b"]}", media_type=JSON)
+    limit, after = page_of(request.scope["query_string"])
+    namespace, graphs = request.state.caller.namespace, state_of(request).keeper.graphs
+    listed = iter(graphs.within(namespace).values())
+    if after is not None:
+        graphs.get(namespace, after)
+        listed = islice(dropwhile(lambda graph: graph.graph_id != after, listed), 1, None)
+    found = list(islice(listed, limit + 1))
+    more = b',"next":"%b"' % found[limit - 1].graph_id.encode() if len(found) > limit else b""
+    return Response(b'{"graphs":[%b]%b}' % (b",".join(graph.summary for graph in found[:limit]), more), media_type=JSON)
 
 
 @graph_router.get(GRAPHS + "/{graph_id}", operation_id="getGraph", tags=["graphs"])
@@ -62,8 +100,15 @@ async def delete_graph(request: Request) -> Response:
 
     What computes with it at the time goes on. The answer is what was forgotten.
     """
-    gone = state_of(request).graphs.delete(request.path_params["graph_id"])
-    return Response(gone.summary, media_type=JSON)
+    keeper = state_of(request).keeper
+
+    async def answered(asked: Repetition | None) -> Response:
+        gone = _named(request)
+        reply, key = Reply(200, JSON, [gone.summary]), (request.state.caller.namespace, gone.graph_id)
+        await keeper.commit([end_of_graph(keeper.graphs, key), *recorded(keeper.answers, asked, reply)])
+        return from_reply(reply)
+
+    return await once(request, keeper.answers, answered)
 
 
 def add_calls_of_graphs(to: APIRouter) -> None:
@@ -81,14 +126,14 @@ def add_calls_of_graphs(to: APIRouter) -> None:
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        return from_reply(await reply_to(call, request, request.path_params["graph_id"]))
+        return await answer_to(call, request, request.path_params["graph_id"])
 
     return endpoint
 
 
 def _named(request: Request) -> Registered:
     """The graph that the path names. Raises Refusal: not_found."""
-    return state_of(request).graphs.get(request.path_params["graph_id"])
+    return state_of(request).keeper.graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
 
 
 add_calls_of_graphs(graph_router)

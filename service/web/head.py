@@ -17,6 +17,7 @@ from service.web.query import timeout_of
 from service.wire.media import JSON, SAFETENSORS, SPOKEN, accepted, content_kind
 
 _VERSIONED: Final = "/v1/"
+_TENSOR: Final = re.compile(r"/v1/tensors/[^/]+/?")
 _COMPUTING: Final = re.compile(r"/v1/(?:graphs/([^/]+)/)?([a-z_]+)")
 
 
@@ -53,11 +54,11 @@ def media_of(method: str, path: str, headers: Headers) -> Media:
     """What the body is and what the answer shall be. Raises Refusal: unsupported_media_type, not_acceptable."""
     if not path.startswith(_VERSIONED):
         return Media(JSON, JSON)
-    if method != "POST":
-        return Media(JSON, _accepted(headers, (JSON,)))
-    kind = _accepted(headers, SPOKEN)
-    _check_coding(headers)
-    return Media(_sent(headers), kind)
+    if method in ("POST", "PUT"):
+        kind = _accepted(headers, SPOKEN if method == "POST" else (JSON,))
+        _check_coding(headers)
+        return Media(_sent(headers), kind)
+    return Media(JSON, _accepted(headers, SPOKEN if _TENSOR.fullmatch(path) else (JSON,)))
 
 
 def order_of(path: str, query: bytes, media: Media, most_ms: int) -> Order | None:

@@ -11,6 +11,8 @@ from typing import Final, Protocol, cast
 
 from service.compute.job import Reply, refused
 from service.errors import Refusal, fault
+from service.keys.caller import ANYONE
+from service.keys.keyholder import Keyholder
 from service.web.front import Front
 from service.web.incoming import Incoming
 from service.web.observer import Finished
@@ -73,6 +75,8 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.door: Door | None = None
         self.head: Head | None = None
         self.request_id = ""
+        self.caller = ANYONE
+        self._holder: Keyholder | None = None  # whose request is counted
         self.arrived = 0.0
         self.incoming: Incoming | None = None
         self.received = 0  # bytes of the body
@@ -111,6 +115,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         """Nobody is there any more."""
         self.phase, self.due, self.incoming = Phase.ENDED, FOREVER, None
         self.front.leave(self)
+        self._leave()
         self.sending = None
         if self.door is not None:
             self.door.lost()
@@ -193,11 +198,14 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.sending = Sending(self.transport, pieces, out, secure=self.secure)
         self.sending.begin()
 
-    def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None) -> None:
+    def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None, route: str = "") -> None:
         """The answer is written."""
+        self._leave()
         now = time.monotonic()
         seconds = now - self.arrived
-        self.front.observe(Finished(self.request_id, self.head, status, self.received, sent, seconds, reply))
+        self.front.observe(
+            Finished(self.request_id, self.head, status, self.received, sent, seconds, reply, route, self.caller.name)
+        )
         self.door = None
         if closes:
             self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
@@ -243,12 +251,27 @@ class Line(asyncio.BufferedProtocol, ABC):
             self.deaf = False
             self.transport.resume_reading()
 
+    @property
+    def entered(self) -> bool:
+        """Whether it is known who makes the request."""
+        return self._holder is not None
+
+    def enter(self, head: Head) -> None:
+        """Learn who makes the request of this head, and count it. Raises Refusal: they may not."""
+        self._holder = holder = self.front.gate.enter(head.access)
+        self.caller = holder.caller
+
+    def _leave(self) -> None:
+        if self._holder is not None:
+            self._holder.leave()
+            self._holder = None
+
     # Beginning and end.
 
     def begin_request(self) -> None:
         """Something that wants an answer is there."""
         self.arrived = time.monotonic()
-        self.head, self.request_id = None, new_id()
+        self.head, self.request_id, self.caller = None, new_id(), ANYONE
         self.phase, self.due, self.begun, self.unread, self.received = Phase.ANSWER, FOREVER, False, False, 0
 
     def leave_off(self, *, linger: bool) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import resource
 import socket
+from ipaddress import IPv6Address, ip_address
+
+from service.settings import Settings
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -29,6 +32,22 @@ def address(host: str, listening: socket.socket, scheme: str = "http") -> str:
     """The URL of a bound socket."""
     port = listening.getsockname()[1]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def keep_to_this_machine(settings: Settings, listening: socket.socket) -> None:
+    """Raises RuntimeError where others could reach a server that asks for no key, and nobody has said they may."""
+    if settings.asks_for_keys or settings.insecure == "on" or _is_loopback(listening):
+        return
+    raise RuntimeError(
+        f"--host {settings.host} lets other machines in, and no key is asked for; set --keys-file or "
+        "GRADSERVE_API_KEY, or say --insecure if everybody may compute here"
+    )
+
+
+def _is_loopback(listening: socket.socket) -> bool:
+    found = ip_address(listening.getsockname()[0].partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return (mapped or found).is_loopback
 
 
 def allow_descriptors(wanted: int) -> None:

@@ -15,7 +15,10 @@ import h11
 from starlette.datastructures import Headers
 
 from service.errors import Refusal
+from service.keys.gate import Access
 from service.settings import Settings
+from service.state.idempotency import KEY_HEADER
+from service.web.access import access_of
 from service.web.head import Order, check_framing, malformed, media_of, most_bytes, order_of
 from service.web.request_ids import HEADER, sane
 
@@ -32,7 +35,8 @@ _NO_BEGINNING: Final = b"\x21"
 class Head:
     """A request's line and headers; `fields` are without Content-Length, since heads that differ in it alone are one.
 
-    `order` is what a computing call asks for; None for all else, and for what its head gets wrong.
+    `order` is what a computing call asks for; None for all else, and for what its head gets wrong. `access` has the
+    digest of the key that it comes with: whether that is good is asked for each request, since heads are kept.
     """
 
     method: str
@@ -48,6 +52,7 @@ class Head:
     stated_id: str | None
     most: int
     order: Order | None
+    access: Access
 
 
 class HeadReader:
@@ -84,6 +89,7 @@ class HeadReader:
             sane(headers.get(HEADER, "")),
             most,
             order,
+            access_of(method, path, fields, self._settings),
         )
 
     def _judged(self, method: str, path: str, query: bytes, headers: Headers) -> tuple[Order | None, int]:
@@ -91,7 +97,7 @@ class HeadReader:
         try:
             media = media_of(method, path, headers)
             most = most_bytes(media, self._settings)
-            if method != "POST" or (self._shares and "origin" in headers):
+            if method != "POST" or (self._shares and "origin" in headers) or KEY_HEADER in headers:
                 return None, most
             return order_of(path, query, media, self._settings.timeout_ms), most
         except Refusal:

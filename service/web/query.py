@@ -1,27 +1,48 @@
-"""The query of a computing call: its deadline, read from the head so that the body need not be touched."""
+"""The query of a request, read from the head so that the body need not be touched."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import parse_qsl
 
 from engine import printable
 from service.errors import Refusal
 
+#: the query's parameter that every call with a deadline takes
+TIME: Final = "timeout_ms"
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
+
+
+def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
+    """What a query states, of these parameters, each once. Raises Refusal (invalid_field)."""
+    stated: dict[str, str] = {}
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name not in known or name in stated:
+            raise _refusal_of(name, name in stated, known)
+        stated[name] = value
+    return stated
 
 
 def timeout_of(query: bytes, most_ms: int) -> float:
     """Seconds that a request may take: `timeout_ms`, lowered to the server's. Raises Refusal (invalid_field)."""
-    stated = most_ms
-    seen: set[str] = set()
-    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
-        if name != "timeout_ms" or name in seen:
-            raise _refusal_of(name, name in seen)
-        seen.add(name)
-        stated = _milliseconds(value)
-    return min(stated, most_ms) / 1000
+    return timeout_in(parameters_of(query, (TIME,)), most_ms)
+
+
+def timeout_in(parameters: dict[str, str], most_ms: int) -> float:
+    """The same, where the query may state other things, too."""
+    stated = parameters.get(TIME)
+    return (most_ms if stated is None else min(_milliseconds(stated), most_ms)) / 1000
+
+
+def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> str:
+    """What the query states under a name, the first of the choices where nothing. Raises Refusal (invalid_field)."""
+    value = parameters.get(name, choices[0])
+    if value not in choices:
+        expected, got = " or ".join(choices), printable(value) or "nothing"
+        raise Refusal("invalid_field", f"{name} must be {expected}, but is {got}", expected=expected, got=got)
+    return value
 
 
 def _milliseconds(value: str) -> int:
@@ -36,9 +57,9 @@ def _milliseconds(value: str) -> int:
     return int(value)
 
 
-def _refusal_of(name: str, twice: bool) -> Refusal:
+def _refusal_of(name: str, twice: bool, known: Sequence[str]) -> Refusal:
     if twice:
-        return Refusal("invalid_field", "timeout_ms stands twice in the query", expected="timeout_ms once", got="twice")
-    shown = printable(name)
-    detail = f"the query has no parameter “{shown}” (known: timeout_ms)"
-    return Refusal("invalid_field", detail, expected="timeout_ms", got=shown)
+        return Refusal("invalid_field", f"{name} stands twice in the query", expected=f"{name} once", got="twice")
+    shown, listed = printable(name), ", ".join(known)
+    detail = f"the query has no parameter “{shown}” (known: {listed})"
+    return Refusal("invalid_field", detail, expected=listed, got=shown)

@@ -1,29 +1,63 @@
-"""Every request that was answered, counted and written down."""
+"""Every request that was answered, counted, written down and traced."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+from engine import printable
+from service.observe.answered import Answered
 from service.observe.request_log import RequestLog
 from service.observe.tally import Tally
 from service.web.observer import Finished
 
+if TYPE_CHECKING:
+    from service.observe.tracing import Tracing
+
 #: what a request without a head that could be read is called
-_UNREAD = "?"
+_UNREAD: Final = "?"
 
 
 class Recorder:
-    """Tells the tally, and the log where there is one."""
+    """Tells the tally, and the log and the traces where there are any."""
 
-    def __init__(self, tally: Tally, log: RequestLog | None) -> None:
+    def __init__(self, tally: Tally, log: RequestLog | None, tracing: Tracing | None = None) -> None:
         self._tally = tally
         self._log = log
+        self._tracing = tracing
 
     def __call__(self, finished: Finished) -> None:
         """As an observer of requests."""
-        request_id, head, status, received, sent, seconds, reply = finished
-        call = head.order.call if head is not None and head.order is not None else None
-        self._tally.count(call, status, received, sent, seconds)
-        if reply is not None and status == 200:
+        head, reply = finished.head, finished.reply
+        order = None if head is None else head.order
+        call = None if order is None else order.call
+        self._tally.count(call, finished.status, finished.received, finished.sent, finished.seconds)
+        if reply is not None and finished.status == 200:
             self._tally.count_work(reply)
+        if self._log is None and self._tracing is None:
+            return
+        answered, trace_id = _answered(finished), ""
+        if self._tracing is not None:
+            trace_id = self._tracing.add(answered, () if head is None else head.fields, reply)
         if self._log is not None:
-            method, path = (_UNREAD, _UNREAD) if head is None else (head.method, head.path)
-            self._log.add(request_id, method, path, status, received, sent, seconds)
+            self._log.add(answered, trace_id)
+
+
+def _answered(finished: Finished) -> Answered:
+    head = finished.head
+    order = None if head is None else head.order
+    route = finished.route
+    if not route and order is not None:
+        route = f"/v1/{order.call}" if order.graph is None else f"/v1/graphs/{{graph_id}}/{order.call}"
+    return Answered(
+        finished.request_id,
+        finished.caller,
+        _UNREAD if head is None else head.method,
+        _UNREAD if head is None else head.path,
+        route,
+        "" if order is None else order.call,
+        "" if order is None else printable(order.graph or ""),
+        finished.status,
+        finished.received,
+        finished.sent,
+        finished.seconds,
+    )

@@ -15,12 +15,15 @@ from service.calls import calls
 from service.compute.job import Job, Reply
 from service.compute.pool import awaited
 from service.errors import Refusal
-from service.web.head import Media
+from service.state.conditions import ALWAYS, Condition
+from service.state.graphs import no_graph
+from service.state.idempotency import KEY_HEADER, Repetition
+from service.web.gathering import Gathering
 from service.web.query import timeout_of
+from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
 from service.web.state import State
-from service.web.uploads import whole_body
-from service.wire.media import SAFETENSORS
+from service.web.uploads import upload_of
 
 router: Final = APIRouter()
 
@@ -46,23 +49,55 @@ def add_calls(to: APIRouter) -> None:
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        return from_reply(await reply_to(call, request))
+        return await answer_to(call, request)
 
     return endpoint
 
 
-async def reply_to(call: str, request: Request, graph_id: str | None = None) -> Reply:
-    """What a worker replies to a request, on its own graph or on one that is registered. Raises Refusal."""
+async def answer_to(call: str, request: Request, graph_id: str | None = None) -> Response:
+    """The answer to a computing call, on its own graph or on one that is registered. Raises Refusal."""
     state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    expires = request.state.arrived + timeout
-    media: Media = request.state.media
-    kept = None if graph_id is None else state.graphs.get(graph_id)
-    body = await (whole_body(request) if media.sent == SAFETENSORS else request.body())
-    job = Job(call, body, request.state.request_id, timeout, expires, media.sent, media.accepted)
-    if kept is not None:
-        job.graph, job.graph_bytes = kept.key, kept.record
-    return await awaited(state.pool, job)
+    graph = None if graph_id is None else state.keeper.graphs.find((request.state.caller.namespace, graph_id))
+    unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
+    if unknown is not None and KEY_HEADER not in request.headers:
+        raise unknown
+    upload = await upload_of(request, state.pool, state.settings)
+    job = job_of(call, request, timeout, upload)
+    if graph is not None:
+        job.graph, job.graph_bytes = graph.key, graph.record
+
+    async def answered(asked: Repetition | None) -> Response:
+        if unknown is not None:  # now; it may have been there when the call came for the first time
+            upload.give_back()
+            raise unknown
+        return from_reply(await kept(request, job, await awaited(state.pool, job), asked))
+
+    return await once(request, state.keeper.answers, answered, upload)
+
+
+def job_of(call: str, request: Request, timeout: float, upload: Gathering) -> Job:
+    """The job that a request is, which has so many seconds from its arrival on."""
+    found, media = request.state, request.state.media
+    expires = found.arrived + timeout
+    job = Job(call, upload.body, found.request_id, timeout, expires, media.sent, media.accepted, room=upload.room)
+    job.namespace = found.caller.namespace
+    return job
+
+
+async def kept(
+    request: Request, job: Job, reply: Reply, asked: Repetition | None, condition: Condition = ALWAYS
+) -> Reply:
+    """The reply, once what it has for keeping is kept; or the refusal that takes its place."""
+    if not reply.stored:
+        return reply
+    keeper = state_of(request).keeper
+    try:
+        more = recorded(keeper.answers, asked, reply)
+    except Refusal:
+        reply.release()
+        raise
+    return await keeper.taken(job, request.state.caller, reply, condition, more)
 
 
 add_calls(router)

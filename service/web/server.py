@@ -16,12 +16,13 @@ from typing import Final, Protocol
 from starlette.types import ASGIApp
 
 from service.compute.pool import Pool
-from service.graphs import GraphStore
+from service.keys.gate import Gate
 from service.observe.banner import banner
 from service.settings import Settings
 from service.web.connection import Connection
 from service.web.front import RESERVE, Front
-from service.web.listening import address, allow_descriptors, bound
+from service.web.keeper import Keeper
+from service.web.listening import address, allow_descriptors, bound, keep_to_this_machine
 from service.web.observer import RequestObserver
 from service.web.tls import tls_context
 
@@ -111,44 +112,51 @@ class Server:
 def serve(
     settings: Settings,
     pool: Workers,
-    graphs: GraphStore,
+    keeper: Keeper,
     make_app: Callable[[], ASGIApp],
     observer: RequestObserver | None = None,
+    gate: Gate | None = None,
 ) -> None:
     """Serve the application that is made, and its calls by the pool, until a signal.
 
-    Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS.
+    Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS, or where it would be
+    open to other machines.
     """
     _calm_the_collector()
     allow_descriptors(settings.max_connections + RESERVE + _DESCRIPTORS)
     with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         tls_context(settings)  # raises before the workers are made
-        if not runner.run(_served(settings, pool, graphs, make_app, observer, listening)):
+        keep_to_this_machine(settings, listening)
+        if not runner.run(_served(settings, pool, keeper, make_app, observer, listening, gate)):
             _leave()
 
 
 async def _served(
     settings: Settings,
     pool: Workers,
-    graphs: GraphStore,
+    keeper: Keeper,
     make_app: Callable[[], ASGIApp],
     observer: RequestObserver | None,
     listening: socket.socket,
+    gate: Gate | None,
 ) -> bool:
     """Whether nothing is left that runs."""
     left = 0.0
     starting = asyncio.create_task(pool.start())
     try:
         await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
+        loading = asyncio.get_running_loop().run_in_executor(None, keeper.load)
         app = make_app()
         await starting
+        keeper.restore(await loading)
         for line in banner(settings, pool.device):
             _logger.info(line)
-        left = await Server(Front(settings, app, pool, graphs, observer), listening).run()
+        left = await Server(Front(settings, app, pool, keeper, observer, gate), listening).run()
     finally:
         starting.cancel()
+        written = await keeper.commits.close(max(left, _LAST_WORDS))
         ended = await pool.close(left)
-    return ended
+    return ended and written
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

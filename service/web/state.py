@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from engine import Registry
 from schemas import Catalogue, OpInfo
 from service.compute.pool import Pool
-from service.graphs import GraphStore
 from service.observe.exposition import Exposition
 from service.settings import Settings
+from service.web.keeper import Keeper
 from service.web.readiness import Readiness
 
 
 @dataclass(frozen=True)
 class State:
-    """The settings, the workers, the registered graphs, and what the server says about itself."""
+    """The settings, the workers, what is kept for callers, and what the server says about itself."""
 
     settings: Settings
     registry: Registry
     pool: Pool
-    graphs: GraphStore
+    keeper: Keeper
     catalogue: Catalogue
     document: bytes
     document30: bytes

@@ -1,28 +1,32 @@
-"""A body as one block of memory, each byte of it written once."""
+"""A body that an application takes in pieces, as one block of memory, each byte of it written once."""
 
 from __future__ import annotations
 
-import numpy as np
 from starlette.requests import Request
 
-from engine import HostArray
+from service.compute.pool import Pool
 from service.errors import Refusal
+from service.settings import Settings
+from service.web.gathering import Gathering
+from service.web.head import most_bytes
 
 
-async def whole_body(request: Request) -> bytes | HostArray:
-    """The body, in a buffer of the announced length; as pieces that are joined where no length is announced.
+async def upload_of(request: Request, pool: Pool, settings: Settings) -> Gathering:
+    """The body, in a room of the pool where it is large.
 
-    Raises what the guard raises, and ClientDisconnect; Refusal (bad_request_framing).
+    Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
     """
     announced = request.headers.get("content-length", "")
-    if not announced.isdecimal():
-        return await request.body()
-    # Not a bytearray, which writes zeros: what is announced and never sent takes addresses, but no memory.
-    buffer, filled = np.empty(int(announced), np.uint8), 0
-    async for piece in request.stream():
-        room = buffer[filled : filled + len(piece)]
-        room[:] = np.frombuffer(piece, np.uint8)[: len(room)]
-        filled += len(piece)
-    if filled != len(buffer):
-        raise Refusal("bad_request_framing", f"the body has {filled} bytes, but {len(buffer)} were announced")
-    return buffer
+    most = int(announced) if announced.isdecimal() else most_bytes(request.state.media, settings)
+    upload = Gathering(pool.room, most, announced=announced.isdecimal())
+    try:
+        async for piece in request.stream():
+            if upload.got + len(piece) > most:
+                raise Refusal("bad_request_framing", f"the body has more bytes than the {most} that were announced")
+            upload.put(piece)
+        if announced.isdecimal() and upload.got != most:
+            raise Refusal("bad_request_framing", f"the body has {upload.got} bytes, but {most} were announced")
+    except BaseException:
+        upload.give_back()
+        raise
+    return upload

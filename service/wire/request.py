@@ -11,10 +11,10 @@ from typing import Any
 from engine import NO_END, EngineError, HostArray, Limits, Program, TensorType
 from schemas import Feed, Graph, NodeType
 from service.errors import Refusal
+from service.state.tensor_names import checked_name, is_name, unknown_tensor
 from service.wire.graph_source import Programs
 from service.wire.json_reader import admit_nodes
 from service.wire.message import Message
-from service.wire.tensor_names import checked_name, is_name, unknown_tensor
 from service.wire.tensors import type_of
 from service.wire.translate import Translator, located, read_array, unexpected_tensor
 from service.wire.validation import validate

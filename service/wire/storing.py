@@ -14,8 +14,8 @@ import numpy as np
 from engine import DTYPES, HostArray, printable
 from schemas import Store
 from service.errors import Refusal
+from service.state.tensor_names import checked_name
 from service.state.values import Stored
-from service.wire.tensor_names import checked_name
 
 #: NumPy puts a dtype's name together each time
 _DTYPE_NAMES: Final = {np.dtype(name): name for name in DTYPES}

@@ -14,7 +14,7 @@ import pytest
 from tests.architecture.source import PACKAGES, ROOT, files, imports
 
 OWN = {*PACKAGES, "tests", "examples", "scripts", "benchmarks", "deploy"}
-OPTIONAL = {"cupy", "cupyx"}  # by the extras cuda12 and cuda13, imported lazily
+OPTIONAL = {"cupy", "cupyx", "opentelemetry"}  # by the extras cuda12, cuda13 and otel, imported lazily
 PARTS = {"pydantic_core": "pydantic"}  # pinned by the one that it is a part of
 
 
@@ -67,7 +67,7 @@ def test_something_undeclared_is_noticed() -> None:
     assert undeclared({"numpy", "no_such_module"}, declared()) == ["no_such_module"]
 
 
-@pytest.mark.parametrize("table", ["dependencies", "demo", "docs", "dev"])
+@pytest.mark.parametrize("table", ["dependencies", "demo", "otel", "docs", "dev"])
 def test_every_dependency_has_its_reason(table: str) -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     entries = text.partition(f"\n{table} = [\n")[2].partition("\n]")[0].splitlines()

@@ -52,6 +52,12 @@ def test_each_service_is_reached_from_this_machine_only(name: str) -> None:
     assert int(inside) == Settings.model_fields["port"].default
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_service_starts_without_a_key(name: str) -> None:
+    """Compose itself says so, where the variable is missing or empty."""
+    assert service(name)["environment"]["GRADSERVE_API_KEY"].startswith("${GRADSERVE_API_KEY:?")
+
+
 def test_the_services_can_run_side_by_side() -> None:
     assert len({service(name)["ports"][0].split(":")[1] for name in SERVICES}) == len(SERVICES)
 
@@ -83,10 +89,18 @@ def test_only_the_gpu_waits_for_its_profile() -> None:
 def test_what_is_compiled_is_kept(name: str) -> None:
     mounts = dict(reversed(mount.split(":")) for mount in service(name)["volumes"])
     variables = environment(TARGET[name])
-    assert mounts.keys() == {variables[each] for each in ("GRADSERVE_CACHE_DIR", "CUPY_CACHE_DIR") if each in variables}
+    kept = ("GRADSERVE_CACHE_DIR", "GRADSERVE_STATE", "CUPY_CACHE_DIR")
+    assert mounts.keys() == {variables[each] for each in kept if each in variables}
     assert len({*mounts.values()}) == len(mounts)
     assert mounts.keys() <= volumes(TARGET[name])
     assert {*mounts.values()} <= compose()["volumes"].keys()
+
+
+def test_no_two_services_share_their_state() -> None:
+    """The second server on a folder of state is refused."""
+    folder = environment("cpu")["GRADSERVE_STATE"]
+    found = [mount.partition(":")[0] for name in SERVICES for mount in service(name)["volumes"] if folder in mount]
+    assert len({*found}) == len(SERVICES)
 
 
 def test_the_gpu_service_asks_for_a_gpu() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -116,9 +117,12 @@ def test_each_target_names_its_device(target: str) -> None:
 
 @pytest.mark.parametrize(
     ("target", "variable"),
-    [("cpu", "GRADSERVE_CACHE_DIR"), ("cuda", "GRADSERVE_CACHE_DIR"), ("cuda", "CUPY_CACHE_DIR")],
+    [
+        *itertools.product(TARGETS, ("GRADSERVE_CACHE_DIR", "GRADSERVE_STATE")),
+        ("cuda", "CUPY_CACHE_DIR"),
+    ],
 )
-def test_what_is_compiled_lands_on_a_volume_of_the_user(target: str, variable: str) -> None:
+def test_what_is_kept_lands_on_a_volume_of_the_user(target: str, variable: str) -> None:
     folder = environment(target)[variable]
     assert folder in volumes(target)
     owner = last(target, "USER").value.partition(":")[0]
@@ -127,9 +131,9 @@ def test_what_is_compiled_lands_on_a_volume_of_the_user(target: str, variable: s
 
 
 def test_what_the_server_runs_can_be_written_by_it_alone() -> None:
-    assert (
-        "--mode=0700" in next(run for run in stages()["runtime"].of("RUN") if "/var/cache/gradserve" in run.words).words
-    )
+    for folder in ("/var/cache/gradserve", "/var/lib/gradserve"):
+        (making,) = [run for run in stages()["runtime"].of("RUN") if folder in run.words]
+        assert "--mode=0700" in making.words
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -41,7 +41,7 @@ def test_every_code_that_a_call_documents_is_on_the_page(document: dict[str, Any
         for path in document["paths"].values()
         for operation in path.values()
         for response in operation["responses"].values()
-        for media, content in response["content"].items()
+        for media, content in response.get("content", {}).items()
         if media == "application/problem+json"
     ]
     assert examples

@@ -22,7 +22,12 @@ class Started:
 
     def __init__(self, *options: str) -> None:
         command = [sys.executable, "-m", "service", "serve", "--port", "0", "--device", "cpu", *options]
-        environment = {**os.environ, "GRADSERVE_LOG_LEVEL": "error", "GRADSERVE_CACHE_DIR": "none"}
+        environment = {
+            **os.environ,
+            "GRADSERVE_LOG_LEVEL": "error",
+            "GRADSERVE_CACHE_DIR": "none",
+            "GRADSERVE_STATE": "memory",
+        }
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

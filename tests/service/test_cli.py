@@ -9,7 +9,7 @@ import pytest
 from engine import registry
 from service import machine
 from service.cli import main
-from service.settings import Settings, flag, variable
+from service.settings import SECRETS, Settings, flag, variable
 from service.web.listening import address, bound
 
 Capture = pytest.CaptureFixture[str]
@@ -30,7 +30,7 @@ def complaint(capsys: Capture, *arguments: str) -> str:
 def test_settings_lists_every_setting(capsys: Capture) -> None:
     text = output(capsys, "settings")
     for name, info in Settings.model_fields.items():
-        assert f"{flag(name)} = " in text
+        assert f"{variable(name) if name in SECRETS else flag(name)} = " in text
         assert variable(name) in text
         assert info.description
         assert info.description in text

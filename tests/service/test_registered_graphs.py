@@ -23,9 +23,9 @@ from service.compute.job import Job, Reply
 from service.compute.pool import Done
 from service.compute.registration import REGISTER
 from service.compute.worker import Worker
-from service.graphs import Registered
 from service.pages.examples import failures_on_registered, without_its_graph
 from service.settings import Settings
+from service.state.graphs import Registered
 from service.wire.media import JSON, SAFETENSORS
 from tests.conftest import Client
 from tests.docs.test_wire_page import PAGE, VECTOR

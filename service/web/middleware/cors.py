@@ -19,9 +19,9 @@ class Cors(CORSMiddleware):
         super().__init__(
             app,
             allow_origins=origins,
-            allow_methods=("GET", "POST", "DELETE"),
+            allow_methods=("GET", "POST", "PUT", "DELETE"),
             allow_headers=("*",),
-            expose_headers=(HEADER, "Location", "Retry-After"),
+            expose_headers=(HEADER, "ETag", "Idempotency-Replayed", "Location", "Retry-After"),
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:

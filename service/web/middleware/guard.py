@@ -1,5 +1,7 @@
 """In front of the body: a request is refused by its head where that suffices, else its body is counted as it comes.
 
+Where the connection has not asked who makes the request, that is asked here.
+
 How long a body may take is the business of whoever holds the connection.
 """
 
@@ -10,7 +12,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Refusal
+from service.keys.gate import Gate
+from service.keys.keyholder import Keyholder
 from service.settings import Settings
+from service.web.access import access_of
 from service.web.head import check_framing, media_of, most_bytes, too_large, too_long
 from service.web.responses import report
 
@@ -18,9 +23,10 @@ from service.web.responses import report
 class Guard:
     """Checks heads, and counts bodies."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, gate: Gate) -> None:
         self._app = app
         self._settings = settings
+        self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""
@@ -28,17 +34,37 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            most = self._checked(scope)
+            _check_size(scope, self._settings.max_header_bytes)
+            check_framing(Headers(scope=scope))
+            holder = self._entered(scope)
+        except Refusal as refusal:
+            await report(Request(scope), refusal)(scope, receive, send)
+            return
+        try:
+            await self._served(scope, receive, send)
+        finally:
+            if holder is not None:
+                holder.leave()
+
+    def _entered(self, scope: Scope) -> Keyholder | None:
+        """Who is to be told when the request is over. Raises Refusal: they may not make it."""
+        if "caller" in scope["state"]:
+            return None
+        holder = self._gate.enter(access_of(scope["method"], scope["path"], scope["headers"], self._settings))
+        scope["state"]["caller"] = holder.caller
+        return holder
+
+    async def _served(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            most = self._most(scope)
         except Refusal as refusal:
             await report(Request(scope), refusal)(scope, receive, send)
         else:
             await self._app(scope, counting(receive, most), send)
 
-    def _checked(self, scope: Scope) -> int:
+    def _most(self, scope: Scope) -> int:
         """The bytes that the body may have. Raises Refusal."""
         headers = Headers(scope=scope)
-        _check_size(scope, self._settings.max_header_bytes)
-        check_framing(headers)
         media = scope["state"]["media"] = media_of(scope["method"], scope["path"], headers)
         most, announced = most_bytes(media, self._settings), headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > most:

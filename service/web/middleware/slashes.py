@@ -21,8 +21,9 @@ class Slashes:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "http" and scope["path"].endswith("/") and not self._leads_somewhere(scope):
-            shorter = {**scope, "path": scope["path"][:-1]}
-            scope = shorter if self._leads_somewhere(shorter) else scope
+            shorter = scope["path"][:-1]
+            if self._leads_somewhere({**scope, "path": shorter}):
+                scope["path"] = shorter
         await self._app(scope, receive, send)
 
     def _leads_somewhere(self, scope: Scope) -> bool:

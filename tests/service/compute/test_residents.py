@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import random
@@ -18,7 +19,7 @@ import numpy as np
 import orjson
 import pytest
 
-from service.compute import frames, replica
+from service.compute import frames, replica, shelf
 from service.compute.cell import Cell, Vitals
 from service.compute.desk import Desk, Opened
 from service.compute.frames import Inbox, TensorFrame, Whereabouts
@@ -31,6 +32,7 @@ from service.compute.sharing_desk import SharingDesk
 from service.compute.shelf import COPIED
 from service.compute.slabs import Passage
 from service.compute.threads import ThreadPool
+from service.errors import Refusal
 from service.wire.media import JSON
 from tests.service.compute.pools import ask, code, job, processes, running, settled, together, until
 from tests.service.compute.trial_child import TrialSharing, execute
@@ -230,6 +232,20 @@ async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -
                 several = range(start, start + count)
                 found = await read(pool, *(f"n{i}" for i in several))
                 assert found == [seen(i, 20_000 if i % 2 else 100_000) for i in several]
+
+
+@running
+async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async with processes(1) as pool:
+        place(pool, "w", 1, 100_000)
+        monkeypatch.setattr(shelf, "sealed_memory", fails)
+        with pytest.raises(Refusal, match="for a resident tensor of 100000 bytes: Too many open files") as refused:
+            pool.shelf(100_000)
+        assert refused.value.code == "store_full"
+        assert await read(pool, "w") == [seen(1, 100_000)]
 
 
 def mapped(pid: int | str) -> int:

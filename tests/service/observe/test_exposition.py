@@ -10,7 +10,7 @@ from service.compute.threads import ThreadPool
 from service.compute.worker import Worker
 from service.observe.banner import banner
 from service.observe.exposition import Exposition
-from service.observe.tally import Tally
+from service.observe.tally import Holdings, Tally
 from service.settings import Settings
 
 STATS = Stats(
@@ -38,7 +38,7 @@ class Pool(ThreadPool):
 
 def scraped(tally: Tally) -> dict[tuple[str, str], float]:
     """Samples by name, and by the value of their only label, if any."""
-    text, media_type = Exposition(tally, Pool(STATS)).text("")
+    text, media_type = Exposition(tally, Pool(STATS), Settings(queue=11)).text("")
     assert media_type.startswith("text/plain")
     samples = [s for family in text_string_to_metric_families(text.decode()) for s in family.samples]
     return {(s.name, ",".join(s.labels.values())): s.value for s in samples}
@@ -70,8 +70,49 @@ def test_every_count_is_there_under_its_name() -> None:
     assert found["gradserve_kernels_total", ""] == 10
 
 
+def test_what_is_kept_and_who_was_denied() -> None:
+    tally = Tally()
+    tally.holdings = lambda: Holdings(tensors=3, tensor_bytes=4096, graphs=5, graph_bytes=512, behind=2)
+    tally.committed("written", 0.0015)
+    tally.committed("store_full", 0.5)
+    tally.denied("unauthenticated")
+    found = scraped(tally)
+    assert found["gradserve_state_commits_total", "written"] == 1
+    assert found["gradserve_state_commits_total", "store_full"] == 1
+    assert found["gradserve_state_commit_seconds_count", ""] == 2
+    assert found["gradserve_state_commit_seconds_bucket", "0.002"] == 1
+    assert found["gradserve_state_commit_seconds_sum", ""] == 0.5015
+    assert found["gradserve_tensors", ""] == 3
+    assert found["gradserve_tensor_bytes", ""] == 4096
+    assert found["gradserve_graphs", ""] == 5
+    assert found["gradserve_graph_bytes", ""] == 512
+    assert found["gradserve_state_behind", ""] == 2
+    assert found["gradserve_requests_denied_total", "unauthenticated"] == 1
+
+
+def test_what_alerts_look_for_begins_with_nothing() -> None:
+    found = scraped(Tally())
+    for name, label in (
+        ("requests", "gradients,500"),
+        ("requests", "other,503"),
+        ("state_commits", "store_full"),
+        ("requests_denied", "unauthenticated"),
+        ("worker_restarts", "died"),
+    ):
+        assert found[f"gradserve_{name}_total", label] == 0, "Prometheus sees no increase in what begins with 1"
+
+
+def test_settings_that_are_numbers_are_there_to_compare_with() -> None:
+    found = scraped(Tally())
+    assert found["gradserve_setting", "queue"] == 11
+    assert ("gradserve_setting", "host") not in found
+    assert ("gradserve_setting", "coalesce") not in found
+
+
 def test_open_metrics_for_who_asks_for_them() -> None:
-    text, media_type = Exposition(Tally(), Pool(Stats())).text("application/openmetrics-text; version=1.0.0")
+    text, media_type = Exposition(Tally(), Pool(Stats()), Settings()).text(
+        "application/openmetrics-text; version=1.0.0"
+    )
     assert media_type.startswith("application/openmetrics-text")
     assert text.endswith(b"# EOF\n")
 

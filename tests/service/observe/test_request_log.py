@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
+from datetime import UTC, datetime, timedelta
 from threading import Event
+from typing import Literal
 
+from service.observe.answered import Answered
 from service.observe.lines import MOST_LINES, Lines
-from service.observe.request_log import RequestLog
+from service.observe.request_log import RequestLog, remark
 
 LINE = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO gradserve\.requests: id=(\S+) method=(\S+) path=(.*) "
     r"status=(\d+) ms=(\d+\.\d\d) received=(\d+) sent=(\d+)"
 )
+
+ANSWERED = Answered(
+    "abc", "", "POST", "/v1/\x1b[31m\nx" + "y" * 500, "", "", "", 200, received=10, sent=20, seconds=0.01234
+)
+
+
+def lines_of(form: Literal["text", "json"], answered: Answered, trace_id: str = "") -> list[str]:
+    """What is written of a request."""
+    written: list[str] = []
+    lines = Lines(written.append)
+    RequestLog(lines, form).add(answered, trace_id)
+    lines.close(60)
+    return "".join(written).splitlines()
 
 
 def test_every_line_is_written_in_its_order() -> None:
@@ -57,13 +74,35 @@ def test_a_closed_stream_ends_the_log_and_nothing_else() -> None:
 
 
 def test_a_line_has_ids_and_sizes_and_stays_one_line() -> None:
-    written: list[str] = []
-    lines = Lines(written.append)
-    RequestLog(lines).add("abc", "POST", "/v1/\x1b[31m\nx" + "y" * 500, 200, 10, 20, 0.01234)
-    lines.close(60)
-    (line,) = "".join(written).splitlines()
+    (line,) = lines_of("text", ANSWERED)
     found = LINE.fullmatch(line)
     assert found is not None
     assert found.group(1, 2, 4, 5, 6, 7) == ("abc", "POST", "200", "12.34", "10", "20")
     assert "\x1b" not in line
     assert len(found[3]) <= 70
+
+
+def test_a_line_names_caller_and_trace_where_there_are_any() -> None:
+    (line,) = lines_of("text", ANSWERED._replace(caller="ana"), "4bf9")
+    assert " id=abc caller=ana method=POST " in line
+    assert line.endswith(" sent=20 trace=4bf9")
+
+
+def test_a_line_of_json_has_the_same() -> None:
+    before = datetime.now(UTC)
+    (line,) = lines_of("json", ANSWERED._replace(caller="ana"), "4bf9")
+    found = json.loads(line)
+    assert "\x1b" not in line
+    assert abs(datetime.fromisoformat(found.pop("time")) - before) < timedelta(minutes=10)
+    assert len(found.pop("path")) <= 70
+    assert found == {
+        "level": "INFO", "logger": "gradserve.requests", "request_id": "abc", "caller": "ana", "method": "POST",
+        "status": 200, "ms": 12.34, "received": 10, "sent": 20, "trace_id": "4bf9",
+    }  # fmt: skip
+    assert "trace_id" not in json.loads(lines_of("json", ANSWERED)[0])
+
+
+def test_what_the_log_says_of_itself_is_json_too() -> None:
+    said = json.loads(remark("json")("5 lines were dropped"))
+    assert (said["level"], said["message"]) == ("WARNING", "5 lines were dropped")
+    assert remark("text")("5 lines were dropped") == "5 lines were dropped"

@@ -21,12 +21,14 @@ PATHS = [f"/v1/{prefix}{call}" for call in CALLS for prefix in ("", "graphs/{gra
 
 METHODS = {
     "getOp": "/v1/ops/add", "listOps": "/v1/ops", "live": "/health/live", "ready": "/health/ready",
-    "listGraphs": "/v1/graphs", "getGraph": "/v1/graphs/{graph_id}",
+    "listGraphs": "/v1/graphs", "getGraph": "/v1/graphs/{graph_id}", "listTensors": "/v1/tensors",
+    "getTensor": "/v1/tensors/w",
 }  # fmt: skip
 #: what no single request brings about, or only one that is too large for a document; tested elsewhere
 NO_EXAMPLE = {
     "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
-    "worker_died", "not_ready", "deadline_exceeded", "store_full",
+    "worker_died", "not_ready", "deadline_exceeded", "store_full", "unauthenticated", "forbidden", "rate_limited",
+    "conflict",
 }  # fmt: skip
 
 
@@ -53,7 +55,9 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 def problem_examples(document: dict[str, Any]) -> Iterator[tuple[str, str, str, str, dict[str, Any]]]:
     for path, method, operation in operations(document):
         for status, response in operation["responses"].items():
-            for code, example in response["content"].get("application/problem+json", {}).get("examples", {}).items():
+            for code, example in (
+                response.get("content", {}).get("application/problem+json", {}).get("examples", {}).items()
+            ):
                 yield path, method, status, code, example
 
 
@@ -65,7 +69,8 @@ def test_the_operations(document: dict[str, Any]) -> None:
     ids = {operation["operationId"] for _, _, operation in operations(document)}
     graphs = {"registerGraph", "listGraphs", "getGraph", "deleteGraph"}
     on_graphs = {f"{call}{OF_GRAPH}" for call in CALLS}
-    assert ids == {*CALLS, *on_graphs, *graphs, "listOps", "getOp", "live", "ready"}
+    tensors = {"putTensor", "getTensor", "deleteTensor", "listTensors"}
+    assert ids == {*CALLS, *on_graphs, *graphs, *tensors, "listOps", "getOp", "live", "ready"}
 
 
 def test_the_id_that_the_document_shows_is_that_of_the_shared_graph(document: dict[str, Any], graph_id: str) -> None:
@@ -91,7 +96,7 @@ def test_every_problem_example_runs(client: Client, document: dict[str, Any], gr
             response = client.request(
                 method.upper(),
                 sent.get("path", path).replace("{name}", "add").replace("{graph_id}", graph_id),
-                content=content if method == "post" else None,
+                content=content if method in ("post", "put") else None,
                 headers=sent.get("headers"),
             )
             report = problem(response, int(status), code)
@@ -120,6 +125,23 @@ def test_every_request_example_runs(client: Client, document: dict[str, Any], pa
         validator(document, shown["schema"]).validate(example["value"])
 
 
+def test_a_tensor_is_put_and_deleted_as_described(client: Client, document: dict[str, Any]) -> None:
+    described = document["paths"]["/v1/tensors/{name}"]
+    shown = described["put"]["requestBody"]["content"]["application/json"]["examples"]["a vector"]["value"]
+    answers = described["put"]["responses"]
+    for method, status in (("PUT", "201"), ("PUT", "200"), ("DELETE", "200")):
+        answer = client.request(method, "/v1/tensors/described", json=shown if method == "PUT" else None)
+        assert answer.status_code == int(status), answer.text
+        validator(document, answers[status]["content"]["application/json"]["schema"]).validate(answer.json())
+        example = answers["201"]["content"]["application/json"]["examples"]["a vector"]["value"]
+        varying = {"etag": "", "tensor_id": ""}
+        assert answer.json() | varying == example | varying
+    assert described["get"]["responses"]["304"] == {
+        "description": "It is the one that the client has",
+        "headers": answers["200"]["headers"],
+    }
+
+
 def test_every_problem_is_as_described(document: dict[str, Any]) -> None:
     check = validator(document, {"$ref": "#/components/schemas/Problem"})
     for *_, example in problem_examples(document):
@@ -132,6 +154,7 @@ def test_pages_answer_as_described(
 ) -> None:
     described = next(o for _, _, o in operations(document) if o["operationId"] == operation)
     schema = described["responses"]["200"]["content"]["application/json"]["schema"]
+    client.request("PUT", "/v1/tensors/w", json=MEAN["feeds"][0]["tensor"])
     validator(document, schema).validate(client.get(path.replace("{graph_id}", graph_id)).json())
 
 

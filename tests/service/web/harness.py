@@ -13,12 +13,15 @@ import pytest
 from service.app import create_app
 from service.compute.job import Job, Reply
 from service.compute.pool import Done
+from service.compute.resident import Resident
 from service.compute.stats import Stats
 from service.errors import Refusal
-from service.graphs import GraphStore
+from service.keys.gate import Gate
 from service.settings import Settings
+from service.state.journal import Forgetful, Journal
 from service.web.connection import Connection
 from service.web.front import Front
+from service.web.keeper import Keeper
 from service.web.observer import RequestObserver
 from service.wire.media import JSON
 
@@ -49,6 +52,7 @@ class FakePool:
         self.rooms: list[Memory] = []
         self.jobs: list[Job] = []
         self.cancelled: list[Job] = []
+        self.placed: list[tuple[str, str, str | None]] = []
         self.done: dict[Job, Done] = {}
         self.news = asyncio.Event()
 
@@ -57,6 +61,12 @@ class FakePool:
             raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
         self.rooms.append(Memory(nbytes))
         return self.rooms[-1]
+
+    def shelf(self, nbytes: int) -> Memory:
+        return Memory(nbytes)
+
+    def place(self, namespace: str, name: str, resident: Resident | None) -> None:
+        self.placed.append((namespace, name, resident and resident.etag))
 
     def submit(self, job: Job, done: Done) -> None:
         self.jobs.append(job)
@@ -159,13 +169,16 @@ async def house(
     observer: RequestObserver | None = None,
     settings: Settings | None = None,
     ssl: Any = None,
-    graphs: GraphStore | None = None,
+    journal: Journal | None = None,
+    keeper: Keeper | None = None,
+    gate: Gate | None = None,
     **stated: Any,
 ) -> AsyncIterator[House]:
     """A front with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
-    graphs = GraphStore(100, 1 << 20) if graphs is None else graphs
-    front = Front(settings or Settings(device="cpu", **stated), app or application(), pool, graphs, observer)
+    settings = settings or Settings(device="cpu", **stated)
+    keeper = keeper or Keeper(settings, pool, journal or Forgetful())
+    front = Front(settings, app or application(), pool, keeper, observer, gate)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)
     front.sweep()
     opened = House(front, pool, server.sockets[0].getsockname())

@@ -159,8 +159,8 @@ async def ask(app: Any, content: memoryview, piece: int, *, announced: bool) -> 
     ids=["echo", "square", "chunked"],
 )
 def test_what_a_request_allocates(rest: Json, announced: bool, allocated: int, peak: Callable[[], int]) -> None:
-    """The body once, and the results once. Pieces of unknown number are joined: for a moment they are there twice."""
-    app = create_app(SETTINGS)
+    """The body once, and the results once. Where no length is announced there is room for the longest."""
+    app = create_app(Settings(device="cpu", max_binary_bytes=2 * SIZE))
     asyncio.run(ask(app, memoryview(body(rest, {"feeds.0": X[:8]})), 100, announced=announced))
     content = memoryview(body(rest, {"feeds.0": X}))
     before = tracemalloc.get_traced_memory()[0]
@@ -180,8 +180,8 @@ def test_no_memory_for_a_body_is_no_fault(client: Client, monkeypatch: pytest.Mo
     def exhausted(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("service.web.uploads.np.empty", exhausted)
-    problem(client.post("/v1/forward", content=body(ECHO, {"feeds.0": X[:8]}), headers=BINARY), 413, "over_budget")
+    monkeypatch.setattr("service.compute.threads.np.empty", exhausted)
+    problem(client.post("/v1/forward", content=body(ECHO, {"feeds.0": X}), headers=BINARY), 413, "over_budget")
 
 
 @pytest.mark.parametrize("limit", ["json", "base64", "binary"])

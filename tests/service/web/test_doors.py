@@ -17,9 +17,11 @@ from service.app import create_routes, wrap
 from service.compute.job import Job, Reply
 from service.compute.registration import REGISTER
 from service.compute.worker import Worker
-from service.graphs import GraphStore, Registered
 from service.settings import Settings
+from service.state.graphs import Registered
+from service.state.journal import Forgetful
 from service.web.front import Front
+from service.web.keeper import Keeper
 from service.web.known_heads import KnownHeads
 from service.web.observer import Finished
 from service.web.parsing import HeadReader
@@ -37,7 +39,7 @@ SETTINGS = Settings(device="cpu", compile="off", max_nodes=1000, max_body_bytes=
 BINARY = (b"Content-Type: " + KIND.encode(), b"Accept: " + KIND.encode())
 #: of SQUARES, registered
 GRAPH_ID = "64a0b9af0ea5643b8e3dfab43d2fdf490e923554fd0ec428a224da892efb1e19"
-GRAPHS = GraphStore(10, 1 << 20)
+KEEPER = Keeper(SETTINGS, FakePool(), Forgetful())
 ECHO = {"graph": {"nodes": [node("input")]}}
 
 
@@ -113,7 +115,7 @@ def test_both_doors_answer_alike(loop: Loop, sent: bytes, worker: Worker, applic
         found = []
         for fast in (True, False):
             observer = Counting()
-            async with house(FakePool(worker), application, observer, SETTINGS, graphs=GRAPHS) as opened:
+            async with house(FakePool(worker), application, observer, SETTINGS, keeper=KEEPER) as opened:
                 if not fast:
                     without_orders(opened.front)
                 client = await opened.connect(limit=1 << 24)
@@ -148,9 +150,11 @@ def worker() -> Worker:
 def application(worker: Worker) -> ASGIApp:
     """The other door's, on the same worker."""
     reply = worker(Job(REGISTER, dumped({"graph": SQUARES["graph"]}), "id", 60.0, time.monotonic() + 60.0))
-    assert GRAPHS.put(Registered.of(reply.body))[0].graph_id == GRAPH_ID
+    graph = Registered.of(reply.body)
+    assert graph.graph_id == GRAPH_ID
+    KEEPER.graphs.load(("", GRAPH_ID), graph)
     pool = FakePool(worker)
-    return wrap(create_routes(SETTINGS, pool, GRAPHS), SETTINGS)
+    return wrap(create_routes(SETTINGS, pool, KEEPER), SETTINGS)
 
 
 class TestTheLastResort:
@@ -215,7 +219,7 @@ class Seen:
         self.requests: list[tuple[str | None, int, int, int, bool]] = []
 
     def __call__(self, finished: Finished) -> None:
-        request_id, head, status, received, sent, seconds, reply = finished
+        request_id, head, status, received, sent, seconds, reply, _, _ = finished
         assert request_id
         assert seconds >= 0
         self.requests.append((head and head.path, status, received, sent, reply is not None))

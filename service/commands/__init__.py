@@ -1,0 +1,1 @@
+"""Commands of `gradserve` that need more than a few lines, one a file."""

@@ -1,0 +1,44 @@
+"""What was found out about one thing, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import NamedTuple
+
+from service.settings import Settings
+
+
+class Verdict(StrEnum):
+    """How bad it is: a server will not start, or not answer, after a FAIL."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Diagnosis(NamedTuple):
+    """One sentence, and one more on what to do, where there is something."""
+
+    level: Verdict
+    says: str
+    advice: str = ""
+
+
+#: looks at one thing, for a server of these settings
+Check = Callable[[Settings], Diagnosis]
+
+
+def fine(says: str) -> Diagnosis:
+    """Nothing is to be done."""
+    return Diagnosis(Verdict.OK, says)
+
+
+def doubtful(says: str, advice: str) -> Diagnosis:
+    """It works, and may not for long, or not as well as it could."""
+    return Diagnosis(Verdict.WARN, says, advice)
+
+
+def broken(says: str, advice: str) -> Diagnosis:
+    """It does not work."""
+    return Diagnosis(Verdict.FAIL, says, advice)

@@ -1,0 +1,136 @@
+"""Files and folders: compiled kernels, state, keys, certificates."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from contextlib import closing
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Final
+
+from service.doctor.certificate import seconds_left
+from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
+from service.settings import NO_STATE, Settings, flag
+from service.state.opening import described, is_ours, seen
+from service.web.tls import tls_context
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+#: free bytes under which a folder is nearly full
+_LITTLE: Final = 1 << 30
+#: days before its end at which a certificate should have been replaced
+_SOON: Final = 21
+
+
+def cache(settings: Settings) -> Diagnosis:
+    """The folder for compiled kernels: a server uses it only while nobody else can write to it."""
+    if settings.compile == "off":
+        return fine("no kernels are compiled, and none kept")
+    if settings.cache_dir is None:
+        return doubtful("kernels are kept in memory, and compiled anew after each start", f"name a {flag('cache_dir')}")
+    folder = settings.cache_dir / "kernels"
+    advice = f"give it to the server's user alone, or name another {flag('cache_dir')}; until then, memory keeps them"
+    if folder.is_dir():
+        status = folder.stat()
+        if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:
+            return doubtful(f"{folder} belongs to others as well", advice)
+    reason = unwritable(folder)
+    return doubtful(f"{folder} cannot be used: {reason}", advice) if reason else fine(f"kernels are kept in {folder}")
+
+
+def state(settings: Settings) -> Diagnosis:
+    """The place for tensors and graphs: ours, writable, with room, and for the server's user alone."""
+    place, remote = settings.state, "://" in settings.state
+    if place == NO_STATE:
+        return doubtful("tensors and graphs are kept in memory: a restart forgets them", f"name a {flag('state')}")
+    try:
+        if remote or Path(place).is_dir():
+            _look(place)
+    except (OSError, RuntimeError) as error:
+        return broken(str(error), f"name another {flag('state')}, or mend this one")
+    return fine(f"tensors and graphs are kept at {place}") if remote else _state_folder(Path(place))
+
+
+def _state_folder(folder: Path) -> Diagnosis:
+    if reason := unwritable(folder):
+        return broken(
+            f"{folder} cannot be used: {reason}", f"give it to the server's user, or name another {flag('state')}"
+        )
+    free = shutil.disk_usage(_existing(folder)).free
+    says = f"tensors and graphs are kept in {folder}, where {free / (1 << 30):.1f} GiB are free"
+    if free < _LITTLE:
+        return doubtful(says, "a full disk refuses writes with 507: make room")
+    if folder.is_dir() and folder.stat().st_mode & _OTHERS:
+        return doubtful(says, f"others can look into it: chmod 700 {folder}")
+    return fine(says)
+
+
+def _look(place: str) -> None:
+    """Raises RuntimeError where there is something else than state, or state of another format; OSError."""
+    with closing(seen(place)) as objects:
+        is_ours(objects, described(place))
+
+
+def keys(settings: Settings) -> Diagnosis:
+    """Who may call."""
+    if settings.keys_file is not None:
+        return keys_file(settings.keys_file)
+    if settings.api_key is not None:
+        return fine("callers need the key that GRADSERVE_API_KEY has")
+    return fine(f"callers need no key, and only {settings.host} is listened on")
+
+
+def keys_file(file: Path) -> Diagnosis:
+    """The file of keys: there, and for the server's user alone to read."""
+    try:
+        status = file.stat()
+    except OSError as error:
+        return broken(f"{file} cannot be read: {os.strerror(error.errno or 0)}", "gradserve keys add NAME makes it")
+    if not os.access(file, os.R_OK):
+        return broken(
+            f"{file} cannot be read by this user", f"give it to the server's user: chown, and chmod 600 {file}"
+        )
+    if status.st_mode & _OTHERS:
+        return doubtful(f"{file} can be read or written by others", f"chmod 600 {file}")
+    return fine(f"callers need a key of {file}")
+
+
+def certificate(settings: Settings) -> Diagnosis:
+    """The files of TLS, and how long they are good."""
+    try:
+        context = tls_context(settings)
+        if context is None or settings.tls_cert is None or settings.tls_key is None:
+            return fine("plain HTTP is served")
+        days = seconds_left(context, settings.tls_cert, time.time()) / 86_400
+    except RuntimeError as error:
+        return broken(str(error), f"name a certificate and its key with {flag('tls_cert')} and {flag('tls_key')}")
+    if days < 0:
+        return broken(f"{settings.tls_cert} has expired", "renew it, and start the server anew")
+    if days < _SOON:
+        return doubtful(f"{settings.tls_cert} ends in {days:.0f} days", "renew it, and start the server anew")
+    if settings.tls_key.stat().st_mode & _OTHERS:
+        return doubtful(f"{settings.tls_key} can be read by others", f"chmod 600 {settings.tls_key}")
+    return fine(f"{settings.tls_cert} is good for {days:.0f} days")
+
+
+def unwritable(folder: Path) -> str | None:
+    """Why nothing can be written to a folder, or to where it would be made; None where that works."""
+    there = _existing(folder)
+    if not there.is_dir():
+        return f"{there} is no folder"
+    try:
+        with NamedTemporaryFile(dir=there, prefix=".gradserve-doctor-") as file:
+            file.write(b"\0")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return os.strerror(error.errno or 0)
+    return None
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the first above it that is there."""
+    return next(each for each in (folder, *folder.parents) if each.exists())

@@ -1,0 +1,104 @@
+"""The file of keys: hashes in JSON, readable for its owner, and at every moment either the old one or the new one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from service.keys.record import KeyList, KeyRecord
+
+#: of a file, what others may not do
+_WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
+#: bytes that a file may have: some hundred thousand keys
+_MOST: Final = 64 << 20
+
+Keys = tuple[KeyRecord, ...]
+
+
+def read_keys(path: Path) -> Keys:
+    """The keys of a file. Raises OSError; ValueError with what is wrong, of which nothing is quoted."""
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is no file")
+        if status.st_mode & _WRITABLE:
+            raise ValueError("others than its owner may write to it; chmod 600 mends that")
+        text = file.read(_MOST + 1)
+    if len(text) > _MOST:
+        raise ValueError(f"it has more than {_MOST} bytes")
+    try:
+        keys = KeyList.model_validate_json(text).keys
+    except ValidationError as error:
+        raise ValueError(_complaint(error)) from None
+    for field in ("name", "sha256"):
+        _look_for_twins([getattr(key, field) for key in keys], field)
+    return keys
+
+
+def change_keys(path: Path, change: Callable[[Keys], Keys]) -> None:
+    """Replace the keys of a file, which need not be there yet, by what `change` makes of them.
+
+    Two changes at a time follow each other. Raises OSError, ValueError, and what `change` raises.
+    """
+    path = path.resolve()  # a link stays one
+    with _alone(path.parent):
+        keys = read_keys(path) if path.exists() else ()
+        _replace(path, KeyList(keys=change(keys)).model_dump_json(indent=2, exclude_none=True).encode() + b"\n")
+
+
+def _look_for_twins(values: Sequence[str], field: str) -> None:
+    """Two keys of one name could not be told apart in a log, nor revoked one by one."""
+    first: dict[str, int] = {}
+    for number, value in enumerate(values):
+        if first.setdefault(value, number) != number:
+            raise ValueError(f"keys.{number}.{field} is that of keys.{first[value]}")
+
+
+def _complaint(error: ValidationError) -> str:
+    """The first thing that is wrong, without what stands there: it may be a key that should not."""
+    first = error.errors(include_input=False, include_context=False, include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    reason = first["msg"] if first["type"] != "json_invalid" else "it is not JSON"
+    return f"{place}: {reason}" if place else reason
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a lock on a folder: the file itself is replaced, so a lock on it would be on the old one."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+        os.fsync(held)
+    finally:
+        os.close(held)
+
+
+def _replace(path: Path, text: bytes) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with suppress(FileNotFoundError):
+                _give_to_owner_of(path, file.fileno())
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _give_to_owner_of(path: Path, handle: int) -> None:
+    """Where an administrator changes the file of a server's user, that user still has to read it."""
+    owner = path.stat()
+    if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
+        os.fchown(handle, owner.st_uid, owner.st_gid)

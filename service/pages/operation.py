@@ -1,0 +1,32 @@
+"""What the OpenAPI document says of one operation beyond its path and its docstring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from service.calls.definition import Json
+from service.pages.examples import Failure
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What there is to say.
+
+    `call` names the job that answers the examples, on the shared graph where that is `registered`, about the tensor
+    that is its `subject`. `statuses` are those of its answers, each with what it means, and `bodiless` those without a
+    body; `is_binary`, whether they come as safetensors, too; and `headers` are what they have.
+    """
+
+    answer: str
+    failures: Sequence[Failure]
+    request: str = ""
+    requests: Mapping[str, Json] = field(default_factory=dict)
+    parameters: Sequence[Json] = ()
+    call: str = ""
+    registered: bool = False
+    subject: str | None = None
+    statuses: Mapping[str, str] = field(default_factory=lambda: {"200": "The answer"})
+    bodiless: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, Json] = field(default_factory=dict)
+    is_binary: bool = False

@@ -1,0 +1,178 @@
+"""What the OpenAPI document says of resident tensors, and of the headers that have to do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from schemas.listings import TensorList
+from schemas.resident import ResidentTensor, TensorSummary
+from schemas.tensor import Tensor
+from service.calls.definition import Json
+from service.calls.sample import MEAN
+from service.compute.tensor_jobs import GET_TENSOR, PUT_TENSOR
+from service.errors import Refusal
+from service.pages import examples
+from service.pages.examples import Failure
+from service.pages.operation import Operation
+
+#: the name that examples have
+SUBJECT: Final = "w"
+#: an etag that no version has
+STALE: Final = "0000000000000000"
+_ABSENT: Final = "nothing"
+
+
+def _parameter(name: str, where: str, description: str, schema: Json, **more: Any) -> Json:
+    return {"name": name, "in": where, "required": False, "description": description, "schema": schema} | more
+
+
+_TEXT: Final[Json] = {"type": "string"}
+TIMEOUT_MS: Final = _parameter(
+    "timeout_ms",
+    "query",
+    "milliseconds that this request may take; the server's own limit stays",
+    {"type": "integer", "format": "int64", "minimum": 1},
+)
+IDEMPOTENCY_KEY: Final = _parameter(
+    "Idempotency-Key",
+    "header",
+    "1 to 255 visible characters that name this call: sent again with them, it is answered as the first time, and "
+    "nothing is kept twice",
+    _TEXT,
+)
+LIMIT: Final = _parameter(
+    "limit",
+    "query",
+    "entries of one page",
+    {"type": "integer", "format": "int64", "minimum": 1, "maximum": 1000, "default": 100},
+)
+AFTER: Final = _parameter("after", "query", "`next` of the page before", _TEXT)
+_NAME: Final = _parameter("name", "path", "name of a resident tensor", _TEXT, required=True, example=SUBJECT)
+_IF_MATCH: Final = _parameter(
+    "If-Match", "header", "etags, in quotation marks, of which the tensor must have one; * where any will do", _TEXT
+)
+_IF_NONE_MATCH: Final = _parameter(
+    "If-None-Match", "header", "etags that the tensor must not have; * where it must not be there", _TEXT
+)
+_DURABLE: Final = _parameter(
+    "durable", "query", "whether it is on disk before the answer", {"type": "boolean", "default": True}
+)
+_ENCODING: Final = _parameter(
+    "encoding", "query", "how the elements are written; default json", {"$ref": "#/components/schemas/Encoding"}
+)
+_ETAG: Final[Json] = {"ETag": {"description": "the version, in quotation marks", "schema": _TEXT}}
+
+_PATH: Final = "/v1/tensors/"
+_NAMES: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
+_UNKNOWN: Final = Failure(
+    "not_found",
+    head={"path": _PATH + _ABSENT},
+    stated=Refusal(
+        "not_found",
+        f"there is no resident tensor “{_ABSENT}”; GET /v1/tensors lists those that are kept",
+        expected="the name of a resident tensor",
+        got=_ABSENT,
+    ),
+)
+_NO_NAME: Final = Failure(
+    "invalid_field",
+    head={"path": _PATH + "-w"},
+    stated=Refusal(
+        "invalid_field",
+        f"the name of a tensor must be {_NAMES}, but is “-w”",
+        expected=_NAMES,
+        got="“-w”",
+    ),
+)
+_PRECONDITION: Final = Failure(
+    "precondition_failed",
+    head={"path": _PATH + _ABSENT, "headers": {"If-Match": f'"{STALE}"'}},
+    stated=Refusal(
+        "precondition_failed",
+        f"the tensor “{_ABSENT}” is not there, and the request demands {STALE}; nothing was written",
+        expected=STALE,
+        got="no such tensor",
+    ),
+)
+_FULL: Final = Failure(
+    "store_full",
+    stated=Refusal(
+        "store_full",
+        "the server keeps 10000 tensors already, of at most 10000 tensors; delete what is no longer needed",
+        expected="at most 10000 tensors",
+        got="one more",
+    ),
+)
+_UNDER_WAY: Final = Failure(
+    "conflict",
+    stated=Refusal("conflict", "the first call with this Idempotency-Key is under way; send it again for its answer"),
+)
+_NO_PAGE: Final = Failure(
+    "invalid_field",
+    stated=Refusal(
+        "invalid_field",
+        "limit must be a whole number from 1 to 1000, but is 0",
+        expected="a whole number from 1 to 1000",
+        got="0",
+    ),
+)
+#: of whatever keeps something
+KEEPING: Final = (_FULL, _UNDER_WAY)
+
+
+def listing_failures(path: str) -> tuple[Failure, ...]:
+    """What is refused of a listing."""
+    return (*examples.READING, replace(_NO_PAGE, head={"path": f"{path}?limit=0"}))
+
+
+def storing_failures(request: Json) -> tuple[Failure, ...]:
+    """What is refused of a call with `store`, beside what is of one without."""
+    stored = {"node": 0, "tensor_id": _ABSENT, "if_match": STALE}
+    return (*KEEPING, replace(_PRECONDITION, head={}, body=request | {"store": [stored]}))
+
+
+def tensor_operations() -> Iterator[tuple[str, Operation]]:
+    """All of them, by their id."""
+    summary = TensorSummary.__name__
+    vector = MEAN["feeds"][0]["tensor"]
+    yield (
+        PUT_TENSOR,
+        Operation(
+            summary,
+            (
+                *examples.uploading_failures(vector),
+                replace(_NO_NAME, body=vector),
+                replace(_PRECONDITION, body=vector),
+                *KEEPING,
+            ),
+            Tensor.__name__,
+            {"a vector": vector},
+            (_NAME, _DURABLE, TIMEOUT_MS, _IF_MATCH, _IF_NONE_MATCH, IDEMPOTENCY_KEY),
+            PUT_TENSOR,
+            subject=SUBJECT,
+            statuses={"201": "The tensor is kept", "200": "The tensor is kept, in place of the one before"},
+            headers=_ETAG,
+        ),
+    )
+    yield (
+        GET_TENSOR,
+        Operation(
+            ResidentTensor.__name__,
+            (*examples.ANY, examples.NOT_SPOKEN, _UNKNOWN, _NO_NAME, *examples.WAITING),
+            parameters=(_NAME, _ENCODING, TIMEOUT_MS, _IF_MATCH, _IF_NONE_MATCH),
+            is_binary=True,
+            headers=_ETAG,
+            bodiless={"304": "It is the one that the client has"},
+        ),
+    )
+    yield (
+        "deleteTensor",
+        Operation(
+            summary,
+            (*examples.READING, _UNKNOWN, _NO_NAME, _PRECONDITION, *KEEPING),
+            parameters=(_NAME, _IF_MATCH, _IF_NONE_MATCH, IDEMPOTENCY_KEY),
+        ),
+    )
+    yield "listTensors", Operation(TensorList.__name__, listing_failures("/v1/tensors"), parameters=(LIMIT, AFTER))

@@ -1,0 +1,185 @@
+"""Backup and restore: the commits of a place as one tar file, and back into an empty place.
+
+A backup may be made while a server writes: it is of the moment in which it lists the commits, since the server deletes
+none as long as there is a hold. Every object is checked on its way, in both directions. The last member says how many
+there are, so that a file that was cut off is not taken for a whole one.
+"""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Final
+
+from service.settings import NO_STATE
+from service.state.folder import flush_folder
+from service.state.holds import HOLDS, put_hold
+from service.state.objects import Missing, Objects
+from service.state.opening import FORMAT_KEY, STATE_FORMAT, described, is_ours, mark, seen, taken
+from service.state.packing import Damaged, decoded, require_whole
+from service.state.reading import COMMITS, Reading, commit_key
+
+_END: Final = "END"
+_HOLD_SECONDS: Final = 3600.0
+
+
+def backup(place: str, file: Path) -> int:
+    """Write all that is kept at a place into a file, in place of what is there; how many commits that is.
+
+    The file is on disk when this returns, or is not there. Raises RuntimeError with one sentence, and OSError.
+    """
+    if place == NO_STATE:
+        raise RuntimeError("a state in memory ends with its server, and cannot be backed up")
+    objects, name = seen(place), described(place)
+    part = file.with_name(file.name + ".part")
+    try:
+        if not is_ours(objects, name):
+            raise RuntimeError(f"{name} is empty: there is nothing to back up")
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+            count = _write(objects, name, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(file)
+        flush_folder(file.absolute().parent)
+        return count
+    finally:
+        part.unlink(missing_ok=True)
+        objects.close()
+
+
+def restore(file: Path, place: str) -> int:
+    """Fill an empty place with what a backup has; how many commits that is.
+
+    The place is marked as ours last: one that was not filled to the end is refused by a server. Raises RuntimeError
+    with one sentence, and OSError.
+    """
+    if place == NO_STATE:
+        raise RuntimeError("a state in memory begins empty with its server, and cannot be restored")
+    objects, found = taken(place)
+    written: list[str] = []
+    try:
+        if found:
+            raise RuntimeError(f"{described(place)} has state already; restore into an empty place")
+        for key, data in _members(file):
+            written.append(key)
+            objects.put_new(key, [data])
+        mark(objects)
+        return len(written)
+    except BaseException:
+        with suppress(OSError):
+            objects.delete(written)
+        raise
+    finally:
+        objects.close()
+
+
+def _write(objects: Objects, name: str, stream: IO[bytes]) -> int:
+    hold = _Hold(objects)
+    try:
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            _add(archive, FORMAT_KEY, STATE_FORMAT)
+            count = 0
+            for sequence in _listed(objects, name):
+                with suppress(Missing):  # dead when it was listed
+                    data = objects.get(commit_key(sequence))
+                    _check(f"{name} is damaged: {commit_key(sequence)}", sequence, data)
+                    _add(archive, commit_key(sequence), data)
+                    count += 1
+                hold.keep()
+            _add(archive, _END, str(count).encode())
+        hold.require()
+        return count
+    finally:
+        hold.drop()
+
+
+def _listed(objects: Objects, name: str) -> list[int]:
+    """The commits of one moment, the hold being there: up to the last of a first list, all that are in a second.
+
+    A list is no moment: it may have a commit and lack the one before it, made while it was read.
+    """
+    with Reading(objects, name) as reading:
+        last = max(reading.sequences(), default=0)
+        return [sequence for sequence in reading.sequences() if sequence <= last]
+
+
+class _Hold:
+    """A hold that is made again before it ends."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._make()
+
+    def keep(self) -> None:
+        if time.monotonic() - self._since > _HOLD_SECONDS / 2:
+            self.require()
+            before = self._key
+            self._make()
+            self._objects.delete([before])
+
+    def require(self) -> None:
+        """Raise RuntimeError where the server did not wait for this."""
+        if self._key not in self._objects.list(HOLDS):
+            raise RuntimeError(
+                "the server ran out of room during the backup and deleted what it needs; make room first"
+            )
+
+    def drop(self) -> None:
+        with suppress(OSError):
+            self._objects.delete([self._key])
+
+    def _make(self) -> None:
+        self._since = time.monotonic()
+        self._key = put_hold(self._objects, _HOLD_SECONDS)
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = len(data), 0o600, int(time.time())
+    archive.addfile(member, BytesIO(data))
+
+
+def _members(file: Path) -> Iterator[tuple[str, bytes]]:
+    """The commits of a backup by their keys, each checked. Raises RuntimeError where it is none, or not whole."""
+    count = 0
+    try:
+        with tarfile.open(file, "r:") as archive:
+            for member in archive:
+                content = archive.extractfile(member)
+                data = content.read() if content else b""
+                if member.name == FORMAT_KEY and data == STATE_FORMAT:
+                    continue
+                if member.name == _END:
+                    if int(data) == count:
+                        return
+                    break
+                _check(f"the backup {file} is damaged: {member.name}", _sequence(member.name), data)
+                count += 1
+                yield member.name, data
+    except (tarfile.TarError, ValueError, EOFError) as error:
+        raise RuntimeError(f"{file} is no backup of gradserve, or is damaged: {error}") from None
+    raise RuntimeError(f"the backup {file} is cut off: it does not have all of its commits")
+
+
+def _sequence(name: str) -> int:
+    number = name.removeprefix(COMMITS)
+    if not number.isdigit() or name != commit_key(int(number)):
+        raise ValueError(f"it has {name!r}")
+    return int(number)
+
+
+def _check(what: str, sequence: int, data: bytes) -> None:
+    """Raise RuntimeError where an object is not as it was written."""
+    try:
+        head = decoded(data)
+        if head.sequence != sequence:
+            raise Damaged(f"is commit {head.sequence} under another name")
+        for item in head.items:
+            require_whole(item, data[item.start : item.start + (item.nbytes or 0)])
+    except Damaged as error:
+        raise RuntimeError(f"{what} {error}") from None

@@ -1,0 +1,263 @@
+"""The one place that decides what is kept, and in which order.
+
+A proposal waits until nothing before it concerns the same names. Then it is decided against what is there and what is
+coming, written down together with all that have gathered meanwhile, and settled: only then can anybody see it. What
+need not be durable settles at once, and is written down within a stated time, its newest state alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from service.errors import Refusal, fault, late, stopping
+from service.state.behind import Behind
+from service.state.changes import Change
+from service.state.journal import Journal, StateFull, StateLost
+from service.state.writes import Name, Write, commit_of
+
+_logger = logging.getLogger("gradserve")
+
+#: told of each proposal's outcome, and of how many seconds it took
+Told = Callable[[str, float], None]
+WRITTEN: Final = "written"
+
+
+@dataclass(eq=False, slots=True)
+class Proposal:
+    """Changes of which all are to be made, or none; `done` is called once, with the reason where none was.
+
+    `expires` is when, on the monotonic clock, a proposal that was not begun is too late; `timeout` what that was
+    agreed to be.
+    """
+
+    changes: Sequence[Change]
+    done: Callable[[Refusal | None], None]
+    durable: bool = True
+    expires: float = float("inf")
+    timeout: float = 0.0
+    submitted: float = 0.0
+
+    @property
+    def names(self) -> set[Name]:
+        """All that it concerns."""
+        return {change.name for change in self.changes}
+
+
+class Commits:
+    """Takes proposals, on one event loop; a thread of its own writes them down."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        within: float,
+        told: Told = lambda outcome, seconds: None,
+        executor: Executor | None = None,
+    ) -> None:
+        """What is not durable is on disk `within` so many seconds."""
+        self._journal = journal
+        self._within = within
+        self._told = told
+        self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="state")
+        self._waiting: deque[Proposal] = deque()
+        self._writing: set[Name] = set()
+        self._behind = Behind()
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._flushes = False
+        self._closing = False
+        #: why nothing can be kept any more
+        self.lost: Refusal | None = None
+
+    @property
+    def behind(self) -> int:
+        """Things that are not on disk yet."""
+        return len(self._behind)
+
+    def is_behind(self, name: Name) -> bool:
+        """Whether what is there under this name is not on disk yet."""
+        return name in self._behind
+
+    def submit(self, proposal: Proposal) -> None:
+        """Take up a proposal. It goes through whatever becomes of whoever made it."""
+        proposal.submitted = time.monotonic()
+        if refusal := self.lost or (stopping() if self._closing else None):
+            self._tell(proposal, refusal)
+            return
+        self._waiting.append(proposal)
+        self._go()
+
+    async def close(self, seconds: float) -> bool:
+        """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
+        self._closing = self._flushes = True
+        self._go()
+        done = False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._task is not None:
+                    await asyncio.shield(self._task)
+                await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.close)
+                done = True
+        if self._behind or not done:
+            _logger.error("the server ends, and %d writes that were not durable are lost", len(self._behind))
+        self._executor.shutdown(wait=False)
+        return done
+
+    def _go(self) -> None:
+        """Settle what may settle at once, and begin to write where nothing is being written."""
+        batch = self._taken()
+        if self._task is not None or not (batch or self._flushes):
+            return
+        names = set[Name]().union(*(proposal.names for proposal in batch))
+        groups = self._behind.take(None if self._flushes else names)
+        self._flushes = False
+        if self._timer is not None and not self._behind:
+            self._timer.cancel()
+            self._timer = None
+        if batch or groups:
+            self._writing = names
+            self._task = asyncio.get_running_loop().create_task(self._work(batch, groups))
+
+    def _taken(self) -> list[Proposal]:
+        """What is to be written next. Of the others, what concerns the same as one before it waits behind that."""
+        batch: list[Proposal] = []
+        taken = set[Name]()
+        blocked = set(self._writing)
+        waiting, self._waiting = self._waiting, deque()
+        for proposal in waiting:
+            names = proposal.names
+            if not blocked.isdisjoint(names) or (proposal.durable and self._task is not None):
+                blocked |= names
+                self._waiting.append(proposal)
+            elif proposal.durable or not taken.isdisjoint(names):
+                taken |= names
+                batch.append(proposal)
+            else:
+                self._settle_at_once(proposal)
+        return batch
+
+    def _settle_at_once(self, proposal: Proposal) -> None:
+        refusal, changes = self._decided(proposal)
+        self._settle(changes)
+        if changes:
+            self._behind.add(change.write for change in changes)
+            self._promise()
+        self._tell(proposal, refusal)
+
+    def _promise(self) -> None:
+        """See to it that what is behind is written in time: from half of it on, as writing takes some, too."""
+        if self._closing:
+            self._flushes = True
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._within / 2, self._flush)
+
+    def _flush(self) -> None:
+        self._timer = None
+        self._flushes = True
+        self._go()
+
+    async def _work(self, batch: Sequence[Proposal], groups: Sequence[Sequence[Write]]) -> None:
+        """Write together; where that has no room, one after the other."""
+        try:
+            if not await self._together(batch, groups, divisible=len(batch) + len(groups) > 1):
+                for group in groups:
+                    await self._together([], [group])
+                for proposal in batch:
+                    await self._together([proposal], self._behind.take(proposal.names))
+        finally:
+            self._task = None
+            self._writing = set()
+            if self._behind and not self._closing and self.lost is None:
+                self._promise()
+            self._go()
+
+    async def _together(
+        self, batch: Sequence[Proposal], groups: Sequence[Sequence[Write]], *, divisible: bool = False
+    ) -> bool:
+        """Decide, write, settle and tell; False where there is no room for all, and there might be for some."""
+        decided = [self._decided(proposal) for proposal in batch]
+        changes = [change for _, accepted in decided for change in accepted]
+        refusal = await self._written([*groups, *([change.write for change in accepted] for _, accepted in decided)])
+        if refusal is None:
+            self._settle(changes)
+        else:
+            self._take_back(changes, groups)
+            if divisible and refusal.code == "store_full":
+                return False
+        founded = True  # what was decided upon what did not come about is as good as not decided
+        for proposal, (refused, accepted) in zip(batch, decided, strict=True):
+            founded &= refusal is None or not accepted
+            self._tell(proposal, refused if founded else refusal)
+        return True
+
+    def _decided(self, proposal: Proposal) -> tuple[Refusal | None, Sequence[Change]]:
+        """The changes that are coming now; none where the proposal is refused, and why."""
+        try:
+            if self.lost is not None:
+                raise self.lost
+            if proposal.expires <= time.monotonic():
+                raise late(proposal.timeout)
+            needed = [change for change in proposal.changes if change.check(change.table.latest(change.key))]
+            for table in {id(change.table): change.table for change in needed}.values():
+                table.admit({change.key: change.value for change in needed if change.table is table})
+        except Refusal as refusal:
+            return refusal, ()
+        except Exception:
+            _logger.exception("a proposal could not be decided")
+            return fault(), ()
+        for change in needed:
+            change.table.expect(change.key, change.value)
+        return None, needed
+
+    async def _written(self, parts: Sequence[Sequence[Write]]) -> Refusal | None:
+        """Have the journal keep these; why it did not."""
+        commits = [commit_of(part) for part in parts if part]
+        if not commits:
+            return None
+        if self.lost is not None:
+            return self.lost
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.commit, commits)
+        except StateFull as full:
+            _logger.warning("there is no room for what is to be kept: %s", full)
+            return _full()
+        except StateLost as lost:
+            _logger.error("nothing is kept any more: %s", lost)  # noqa: TRY400  the sentence says it
+            self.lost = _lost()
+            return self.lost
+        except Exception:
+            _logger.exception("what was to be kept could not be written")
+            return fault()
+        return None
+
+    @staticmethod
+    def _settle(changes: Iterable[Change]) -> None:
+        for change in changes:
+            change.table.settle(change.key, change.value)
+
+    def _take_back(self, changes: Iterable[Change], groups: Iterable[Sequence[Write]]) -> None:
+        """What was there before stands; what is behind is so still."""
+        for change in changes:
+            change.table.drop(change.key)
+        for group in groups:
+            self._behind.put_back(group)
+
+    def _tell(self, proposal: Proposal, refusal: Refusal | None) -> None:
+        self._told(WRITTEN if refusal is None else refusal.code, time.monotonic() - proposal.submitted)
+        asyncio.get_running_loop().call_soon(proposal.done, refusal)
+
+
+def _full() -> Refusal:
+    return Refusal("store_full", "the place where the server keeps its state is full; what was there before stands")
+
+
+def _lost() -> Refusal:
+    detail = "another server has taken over the place where this one kept its state; it writes nothing any more"
+    return Refusal("not_ready", detail, retry_after=5)

@@ -1,0 +1,92 @@
+"""What a request demands of the version that it would replace, or read (RFC 9110, section 13)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from engine import printable
+from service.errors import Refusal
+from service.state.values import ABSENT
+
+#: what stands for any version there is
+ANY_VERSION: Final = "*"
+_TAG: Final = re.compile(r'[ \t]*(W/)?"([\x21\x23-\x7e]*)"[ \t]*')
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Etags of which the present version must have one (`match`), and such that it must not have (`none_match`).
+
+    `ANY_VERSION` among them stands for whatever is there. None: nothing is demanded.
+    """
+
+    match: Sequence[str] | None = None
+    none_match: Sequence[str] | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything is demanded."""
+        return self.match is not None or self.none_match is not None
+
+    def holds(self, etag: str | None) -> bool:
+        """Whether it holds for the version of this etag; None: nothing is there."""
+        matches = self.match is None or _among(etag, self.match)
+        return matches and not (self.none_match is not None and _among(etag, self.none_match))
+
+    def require(self, name: str, etag: str | None) -> None:
+        """Return where it holds for the tensor of this name. Raises Refusal: precondition_failed."""
+        if not self.holds(etag):
+            there = "is not there" if etag is None else f"has the version {etag}"
+            expected = "another version" if self.match is None else _listed(self.match)
+            if self.none_match is not None and ANY_VERSION in self.none_match:
+                expected = "no such tensor"
+            detail = f"the tensor “{printable(name)}” {there}, and the request demands {expected}; nothing was written"
+            raise Refusal("precondition_failed", detail, expected=expected, got=etag or "no such tensor")
+
+
+#: nothing is demanded
+ALWAYS: Final = Condition()
+
+
+def of_store(if_match: str | None) -> Condition:
+    """What `if_match` of a `store` demands."""
+    if if_match is None:
+        return ALWAYS
+    return Condition(none_match=(ANY_VERSION,)) if if_match == ABSENT else Condition(match=(if_match,))
+
+
+def of_headers(if_match: Sequence[str], if_none_match: Sequence[str]) -> Condition:
+    """What these header fields demand. Raises Refusal: invalid_field, for what is no list of etags.
+
+    If-Match compares strongly, so that a weak etag matches nothing; If-None-Match weakly (RFC 9110, 8.8.3.2).
+    """
+    strong = [tag for tag, weak in _tags("If-Match", if_match) if not weak]
+    loose = [tag for tag, _ in _tags("If-None-Match", if_none_match)]
+    return Condition(strong if if_match else None, loose if if_none_match else None)
+
+
+def _among(etag: str | None, stated: Sequence[str]) -> bool:
+    return etag is not None and (etag in stated or ANY_VERSION in stated)
+
+
+def _tags(field: str, values: Sequence[str]) -> list[tuple[str, bool]]:
+    """The etags that a header field lists, and whether each is weak. `*` stands alone."""
+    stated = ",".join(values).strip()
+    if stated in (ANY_VERSION, ""):
+        return [(ANY_VERSION, False)] if stated else []
+    found, at = [], 0
+    while at < len(stated):
+        tag = _TAG.match(stated, at)
+        if tag is None or stated[tag.end() : tag.end() + 1] not in ("", ","):
+            got = printable(stated)
+            detail = f"{field} is {got}: etags in quotation marks, separated by commas, or * were expected"
+            raise Refusal("invalid_field", detail, expected='etags such as "0123456789abcdef", or *', got=got)
+        found.append((tag[2], tag[1] is not None))
+        at = tag.end() + 1
+    return found
+
+
+def _listed(etags: Sequence[str]) -> str:
+    return " or ".join("any version" if tag == ANY_VERSION else printable(tag) for tag in etags) or "a strong etag"

@@ -1,0 +1,117 @@
+"""Answers to calls that wrote something, for when the same call comes again: it is answered, and not done twice."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from engine import printable
+from service.errors import Refusal
+from service.state.table import Quota, Table, TableKey
+from service.state.values import AnswerRecord
+
+#: the header that names a call
+KEY_HEADER: Final = "Idempotency-Key"
+#: bytes that an answer may have to be kept
+MOST_OF_ANSWER: Final = 1 << 20
+#: bytes that an answer takes beside its own
+ANSWER_OVERHEAD: Final = 500
+_STATED: Final = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+class Repetition(NamedTuple):
+    """What a request says of itself: the key that its client gave it, and a digest of all that it asks."""
+
+    namespace: str
+    key: str
+    fingerprint: str
+
+
+class AnswerTable(Table[AnswerRecord]):
+    """Answers by namespace and key, each for so many seconds; and which calls are under way."""
+
+    plural = "answers to calls with an Idempotency-Key"
+
+    def __init__(self, quota: Quota, seconds: float, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(quota, lambda record: ANSWER_OVERHEAD + len(record.body))
+        self._seconds = seconds
+        self._clock = clock
+        self._under_way: dict[TableKey, str] = {}
+
+    def begin(self, asked: Repetition) -> AnswerRecord | None:
+        """The answer that the call was given before; None where it has to be done, which is noted until its `end`.
+
+        Raises Refusal: invalid_field where the key stands for another request, conflict while that is under way.
+        """
+        key = (asked.namespace, asked.key)
+        known = self._fresh(key)
+        before = self._under_way.get(key) if known is None else known.fingerprint
+        if before is not None and before != asked.fingerprint:
+            raise _another()
+        if known is None:
+            if before is not None:
+                raise _under_way()
+            self._under_way[key] = asked.fingerprint
+        return known
+
+    def end(self, asked: Repetition) -> None:
+        """The call is done, or given up."""
+        self._under_way.pop((asked.namespace, asked.key), None)
+
+    def record(
+        self,
+        asked: Repetition,
+        status: int,
+        media_type: str,
+        pieces: Sequence[bytes | memoryview],
+        headers: tuple[tuple[str, str], ...],
+    ) -> AnswerRecord:
+        """What is kept of an answer. Raises Refusal: over_budget."""
+        nbytes = sum(map(len, pieces))
+        if nbytes > MOST_OF_ANSWER:
+            expected, got = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
+            detail = (
+                f"an answer that may be asked for again has {expected}, and this one has {got}; ask for fewer outputs, "
+                "or leave Idempotency-Key out; nothing was written"
+            )
+            raise Refusal("over_budget", detail, expected=expected, got=got)
+        expires = self._clock() + self._seconds
+        return AnswerRecord(*asked, media_type, b"".join(pieces), expires, status, headers)
+
+    def _fresh(self, key: TableKey) -> AnswerRecord | None:
+        self._expire()
+        found = self.find(key)
+        return found if found is not None and found.expires > self._clock() else None
+
+    def _expire(self) -> None:
+        """Forget what has had its time; of each namespace, the oldest come first."""
+        now = self._clock()
+        for namespace in tuple(self._kept):
+            over = []
+            for key, record in self._kept[namespace].items():
+                if record.expires > now:
+                    break
+                over.append(key)
+            for key in over:
+                self.load((namespace, key), None)
+
+
+def check_key(stated: str) -> str:
+    """What can be an Idempotency-Key, as it is. Raises Refusal: invalid_field."""
+    if not _STATED.fullmatch(stated):
+        expected = "1 to 255 visible ASCII characters"
+        detail = f"{KEY_HEADER} has {expected}, and this one has others, or none, or more"
+        raise Refusal("invalid_field", detail, expected=expected, got=printable(stated))
+    return stated
+
+
+def _another() -> Refusal:
+    detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
+    return Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
+
+
+def _under_way() -> Refusal:
+    detail = "the first call with this Idempotency-Key is under way; send it again for its answer"
+    return Refusal("conflict", detail, retry_after=1)

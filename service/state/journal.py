@@ -1,0 +1,62 @@
+"""What a server has to remember, written down commit by commit: the interface, and one that remembers nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from service.state.values import AnswerRecord, Commit, GraphWrite, TensorWrite
+
+
+class StateFull(Exception):
+    """There is no room for a commit, and nothing of it is kept; what was there before stands."""
+
+
+class StateLost(Exception):
+    """Another server has taken over the place; this one writes nothing any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What was kept: the tensors that there are, each with its data; graphs in the order in which they came; answers
+    that have not expired.
+    """
+
+    tensors: list[TensorWrite] = field(default_factory=list)
+    graphs: list[GraphWrite] = field(default_factory=list)
+    answers: list[AnswerRecord] = field(default_factory=list)
+
+
+class Journal(Protocol):
+    """Commits, each kept as one. All of it blocks, and is called by one thread at a time."""
+
+    def load(self) -> Loaded:
+        """What the commits so far come to; once, before the first commit.
+
+        Raises RuntimeError with one sentence where what is there is damaged, not ours, or cannot be read.
+        """
+
+    def commit(self, batch: Sequence[Commit]) -> None:
+        """Keep all of a batch: when it returns, it is on disk; later commits of the batch replace earlier ones.
+
+        Nothing of it is kept upon StateFull and StateLost. Upon another OSError nothing is either, as far as
+        this server goes on to tell; one that is killed before the next commit may find it kept.
+        """
+
+    def close(self) -> None:
+        """Tidy up, and let go of the place."""
+
+
+class Forgetful:
+    """A journal for a server whose state ends with it: what is kept is in its tables alone."""
+
+    def load(self) -> Loaded:
+        """Nothing."""
+        return Loaded()
+
+    def commit(self, batch: Sequence[Commit]) -> None:
+        """Keep nothing."""
+
+    def close(self) -> None:
+        """Let go of nothing."""

@@ -1,0 +1,110 @@
+"""A place for state, as the setting `--state` names it, made into a journal: whose it is, and in which format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from service.settings import NO_STATE
+from service.state.folder import Folder
+from service.state.journal import Forgetful, Journal
+from service.state.object_journal import ObjectJournal
+from service.state.objects import Exists, Missing, Objects
+from service.state.reading import COMMITS
+from service.state.remote import open_remote
+
+FORMAT_KEY: Final = "FORMAT"
+STATE_FORMAT: Final = b"gradserve state 1\n"
+
+
+def open_state(place: str | None) -> Journal:
+    """The journal of a place: a folder, an s3://, gs:// or az:// URL, or nowhere (`memory`, None).
+
+    Raises RuntimeError with one sentence where the place cannot be had.
+    """
+    if place is None or place == NO_STATE:
+        return Forgetful()
+    objects, found = taken(place)
+    with _sentences(place, objects):
+        if not found:
+            mark(objects)
+    return ObjectJournal(objects, described(place))
+
+
+def taken(place: str) -> tuple[Objects, bool]:
+    """The objects of a place, had alone where that can be granted, and whether there is state; else it is empty.
+
+    Raises RuntimeError with one sentence. What is not ours is left as it is.
+    """
+    objects = seen(place, make=True)
+    with _sentences(place, objects):
+        found = is_ours(objects, described(place))
+        if isinstance(objects, Folder):
+            objects.lock()
+            objects.require_writable(COMMITS.rstrip("/"))
+            objects.clean(COMMITS.rstrip("/"))
+        return objects, found
+
+
+def seen(place: str, *, make: bool = False) -> Objects:
+    """The objects of a place, which others may have. `make` says to make a folder. Raises RuntimeError."""
+    if "://" in place:
+        return open_remote(place)
+    try:
+        return Folder(Path(place), make=make)
+    except OSError as error:
+        raise _unusable(place, error) from None
+
+
+def described(place: str) -> str:
+    """What a place is called in a sentence."""
+    return f"the state at {place}" if "://" in place else f"the state folder {place}"
+
+
+def is_ours(objects: Objects, name: str) -> bool:
+    """Whether there is state in our format; False where there is nothing.
+
+    Raises RuntimeError where there is something else, and OSError.
+    """
+    try:
+        stated = objects.get(FORMAT_KEY, 0, 100)
+    except Missing:
+        stranger = next(iter(objects.list("")), None)
+        if stranger is None:
+            return False
+        problem = f"{name} is none of gradserve's: it has {stranger!r} but no {FORMAT_KEY}"
+        raise RuntimeError(f"{problem}; name an empty one, or another, with --state") from None
+    if stated != STATE_FORMAT:
+        known, shown = STATE_FORMAT.decode().strip(), stated.decode("ascii", "replace").strip()
+        raise RuntimeError(f"{name} is in the format {shown!r}, and this version of gradserve reads {known!r} alone")
+    return True
+
+
+def mark(objects: Objects) -> None:
+    """Say that the place is ours, and in which format."""
+    with suppress(Exists):  # by a server that has just begun as well
+        objects.put_new(FORMAT_KEY, [STATE_FORMAT])
+
+
+@contextmanager
+def _sentences(place: str, objects: Objects) -> Iterator[None]:
+    """What goes wrong with a place as RuntimeError with a sentence; the objects are closed then."""
+    try:
+        yield
+    except BlockingIOError:
+        objects.close()
+        problem = f"{described(place)} is in use by another server"
+        raise RuntimeError(f"{problem}; name another one for this server with --state") from None
+    except OSError as error:
+        objects.close()
+        raise _unusable(place, error) from None
+    except RuntimeError:
+        objects.close()
+        raise
+
+
+def _unusable(place: str, error: OSError) -> RuntimeError:
+    problem = f"{described(place)} cannot be used: {error.strerror or error}"
+    return RuntimeError(f"{problem}; name another with --state, or {NO_STATE} to keep none")

@@ -1,0 +1,133 @@
+"""A commit as one object: safetensors, with a checksum over its head and one over the bytes of each item.
+
+`__metadata__` says the format, and has what the items are as JSON; their bytes are the tensors "0", "1", and so on, as
+the items are numbered. The tensor "checksum" stands first: the CRC-32 of all that is before it. So a head can be
+checked alone, and so can the bytes of each item: nothing has to be read of what is not current any more.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+
+from service.state.items import TENSOR, Item
+
+#: what the objects of a commit say of themselves
+COMMIT_FORMAT: Final = "gradserve commit 1"
+
+_LENGTH: Final = 8  # bytes of the number in front
+_CHECKSUM: Final = 8  # bytes of the checksum behind the header
+_METADATA: Final = "__metadata__"
+_SHORT_TENSOR: Final = "U8"  # of what is no tensor: bytes
+
+
+class Damaged(Exception):
+    """An object is not what was written: the message says why, as the end of a sentence that begins with its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The head of an object: which commit it is, by number and by a token of its own; its items, and all its bytes."""
+
+    sequence: int
+    token: str
+    items: tuple[Item, ...]
+    nbytes: int
+
+
+def encoded(
+    sequence: int, token: str, said: Sequence[tuple[Item, memoryview | None]]
+) -> tuple[list[bytes | memoryview], Contents]:
+    """The pieces of the object that says these items, and its head."""
+    checked = [item if data is None else replace(item, checksum=zlib.crc32(data)) for item, data in said]
+    head = _head(sequence, token, checked)
+    items, end = [], len(head)
+    for item in checked:
+        items.append(item if item.nbytes is None else replace(item, start=end))
+        end += item.nbytes or 0
+    return [head, *(data for _, data in said if data)], Contents(sequence, token, tuple(items), end)
+
+
+def head_bytes(first: bytes) -> int:
+    """How many bytes the head of an object has, of which these are the first. Raises Damaged."""
+    if len(first) < _LENGTH:
+        raise Damaged("is cut off")
+    return _LENGTH + int.from_bytes(first[:_LENGTH], "little") + _CHECKSUM
+
+
+def decoded(head: bytes) -> Contents:
+    """What the head of an object says; bytes that follow it do no harm. Raises Damaged."""
+    base = head_bytes(head)
+    if len(head) < base:
+        raise Damaged("is cut off, or was not written by gradserve")
+    covered = memoryview(head)[: base - _CHECKSUM]
+    if zlib.crc32(covered) != int.from_bytes(head[base - _CHECKSUM : base], "little"):
+        raise Damaged("does not have the bytes that were written: its checksum is another")
+    try:
+        header = orjson.loads(covered[_LENGTH:])
+        stated = header[_METADATA]["format"]
+        if stated != COMMIT_FORMAT:
+            raise Damaged(f"has the format “{stated}”, where this version of gradserve reads “{COMMIT_FORMAT}”")
+        return _contents(orjson.loads(header[_METADATA]["commit"]), header, base)
+    except (KeyError, TypeError, ValueError):
+        raise Damaged("was not written by gradserve") from None
+
+
+def require_whole(item: Item, data: bytes) -> None:
+    """Raise Damaged where these are not the bytes of the item."""
+    if len(data) != (item.nbytes or 0):
+        raise Damaged("is cut off")
+    if zlib.crc32(data) != item.checksum:
+        raise Damaged(f"does not have the bytes that were written of its {item.kind}: their checksum is another")
+
+
+def _head(sequence: int, token: str, items: Sequence[Item]) -> bytes:
+    """The first bytes of an object, up to those of its items."""
+    commit = {"sequence": sequence, "token": token, "items": [_row(item) for item in items]}
+    header: dict[str, Any] = {
+        _METADATA: {"format": COMMIT_FORMAT, "commit": orjson.dumps(commit).decode()},
+        "checksum": {"dtype": "U64", "shape": [1], "data_offsets": [0, _CHECKSUM]},
+    }
+    end = _CHECKSUM
+    for number, item in enumerate(items):
+        if item.nbytes is not None:
+            start, end = end, end + item.nbytes
+            header[str(number)] = {**_kind_of_tensor(item), "data_offsets": [start, end]}
+    text = orjson.dumps(header)
+    text += b" " * (-len(text) % _LENGTH)
+    covered = len(text).to_bytes(_LENGTH, "little") + text
+    return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little")
+
+
+def _row(item: Item) -> dict[str, Any]:
+    row = {"kind": item.kind, "namespace": item.namespace, "name": item.name, "facts": item.facts, "came": item.came}
+    return row if item.nbytes is None else row | {"checksum": item.checksum}
+
+
+def _kind_of_tensor(item: Item) -> dict[str, Any]:
+    """Dtype and shape as safetensors has them, for whoever looks into an object with its library."""
+    if item.kind != TENSOR:
+        return {"dtype": _SHORT_TENSOR, "shape": [item.nbytes]}
+    dtype: str = item.facts["dtype"]
+    spelling = "BOOL" if dtype == "bool" else dtype[0].upper() + dtype.lstrip("abcdefghijklmnopqrstuvwxyz")
+    return {"dtype": spelling, "shape": item.facts["shape"]}
+
+
+def _contents(commit: dict[str, Any], header: dict[str, Any], base: int) -> Contents:
+    items = tuple(_placed(commit["items"], header, base - _CHECKSUM))
+    end = max((item.start + (item.nbytes or 0) for item in items), default=base)
+    return Contents(int(commit["sequence"]), str(commit["token"]), items, end)
+
+
+def _placed(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -> Iterable[Item]:
+    """The items of these rows, with their places; `data` is where the bytes of the tensors begin."""
+    for number, row in enumerate(rows):
+        item = Item(row["kind"], row["namespace"], row["name"], None, row["facts"], row["came"])
+        if "checksum" in row:
+            start, stop = header[str(number)]["data_offsets"]
+            item = replace(item, nbytes=stop - start, start=data + start, checksum=row["checksum"])
+        yield item

@@ -1,0 +1,103 @@
+"""Commits as they are read back from their objects, checked; what is wrong with one is told in a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from service.state.items import Item
+from service.state.objects import Missing, Objects
+from service.state.packing import Contents, Damaged, decoded, head_bytes, require_whole
+
+COMMITS: Final = "commits/"
+_NUMBER: Final = re.compile(r"[0-9]{20}")
+_HEAD: Final = 64 << 10  # bytes that most heads fit into, and all of most commits
+_AT_ONCE: Final = 16  # objects that are read at a time
+
+
+def commit_key(sequence: int) -> str:
+    """The key of the commit of a number, so that keys are in the order of their numbers."""
+    return f"{COMMITS}{sequence:020}"
+
+
+def read_head(objects: Objects, sequence: int) -> Contents:
+    """The head of a commit. Raises Missing, Damaged, OSError."""
+    key = commit_key(sequence)
+    first = objects.get(key, 0, _HEAD)
+    needed = head_bytes(first)
+    head = decoded(first if needed <= len(first) else objects.get(key, 0, needed))
+    if head.sequence != sequence:
+        raise Damaged(f"is commit {head.sequence} under another name")
+    return head
+
+
+def read_item(objects: Objects, sequence: int, item: Item) -> bytes:
+    """The bytes of an item of a commit, as they were written. Raises Missing, Damaged, OSError."""
+    data = objects.get(commit_key(sequence), item.start, item.start + item.nbytes) if item.nbytes else b""
+    require_whole(item, data)
+    return data
+
+
+class Reading:
+    """The commits of a place, which messages call `place`; several are read at a time, until this is left."""
+
+    def __init__(self, objects: Objects, place: str) -> None:
+        self._objects, self._place = objects, place
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "gradserve-read")
+
+    def __enter__(self) -> Reading:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown()
+
+    def sequences(self) -> list[int]:
+        """The numbers of the commits that are there. Raises RuntimeError where something else is among them."""
+        return sorted(map(self._sequence, self._objects.list(COMMITS)))
+
+    def heads(self, sequences: Iterable[int]) -> dict[int, Contents]:
+        """The heads of commits by their numbers, without those that have been deleted meanwhile.
+
+        Raises RuntimeError where one is damaged or cannot be read.
+        """
+        wanted = list(sequences)
+        return {n: head for n, head in zip(wanted, self._threads.map(self._head, wanted), strict=True) if head}
+
+    def data(self, found: Iterable[tuple[int, Item]]) -> Iterable[bytes]:
+        """The bytes of items, each given with the number of its commit. Raises RuntimeError as `heads`."""
+        return self._threads.map(self._data, found)
+
+    def _sequence(self, key: str) -> int:
+        name = key.removeprefix(COMMITS)
+        if not _NUMBER.fullmatch(name):
+            raise RuntimeError(f"{self._place} has {key!r}, which is no commit of gradserve's; move it elsewhere")
+        return int(name)
+
+    def _head(self, sequence: int) -> Contents | None:
+        try:
+            return read_head(self._objects, sequence)
+        except Missing:
+            return None
+        except Damaged as error:
+            raise self._damage(sequence, error) from None
+        except OSError as error:
+            raise self._unread(sequence, error) from None
+
+    def _data(self, found: tuple[int, Item]) -> bytes:
+        try:
+            return read_item(self._objects, *found)
+        except Missing:
+            raise self._damage(found[0], Damaged("is not there any more")) from None
+        except Damaged as error:
+            raise self._damage(found[0], error) from None
+        except OSError as error:
+            raise self._unread(found[0], error) from None
+
+    def _unread(self, sequence: int, error: OSError) -> RuntimeError:
+        return RuntimeError(f"{self._place} cannot be read: {commit_key(sequence)}: {error.strerror or error}")
+
+    def _damage(self, sequence: int, error: Damaged) -> RuntimeError:
+        advice = "restore a backup, or move this one elsewhere to start without what it holds"
+        return RuntimeError(f"{self._place} is damaged: {commit_key(sequence)} {error}; {advice}")

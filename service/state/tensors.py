@@ -1,0 +1,64 @@
+"""The tensors that callers have stored: their present versions, without their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from service.state.table import Quota, Table, TableKey
+from service.state.tensor_names import unknown_tensor
+
+#: bytes that a tensor takes beside its elements
+TENSOR_OVERHEAD: Final = 500
+
+
+class VersionRoom(Protocol):
+    """Memory that a version lies in, where workers see it."""
+
+    view: memoryview
+
+    def give_back(self) -> None:
+        """The memory may serve another. May be called twice."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TensorVersion:
+    """One version of a tensor: what it is, and where its elements lie, row-major and little-endian."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    etag: str
+    room: VersionRoom
+    nbytes: int
+
+
+#: told of each tensor that has a new version, or None any more
+Placed = Callable[[str, str, TensorVersion | None], None]
+
+
+class TensorTable(Table[TensorVersion]):
+    """Present versions by namespace and name."""
+
+    plural = "tensors"
+
+    def __init__(self, quota: Quota, placed: Placed) -> None:
+        super().__init__(quota, lambda version: TENSOR_OVERHEAD + version.nbytes)
+        self._placed = placed
+
+    def get(self, namespace: str, name: str) -> TensorVersion:
+        """The present version. Raises Refusal: not_found."""
+        found = self.find((namespace, name))
+        if found is None:
+            raise unknown_tensor(name)
+        return found
+
+    def settle(self, key: TableKey, value: TensorVersion | None) -> None:
+        """From now on, this is what jobs read."""
+        super().settle(key, value)
+        self._placed(*key, value)
+
+    def load(self, key: TableKey, value: TensorVersion | None) -> None:
+        """Take up what was kept before."""
+        super().load(key, value)
+        self._placed(*key, value)

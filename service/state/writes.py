@@ -1,0 +1,35 @@
+"""What is written down of a change, and several of them as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from service.state.values import AnswerRecord, Commit, GraphWrite, TensorWrite
+
+Write = TensorWrite | GraphWrite | AnswerRecord
+#: what a write is of, in which namespace, under which name
+Name = tuple[type[Write], str, str]
+
+
+def name_of(write: Write) -> Name:
+    """What no other write may concern at the same time."""
+    if isinstance(write, TensorWrite):
+        return TensorWrite, write.namespace, write.name
+    if isinstance(write, GraphWrite):
+        return GraphWrite, write.namespace, write.graph_id
+    return AnswerRecord, write.namespace, write.key
+
+
+def commit_of(writes: Iterable[Write]) -> Commit:
+    """All of these, kept together."""
+    tensors: list[TensorWrite] = []
+    graphs: list[GraphWrite] = []
+    answers: list[AnswerRecord] = []
+    for write in writes:
+        if isinstance(write, TensorWrite):
+            tensors.append(write)
+        elif isinstance(write, GraphWrite):
+            graphs.append(write)
+        else:
+            answers.append(write)
+    return Commit(tensors, graphs, answers)

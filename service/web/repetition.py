@@ -1,0 +1,80 @@
+"""Calls that may come again: with an Idempotency-Key, the second is answered as the first was, and does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from hashlib import blake2b
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.compute.job import Reply
+from service.state.changes import Change, new_answer
+from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
+from service.web.gathering import Gathering
+from service.web.keeper import outcome
+
+#: the header that says that an answer was given before
+REPLAYED: Final = "Idempotency-Replayed"
+#: bytes that are hashed on the event loop: less than 1 ms
+_AT_ONCE: Final = 1 << 20
+
+
+async def once(
+    request: Request,
+    answers: AnswerTable,
+    answer: Callable[[Repetition | None], Awaitable[Response]],
+    upload: Gathering | None = None,
+) -> Response:
+    """The answer to a request; the one that it was given before, where it has been named and done.
+
+    Raises Refusal: invalid_field, conflict. The body, if any, is given back where it is not answered anew.
+    """
+    stated = request.headers.getlist(KEY_HEADER)
+    if not stated:
+        return await answer(None)
+    try:
+        key = check_key(", ".join(stated))
+        asked = Repetition(request.state.caller.namespace, key, await _fingerprint(request, upload))
+        known = answers.begin(asked)
+    except BaseException:
+        _give_back(upload)
+        raise
+    if known is not None:
+        _give_back(upload)
+        return Response(known.body, known.status, {**dict(known.headers), REPLAYED: "true"}, known.media_type)
+    try:
+        return await answer(asked)
+    finally:
+        answers.end(asked)
+
+
+def recorded(answers: AnswerTable, asked: Repetition | None, reply: Reply) -> Sequence[Change]:
+    """What is kept of an answer, so that it can be given again: nothing, where it has no name.
+
+    Raises Refusal: over_budget.
+    """
+    if asked is None:
+        return ()
+    record = answers.record(asked, reply.status, reply.media_type, reply.pieces, reply.headers)
+    return (new_answer(answers, record),)
+
+
+def _give_back(upload: Gathering | None) -> None:
+    if upload is not None:
+        upload.give_back()
+
+
+async def _fingerprint(request: Request, upload: Gathering | None) -> str:
+    """A digest of all that a request asks: two requests of one key that ask the same have the same."""
+    asked = blake2b(digest_size=32)
+    for part in (request.method, request.scope["path"], request.scope["query_string"].decode("latin-1")):
+        asked.update(f"{len(part)}:{part}".encode())
+    body = b"" if upload is None else upload.body
+    if len(body) <= _AT_ONCE:
+        asked.update(body)
+    else:
+        await outcome(asyncio.get_running_loop().run_in_executor(None, asked.update, body))
+    return asked.hexdigest()

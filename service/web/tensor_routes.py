@@ -1,0 +1,152 @@
+"""The paths of resident tensors. Their elements are read and written by workers; here they are bytes that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from heapq import nsmallest
+from typing import Final
+
+import orjson
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.compute.job import Job, Reply
+from service.compute.pool import awaited
+from service.compute.tensor_jobs import GET_TENSOR, PUT_TENSOR, summary
+from service.settings import Settings
+from service.state.changes import end_of_tensor
+from service.state.conditions import Condition, of_headers
+from service.state.idempotency import Repetition
+from service.state.tensor_names import checked_name
+from service.state.tensors import TensorVersion
+from service.state.values import Stored, TensorWrite
+from service.web.keeper import Keeper
+from service.web.paging import page_of
+from service.web.query import TIME, choice_in, parameters_of, timeout_in
+from service.web.repetition import once, recorded
+from service.web.responses import answer, from_reply
+from service.web.routes import job_of, kept, state_of
+from service.web.uploads import upload_of
+from service.wire.media import JSON
+
+TENSORS: Final = "/v1/tensors"
+_TENSOR: Final = TENSORS + "/{name}"
+
+tensor_router: Final = APIRouter()
+
+
+@tensor_router.put(_TENSOR, operation_id=PUT_TENSOR, tags=["tensors"])
+async def put_tensor(request: Request) -> Response:
+    """Keep a tensor.
+
+    Under this name, in place of the one before. The body is a tensor in JSON, or a safetensors file with one tensor in
+    it. The answer comes when it is on disk, unless `durable=false`: then it is there at once, and written within
+    `written_within_ms`.
+    """
+    state, name = state_of(request), _name(request)
+    parameters = parameters_of(request.scope["query_string"], ("durable", TIME))
+    durable = choice_in(parameters, "durable", ("true", "false")) == "true"
+    condition = _condition(request)
+    upload = await upload_of(request, state.pool, state.settings)
+    job = job_of(PUT_TENSOR, request, timeout_in(parameters, state.settings.timeout_ms), upload)
+    job.subject = name
+
+    async def answered(asked: Repetition | None) -> Response:
+        reply = await awaited(state.pool, job)
+        if reply.stored:
+            _told(reply, state.keeper, state.settings, job, durable=durable)
+        return from_reply(await kept(request, job, reply, asked, condition))
+
+    return await once(request, state.keeper.answers, answered, upload)
+
+
+@tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
+async def get_tensor(request: Request) -> Response:
+    """A tensor that is kept, whole."""
+    state, name = state_of(request), _name(request)
+    parameters = parameters_of(request.scope["query_string"], ("encoding", TIME))
+    asked = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
+    timeout = timeout_in(parameters, state.settings.timeout_ms)
+    version, condition = state.keeper.tensors.get(request.state.caller.namespace, name), _condition(request)
+    if not Condition(match=condition.match).holds(version.etag):
+        condition.require(name, version.etag)
+    if not condition.holds(version.etag):
+        return Response(None, 304, _tagged(version.etag))
+    found = request.state
+    job = Job(GET_TENSOR, asked, found.request_id, timeout, found.arrived + timeout, JSON, found.media.accepted)
+    job.namespace, job.subject = found.caller.namespace, name
+    reply = await awaited(state.pool, job)
+    return from_reply(reply)
+
+
+# The same, of which the answer's body is not sent.
+tensor_router.add_api_route(_TENSOR, get_tensor, methods=["HEAD"], include_in_schema=False)
+
+
+@tensor_router.delete(_TENSOR, operation_id="deleteTensor", tags=["tensors"])
+async def delete_tensor(request: Request) -> Response:
+    """Keep a tensor no more.
+
+    What computes with it at the time goes on. The answer is what there was.
+    """
+    keeper, key = state_of(request).keeper, (request.state.caller.namespace, _name(request))
+    parameters_of(request.scope["query_string"], ())
+    change = end_of_tensor(keeper.tensors, key, _condition(request))
+
+    async def answered(asked: Repetition | None) -> Response:
+        change.check(gone := keeper.tensors.find(key))
+        assert gone is not None, "or the check had raised"
+        reply = Reply(200, JSON, [orjson.dumps(summary(_stored(key[1], gone, durable=True)))])
+        await keeper.commit([change, *recorded(keeper.answers, asked, reply)])
+        return from_reply(reply)
+
+    return await once(request, keeper.answers, answered)
+
+
+@tensor_router.get(TENSORS, operation_id="listTensors", tags=["tensors"])
+async def list_tensors(request: Request) -> Response:
+    """The tensors that are kept.
+
+    Without their elements, by name, and page by page: where there are more, `next` says what to state as `after`.
+    """
+    limit, after = page_of(request.scope["query_string"])
+    state, namespace = state_of(request), request.state.caller.namespace
+    there = state.keeper.tensors.within(namespace)
+    names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
+    listed = [_listed(state.keeper, state.settings, namespace, name, there[name]) for name in names[:limit]]
+    return answer({"tensors": listed} | ({"next": names[limit - 1]} if len(names) > limit else {}))
+
+
+def _name(request: Request) -> str:
+    """The name that the path has. Raises Refusal: invalid_field."""
+    return checked_name(request.path_params["name"], "the name of a tensor")
+
+
+def _condition(request: Request) -> Condition:
+    """What the head demands of the version that is there. Raises Refusal: invalid_field."""
+    headers = request.headers
+    return of_headers(headers.getlist("if-match"), headers.getlist("if-none-match"))
+
+
+def _told(reply: Reply, keeper: Keeper, settings: Settings, job: Job, *, durable: bool) -> None:
+    """Have a worker's reply say what is kept, and how."""
+    stored = replace(reply.stored[0], durable=durable)
+    reply.stored = [stored]
+    reply.status = 201 if keeper.tensors.latest((job.namespace, stored.name)) is None else 200
+    reply.headers = tuple(_tagged(stored.etag).items())
+    reply.pieces = [orjson.dumps(summary(stored, None if durable else settings.write_behind_ms))]
+
+
+def _listed(keeper: Keeper, settings: Settings, namespace: str, name: str, version: TensorVersion) -> dict[str, object]:
+    durable = not keeper.commits.is_behind((TensorWrite, namespace, name))
+    return summary(_stored(name, version, durable=durable), None if durable else settings.write_behind_ms)
+
+
+def _stored(name: str, version: TensorVersion, *, durable: bool) -> Stored:
+    return Stored(name, version.etag, version.dtype, version.shape, durable=durable)
+
+
+def _tagged(etag: str) -> Mapping[str, str]:
+    return {"ETag": f'"{etag}"'}

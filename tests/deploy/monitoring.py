@@ -1,0 +1,93 @@
+"""What the dashboard and the alerts ask for, and what /metrics has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from service.app import open_pool
+from service.compute.job import Reply
+from service.compute.stats import Stats
+from service.observe.exposition import Exposition
+from service.observe.tally import Tally
+from service.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PROMETHEUS = ROOT / "deploy" / "prometheus"
+RULES, TESTS = PROMETHEUS / "alerts.yml", PROMETHEUS / "alerts_test.yml"
+DASHBOARD = ROOT / "deploy" / "grafana" / "gradserve.json"
+
+Json = dict[str, Any]
+
+_STRING = re.compile(r'"[^"]*"')
+#: a metric: what has a matcher after it, and what has the name of one
+_SELECTED = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}")
+_NAMED = re.compile(r"\b(?:gradserve|process)_[a-z0-9_]+|\bup\b")
+_MATCHER = re.compile(r'([a-z_]+)(?:=~|!~|!=|=)"([^"]*)"')
+#: labels that Prometheus puts on what it scrapes
+_OF_THE_SCRAPE = {"job", "instance"}
+
+
+class Selector(NamedTuple):
+    """A metric, and what is asked of its labels."""
+
+    name: str
+    matchers: tuple[tuple[str, str], ...] = ()
+
+
+def alerts() -> list[Json]:
+    """The rules."""
+    return [rule for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]]
+
+
+def panels() -> list[Json]:
+    """The panels of the dashboard, rows included."""
+    found: list[Json] = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    return found
+
+
+def expressions() -> dict[str, str]:
+    """Every expression, by where it stands; the dashboard's variables filled in."""
+    found = {rule["alert"]: rule["expr"] for rule in alerts()}
+    for panel in panels():
+        for target in panel.get("targets", ()):
+            found[f"{panel['title']} {target['refId']}"] = _filled(target["expr"])
+    for note in json.loads(DASHBOARD.read_text(encoding="utf-8"))["annotations"]["list"]:
+        found[f"annotation {note['name']}"] = _filled(note["expr"])
+    return found
+
+
+def selectors(expression: str) -> Iterator[Selector]:
+    """The metrics of an expression."""
+    for name, matchers in _SELECTED.findall(expression):
+        yield Selector(name, tuple(_MATCHER.findall(matchers)))
+    for name in _NAMED.findall(_STRING.sub('""', expression)):
+        yield Selector(name)
+
+
+def _filled(expression: str) -> str:
+    return expression.replace("$__rate_interval", "5m").replace("$instance", ".*")
+
+
+@cache
+def exposed() -> dict[str, frozenset[str]]:
+    """The names of all samples that a scrape has, and their labels."""
+    settings, tally = Settings(device="cpu", compile="off"), Tally()
+    pool = open_pool(settings)
+    pool.stats = lambda: Stats({"quick": 0}, 0, {"quick": 1}, {"died": 1})  # type: ignore[method-assign]
+    tally.count("gradients", 200, 1, 1, 0.1)
+    tally.count_work(Reply(200, "", []))
+    tally.committed("written", 0.1)
+    text, _ = Exposition(tally, pool, settings).text("")
+    found = {"up": frozenset(_OF_THE_SCRAPE)}
+    for family in text_string_to_metric_families(text.decode()):
+        for sample in family.samples:
+            found[sample.name] = frozenset(sample.labels) | _OF_THE_SCRAPE
+    return found

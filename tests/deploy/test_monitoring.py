@@ -1,0 +1,232 @@
+"""The dashboard and the alerts: they rest on metrics that exist, and do what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from service.errors import KINDS
+from service.settings import Settings
+from service.web.listening import bound
+from tests.architecture.source import files
+from tests.conftest import RunningServer
+from tests.deploy.monitoring import (
+    PROMETHEUS,
+    ROOT,
+    RULES,
+    TESTS,
+    Selector,
+    alerts,
+    exposed,
+    expressions,
+    panels,
+    selectors,
+)
+from tests.service.support import SQUARES, tensor
+
+OPERATIONS = ROOT / "docs" / "operations.md"
+EXPRESSIONS = expressions()
+#: what has something to say only where something happens
+_STARTS = "annotation starts"
+_AMONG_ALERTS = {_STARTS, *(alert["alert"] for alert in alerts())}
+SELECTORS = sorted({(where, each) for where, text in EXPRESSIONS.items() for each in selectors(text)})
+_UNPACKED = ROOT / "build" / "prometheus" / "usr" / "bin"
+PROMTOOL, SERVER = (shutil.which(tool) or shutil.which(tool, path=_UNPACKED) for tool in ("promtool", "prometheus"))
+needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="there is no promtool: make promtool")
+
+
+@pytest.mark.parametrize(("where", "selector"), SELECTORS, ids=lambda value: value if isinstance(value, str) else "")
+def test_what_is_asked_for_is_there(where: str, selector: Selector) -> None:
+    assert selector.name in exposed(), f"{where}: /metrics has no {selector.name}"
+    assert {label for label, _ in selector.matchers} <= exposed()[selector.name]
+
+
+@pytest.mark.parametrize("where", EXPRESSIONS)
+def test_labels_that_sums_are_kept_by_are_there(where: str) -> None:
+    text = EXPRESSIONS[where]
+    kept = {label for listed in re.findall(r"(?:by|on) \(([^)]*)\)", text) for label in listed.split(", ")}
+    assert kept <= {label for each in selectors(text) for label in exposed()[each.name]}
+
+
+def test_what_a_legend_names_is_there() -> None:
+    for panel in panels():
+        for target in panel.get("targets", ()):
+            named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+            kept = {label for listed in re.findall(r"by \(([^)]*)\)", target["expr"]) for label in listed.split(", ")}
+            assert named <= kept | {"instance"}, panel["title"]
+
+
+def values(metric: str, label: str) -> set[str]:
+    """What is asked of a label, alternatives apart."""
+    found = [value for _, each in SELECTORS if each.name == metric for name, value in each.matchers if name == label]
+    return {alternative for value in found for alternative in value.split("|")}
+
+
+def test_settings_that_are_compared_with_exist() -> None:
+    stated = values("gradserve_setting", "name")
+    assert stated
+    assert stated <= {name for name, value in Settings(device="cpu") if isinstance(value, int | float)}
+
+
+def test_codes_that_are_looked_for_exist() -> None:
+    assert values("gradserve_state_commits_total", "outcome") <= {"written", *KINDS}
+    assert values("gradserve_requests_denied_total", "reason") <= set(KINDS)
+    statuses = {str(kind.status) for kind in KINDS.values()}
+    assert values("gradserve_requests_total", "status") - {"5.."} <= statuses
+
+
+def test_reasons_of_workers_that_are_looked_for_exist() -> None:
+    reasons = values("gradserve_worker_restarts_total", "reason")
+    source = "".join(path.read_text(encoding="utf-8") for path in files("service/compute"))
+    assert "died" in reasons
+    assert not [reason for reason in reasons if f'"{reason}"' not in source]
+
+
+def test_something_that_is_not_there_is_noticed() -> None:
+    found = set(selectors('rate(gradserve_requests{call="a"}[5m]) / process_open_fds > up * node_load1{x!="up"}'))
+    assert {each.name for each in found} == {"gradserve_requests", "process_open_fds", "up", "node_load1"}
+    assert Selector("gradserve_requests", (("call", "a"),)) in found
+    assert not {"gradserve_requests", "node_load1"} & set(exposed())
+
+
+def test_every_alert_says_whom_it_wakes_and_what_for() -> None:
+    names = [alert["alert"] for alert in alerts()]
+    assert len(set(names)) == len(names)
+    for alert in alerts():
+        assert alert["labels"]["severity"] in ("page", "ticket")
+        assert "{{ $labels.instance }}" in alert["annotations"]["summary"]
+
+
+def test_every_alert_has_its_runbook() -> None:
+    headings = re.findall(r"^### (Gradserve\w+)$", OPERATIONS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings == [alert["alert"] for alert in alerts()]
+
+
+def test_every_alert_is_seen_to_fire() -> None:
+    tests = yaml.safe_load(TESTS.read_text(encoding="utf-8"))["tests"]
+    fired = {case["alertname"] for test in tests for case in test["alert_rule_test"] if case["exp_alerts"]}
+    assert fired == {alert["alert"] for alert in alerts()}
+
+
+def test_panels_say_what_they_show_and_lie_side_by_side() -> None:
+    drawn = [panel for panel in panels() if panel["type"] != "row"]
+    for key in ("id", "title"):
+        stated = [panel[key] for panel in panels()]
+        assert len(set(stated)) == len(stated)
+    assert all(panel["targets"] and panel["fieldConfig"]["defaults"]["unit"] for panel in drawn)
+    taken = [cell for panel in panels() for cell in cells(panel["gridPos"])]
+    assert len(set(taken)) == len(taken)
+    assert max(x for x, _ in taken) < 24
+
+
+def cells(place: dict[str, int]) -> list[tuple[int, int]]:
+    """The squares of the grid that a panel takes."""
+    return [(place["x"] + i, place["y"] + j) for i in range(place["w"]) for j in range(place["h"])]
+
+
+def test_every_metric_is_in_the_guide() -> None:
+    page = (ROOT / "docs" / "guide" / "limits-and-operations.md").read_text(encoding="utf-8")
+    written = set(re.findall(r"`(gradserve_\w+)`", page))
+    families = {
+        re.sub(r"_(bucket|sum|count|created)$", "", name) for name in exposed() if name.startswith("gradserve_")
+    }
+    assert families == written
+
+
+def promtool(*arguments: str) -> None:
+    """Run it; what it complains of is the failure."""
+    assert PROMTOOL is not None
+    done = subprocess.run([PROMTOOL, *arguments], cwd=PROMETHEUS, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_promtool
+def test_promtool_reads_rules_and_configuration() -> None:
+    promtool("check", "rules", RULES.name)
+    promtool("check", "config", "prometheus.yml")
+
+
+@needs_promtool
+def test_alerts_fire_where_they_should_and_nowhere_else() -> None:
+    promtool("test", "rules", TESTS.name)
+
+
+@needs_promtool
+def test_promtool_reads_what_the_dashboard_asks(tmp_path: Path) -> None:
+    rules = [{"record": f"dashboard:{i}", "expr": text} for i, text in enumerate(EXPRESSIONS.values())]
+    (tmp_path / "rules.yml").write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    promtool("check", "rules", str(tmp_path / "rules.yml"))
+
+
+class Prometheus:
+    """One that scrapes a server every second, and is asked."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def ask(self, path: str, **parameters: str) -> Any:
+        """The data of an answer; None while it starts."""
+        try:
+            answer = httpx.get(f"{self._url}/api/v1/{path}", params=parameters, trust_env=False, timeout=30)
+        except httpx.TransportError:
+            return None
+        if answer.status_code == 503:
+            return None
+        assert answer.status_code == 200, answer.text
+        return answer.json()["data"]
+
+    def until(self, query: str) -> None:
+        """Wait until it has something to say to this."""
+        over = time.monotonic() + 120
+        while not (self.ask("query", query=query) or {}).get("result"):
+            assert time.monotonic() < over, f"there is still nothing for {query}"
+            time.sleep(0.2)  # between two looks
+
+
+@contextmanager
+def scraping(target: str, folder: Path) -> Iterator[Prometheus]:
+    """A Prometheus with the alerts, whose only target this is."""
+    configuration = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text(encoding="utf-8"))
+    configuration["global"]["scrape_interval"] = "1s"
+    configuration["rule_files"] = [str(RULES)]
+    configuration["scrape_configs"][0]["static_configs"][0]["targets"] = [target]
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(configuration))
+    with bound("127.0.0.1", 0) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    assert SERVER is not None
+    flags = {"config.file": folder / "prometheus.yml", "storage.tsdb.path": folder, "web.listen-address": address}
+    process = subprocess.Popen(
+        [SERVER, *(f"--{name}={value}" for name, value in flags.items())], stderr=subprocess.DEVNULL, cwd=folder
+    )
+    try:
+        yield Prometheus(f"http://{address}")
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SERVER is None, reason="there is no prometheus: make promtool")
+def test_a_prometheus_draws_every_panel_of_a_server(server: RunningServer, tmp_path: Path) -> None:
+    with scraping("{}:{}".format(*server.address), tmp_path) as prometheus:
+        prometheus.until('count_over_time(up{job="gradserve"}[5m]) > 1')
+        httpx.post(f"{server.url}/v1/gradients", json=SQUARES, timeout=60).raise_for_status()
+        httpx.put(f"{server.url}/v1/tensors/w", json=tensor([2], [1, 2]), timeout=60).raise_for_status()
+        prometheus.until("gradserve_tensors > 0 and on (instance) increase(process_cpu_seconds_total[5m]) > 0")
+        prometheus.until('count_over_time(gradserve_request_seconds_count{call="gradients"}[5m]) > 1')
+        drawn = {where: text for where, text in EXPRESSIONS.items() if where not in _AMONG_ALERTS}
+        empty = [where for where, text in drawn.items() if not prometheus.ask("query", query=text)["result"]]
+        assert not empty
+        rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
+        assert {rule["name"]: rule["state"] for rule in rules} == dict.fromkeys(_AMONG_ALERTS - {_STARTS}, "inactive")

@@ -1,0 +1,146 @@
+"""Guarantee 14: keys are asked for first, compared in constant time, and cost a request next to nothing."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from service.errors import Refusal
+from service.keys.caller import KeyScope
+from service.keys.credential import credential_of, new_key
+from service.keys.gate import Access, Gate
+from service.keys.key_ring import KeyRing
+from tests.guarantees.figures import Figures
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Address
+from tests.service.keys.cases import bearer, record, write
+
+pytestmark = pytest.mark.guarantee(14)
+
+KEY = new_key()
+#: tries of a kind that are timed as one, and how often
+BATCH, ROUNDS = 50, 2000
+
+
+def nearly() -> str:
+    """All of a good key but its last characters. No two are the same: a head that came before is found faster."""
+    return KEY[:-6] + secrets.token_urlsafe(6)[:6]
+
+
+def elsewhere() -> str:
+    """As long, and like no other."""
+    return new_key()
+
+
+def seconds(tries: Sequence[str], attempt: Callable[[str], object]) -> float:
+    """What they take, each of them."""
+    begun = time.perf_counter()
+    for key in tries:
+        attempt(key)
+    return (time.perf_counter() - begun) / len(tries)
+
+
+def difference(attempt: Callable[[str], object], batch: int, rounds: int) -> tuple[float, float]:
+    """How much longer a key takes that is nearly right than one that is not at all, and what one takes; in seconds.
+
+    They take turns, and which one is first does too: what the machine does meanwhile is done to both.
+    """
+    found, each = [], []
+    gc.disable()
+    try:
+        for number in range(rounds):
+            kinds = [nearly, elsewhere] if number % 2 else [elsewhere, nearly]
+            taken = {kind: seconds([kind() for _ in range(batch)], attempt) for kind in kinds}
+            found.append(taken[nearly] - taken[elsewhere])
+            each.append(taken[elsewhere])
+    finally:
+        gc.enable()
+    return statistics.median(found), statistics.median(each)
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    keys = [record(f"name{i}", new_key()) for i in range(1000)]
+    return Gate(KeyRing(write(tmp_path / "keys.json", [*keys, record("alice", KEY, rate="100000000/s")]), None))
+
+
+def test_how_a_key_begins_does_not_show_in_the_time_of_a_refusal(gate: Gate, figures: Figures) -> None:
+    def refused(key: str) -> None:
+        with pytest.raises(Refusal):
+            gate.enter(Access(KeyScope.COMPUTE, credential_of([(b"authorization", b"Bearer " + key.encode())])))
+
+    more, each = difference(refused, BATCH, ROUNDS)
+    note = f"of {1e6 * each:.2f} µs"
+    figures.at_most("a key that is nearly right takes longer to refuse, or shorter", abs(1e9 * more), 50, "ns", note)
+
+
+def test_a_comparison_that_stops_early_would_be_seen() -> None:
+    """The instrument: characters compared one by one, until one differs."""
+
+    def compared(key: str) -> bool:
+        return all(one == other for one, other in zip(key, KEY, strict=True))
+
+    more, _ = difference(compared, BATCH, 200)
+    assert more > 200e-9
+
+
+def test_nor_from_outside(start: Callable[..., Started], tmp_path: Path, figures: Figures) -> None:
+    server = start("--keys-file", str(write(tmp_path / "keys.json", [record("alice", KEY)])))
+    connection = HTTPConnection(*server.address)
+
+    def refused(key: str) -> None:
+        connection.request("POST", "/v1/forward", b"{}", {"Authorization": f"Bearer {key}"})
+        response = connection.getresponse()
+        assert response.status == 401
+        response.read()
+
+    more, each = difference(refused, 4, 1000)
+    connection.close()
+    note = f"of {1e6 * each:.0f} µs, on one connection"
+    figures.at_most("the same over HTTP", abs(1e6 * more), 5, "µs", note)
+
+
+def test_what_a_key_adds_to_a_request(gate: Gate, figures: Figures) -> None:
+    """Of a head that is known: the table, the comparison, the rate, and now and then a look at the file."""
+    access = Access(KeyScope.COMPUTE, credential_of([(b"authorization", bearer(KEY).partition(b": ")[2])]))
+
+    def entered(_: str) -> None:
+        gate.enter(access).leave()
+
+    taken = [seconds([KEY] * 1000, entered) for _ in range(200)]
+    figures.at_most("asking for a key, of a thousand", 1e6 * statistics.median(taken), 3, "µs")
+
+
+def test_a_revocation_acts_soon(start: Callable[..., Started], tmp_path: Path, figures: Figures) -> None:
+    path = write(tmp_path / "keys.json", [record("alice", KEY)])
+    server = start("--keys-file", str(path))
+    slowest = 0.0
+    for _ in range(5):
+        write(path, [record("alice", KEY)])
+        until(server.address, 404)
+        write(path, [])
+        slowest = max(slowest, until(server.address, 401))
+    figures.at_most("a key that is revoked is refused after", slowest, 2, "s")
+
+
+def until(address: Address, status: int) -> float:
+    """Ask without a pause until this comes; the seconds that it took."""
+    begun = time.monotonic()
+    connection = HTTPConnection(*address)
+    try:
+        while time.monotonic() - begun < 10:
+            connection.request("GET", "/v1/nothing", headers={"Authorization": f"Bearer {KEY}"})
+            response = connection.getresponse()
+            response.read()
+            if response.status == status:
+                break
+    finally:
+        connection.close()
+    return time.monotonic() - begun

@@ -1,0 +1,22 @@
+"""Ninth guarantee, of the journal alone: 200 kills of a process that commits, and what it acknowledged."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.guarantees.figures import Figures
+from tests.service.state.killing import kill_often
+
+pytestmark = pytest.mark.guarantee(9)
+KILLS = 200
+
+
+def test_kills_of_a_journal(tmp_path: Path, figures: Figures) -> None:
+    toll = kill_often(tmp_path / "state", KILLS, random.Random())
+    note = f"{toll.acknowledged} commits were acknowledged; {toll.unacknowledged_kept} were kept that were not"
+    figures.at_least("kills of a process that commits", toll.kills, KILLS, "", note)
+    figures.at_most("commits lost or torn by them", len(toll.wrong), 0, "", "; ".join(toll.wrong[:3]) or note)
+    assert toll.acknowledged > KILLS

@@ -1,0 +1,215 @@
+"""What the doctor says of machines, folders and files that the tests have made ill."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from service import machine
+from service.doctor import places, resources, software, trial
+from service.doctor.diagnosis import Verdict
+from service.settings import Settings
+from service.web.listening import bound
+from tests.conftest import RunningServer
+
+OK, WARN, FAIL = Verdict
+
+
+def made(**stated: object) -> Settings:
+    return Settings(device="cpu", **stated)
+
+
+class TestSoftware:
+    def test_what_is_installed_here_computes(self) -> None:
+        assert software.blas(made()).level is OK
+        assert software.gpu(made()).level is OK
+
+    def test_a_kernel_is_compiled(self) -> None:
+        pytest.importorskip("llvmlite")
+        found = software.kernels(made())
+        assert found.level is OK, found
+        assert "a kernel was compiled" in found.says
+
+    def test_no_compiler_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(software, "_COMPILING", 0.0)
+        assert software.kernels(made()).level is WARN
+
+    def test_a_kernel_that_computes_something_else_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("llvmlite")
+        answers = iter(range(10**6))
+        monkeypatch.setattr(software, "_answer", lambda worker, real=software._answer: real(worker) + next(answers))
+        assert software.kernels(made()).level is FAIL
+
+    def test_a_gpu_that_is_asked_for_and_is_not_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("engine.executors.cupy_backend.is_available", lambda: False)
+        assert software.gpu(Settings(device="cuda")).level is FAIL
+        monkeypatch.setattr(machine, "cards", lambda: ("0",))
+        found = software.gpu(Settings(device="auto"))
+        assert found.level is WARN
+        assert "gradserve[cuda12]" in found.advice
+
+
+class TestResources:
+    def test_workers_without_processors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(machine, "cpus", lambda: 2)
+        assert resources.processors(made(workers=2)).level is OK
+        assert resources.processors(made(workers=3)) == (
+            WARN,
+            f"2 of {os.cpu_count()} processors may be used, by 3 workers",
+            "more workers than processors wait for each other: --workers 2",
+        )
+
+    @pytest.mark.parametrize(
+        ("max_bytes", "held", "level"), [(1, 1, OK), (3, 2, WARN), (2, 4, WARN), (5, 1, FAIL)], ids=str
+    )
+    def test_budgets(self, max_bytes: int, held: int, level: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(machine, "memory_bytes", lambda: 8 << 30)
+        monkeypatch.setattr(resources, "_free_bytes", lambda: 8 << 30)
+        others = {"plan_cache_bytes": 1 << 30, "max_tensor_bytes": 2 << 30}
+        settings = made(workers=2, max_bytes=max_bytes << 30, held_bytes=held << 30, **others)
+        assert resources.memory(settings).level is level
+
+    def test_memory_that_others_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(resources, "_free_bytes", lambda: 1 << 20)
+        found = resources.memory(made())
+        assert found.level is WARN
+        assert "stop what else runs here" in found.advice
+
+    def test_the_defaults_fit_any_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for size in (1 << 29, 1 << 31, 1 << 38):
+            monkeypatch.setattr(machine, "memory_bytes", lambda size=size: size)
+            monkeypatch.setattr(resources, "_free_bytes", lambda size=size: size)
+            assert resources.memory(made(workers=2)).level is OK
+
+    def test_descriptors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 4096))
+        assert resources.descriptors(made(max_connections=3000)).level is OK
+        assert resources.descriptors(made(max_connections=4096)).level is WARN
+
+    def test_a_clock_that_is_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(resources, "_synchronised", lambda: True)
+        assert resources.clock(made()).level is OK
+        monkeypatch.setattr(resources, "_synchronised", lambda: False)
+        assert resources.clock(made()).level is WARN
+        monkeypatch.setattr("time.time", lambda: 0.0)
+        assert resources.clock(made()).level is FAIL
+
+
+class TestPlaces:
+    def test_a_cache_of_ones_own(self, tmp_path: Path) -> None:
+        assert places.cache(made(cache_dir=tmp_path / "new")).level is OK
+        assert not (tmp_path / "new").exists(), "the doctor leaves nothing behind"
+        assert places.cache(made(cache_dir=None)).level is WARN
+        assert places.cache(made(cache_dir=None, compile="off")).level is OK
+
+    def test_a_cache_that_others_may_write_to(self, tmp_path: Path) -> None:
+        (tmp_path / "kernels").mkdir()
+        (tmp_path / "kernels").chmod(0o777)
+        assert places.cache(made(cache_dir=tmp_path)).level is WARN
+
+    def test_a_state_folder(self, tmp_path: Path) -> None:
+        tmp_path.chmod(0o700)
+        found = places.state(made(state=str(tmp_path)))
+        assert found.level is OK, found
+        assert not [*tmp_path.iterdir()]
+        tmp_path.chmod(0o755)
+        assert places.state(made(state=str(tmp_path))).advice.endswith(f"chmod 700 {tmp_path}")
+        assert places.state(made(state=str(tmp_path / "new"))).level is OK
+        assert not (tmp_path / "new").exists(), "the doctor leaves nothing behind"
+        assert places.state(made(state="memory")).level is WARN
+
+    def test_a_state_folder_that_cannot_be(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        assert places.state(made(state=str(tmp_path / "file" / "state"))).level is FAIL
+        found = places.state(made(state=str(tmp_path)))
+        assert found.level is FAIL, "a folder of somebody else's"
+        assert "none of gradserve's" in found.says
+        if Path("/proc/self").exists():
+            assert places.state(made(state="/proc/self/gradserve")).level is FAIL
+
+    def test_a_disk_that_is_nearly_full(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
+        assert places.state(made(state=str(tmp_path))).level is WARN
+
+    def test_a_file_of_keys(self, tmp_path: Path) -> None:
+        file = tmp_path / "keys"
+        assert places.keys_file(file).level is FAIL
+        file.write_text("")
+        file.chmod(0o640)
+        assert places.keys_file(file) == (WARN, f"{file} can be read or written by others", f"chmod 600 {file}")
+        file.chmod(0o600)
+        assert places.keys(made(keys_file=file)).level is OK
+
+    def test_nothing_of_a_key_is_said(self) -> None:
+        secret = "s" * 43
+        assert secret not in "".join(places.keys(made(api_key=secret)))
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate")
+class TestTls:
+    def files(self, folder: Path, days: int) -> Settings:
+        """A certificate for so many days, and its key."""
+        cert, key, asked = folder / "cert.pem", folder / "key.pem", folder / "asked.pem"
+        make_key = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost -keyout"
+        sign = f"openssl x509 -req -days {days} -in"
+        for command in ([*make_key.split(), key, "-out", asked], [*sign.split(), asked, "-signkey", key, "-out", cert]):
+            subprocess.run(command, check=True, capture_output=True)
+        key.chmod(0o600)
+        return made(tls_cert=cert, tls_key=key)
+
+    def test_how_long_it_is_good(self, tmp_path: Path) -> None:
+        settings = self.files(tmp_path, 100)
+        found = places.certificate(settings)
+        assert found.level is OK
+        assert found.says.endswith("is good for 100 days")
+        assert settings.tls_key is not None
+        settings.tls_key.chmod(0o644)
+        assert places.certificate(settings).level is WARN
+
+    def test_one_that_ends_soon(self, tmp_path: Path) -> None:
+        assert places.certificate(self.files(tmp_path, 20)).level is WARN
+
+    def test_one_that_is_over(self, tmp_path: Path) -> None:
+        found = places.certificate(self.files(tmp_path, -1))
+        assert found.level is FAIL
+        assert found.says.endswith("has expired")
+
+    def test_files_that_are_no_pair(self, tmp_path: Path) -> None:
+        assert places.certificate(made(tls_cert=tmp_path / "no", tls_key=tmp_path / "no")).level is FAIL
+        assert places.certificate(made()).level is OK
+
+
+class TestTrial:
+    def test_an_address(self) -> None:
+        assert trial.port(made(port=0)).level is OK
+        with bound("127.0.0.1", 0) as taken:
+            taken.listen()
+            found = trial.port(made(port=taken.getsockname()[1]))
+            taken.close()
+        assert found.level is FAIL
+        assert "Address already in use" in found.says
+        assert trial.port(made(host="no.such.host.invalid")).level is FAIL
+
+    @pytest.mark.slow
+    def test_a_gradserve_that_is_there_already(self, server: RunningServer) -> None:
+        assert trial.port(made(port=server.address[1])) == (
+            OK, f"a gradserve listens on 127.0.0.1 port {server.address[1]} already", "",
+        )  # fmt: skip
+
+    @pytest.mark.slow
+    def test_a_server_gives_a_gradient(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings = made(workers=1, api_key="k" * 43, cors_origins="https://a.example")
+        monkeypatch.setenv("GRADSERVE_QUEUE", "read already, and not again")
+        found = trial.gradient(settings)
+        assert found.level is OK, found
+
+    @pytest.mark.slow
+    def test_a_server_that_does_not_start(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(trial, "_options", lambda _: ["--port", "nowhere"])
+        found = trial.gradient(made())
+        assert found.level is FAIL
+        assert found.says.startswith("a server does not start: setting --port")

@@ -1,0 +1,39 @@
+"""The log's forms: what `logging` writes, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+from service.logs import JsonLines
+
+
+def record(message: str, *arguments: object) -> logging.LogRecord:
+    """Something that is logged, with the exception at hand."""
+    caught = sys.exc_info()
+    return logging.LogRecord("gradserve", logging.ERROR, __file__, 1, message, arguments, caught if caught[0] else None)
+
+
+def test_a_line_is_one_object() -> None:
+    made = record("cannot use %s:\n%d tries", "a \udcff file", 3)
+    made.created = 1795356030.25
+    line = JsonLines().format(made)
+    assert "\n" not in line
+    assert json.loads(line) == {
+        "time": "2026-11-22T14:00:30.250Z",
+        "level": "ERROR",
+        "logger": "gradserve",
+        "message": "cannot use a \\udcff file:\n3 tries",
+    }
+
+
+def test_a_traceback_is_a_part_of_its_line() -> None:
+    try:
+        raise KeyError("lost")
+    except KeyError:
+        line = JsonLines().format(record("request %s failed", "abc"))
+    assert "\n" not in line
+    found = json.loads(line)
+    assert found["message"] == "request abc failed"
+    assert found["traceback"].endswith("KeyError: 'lost'")

@@ -1,0 +1,328 @@
+"""What a reply has for keeping is kept before it is answered, at either door, whoever leaves meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from service.app import create_routes, wrap
+from service.compute.job import Job, Reply
+from service.settings import Settings
+from service.state.conditions import ABSENT
+from service.state.journal import Loaded, StateFull, StateLost
+from service.state.values import Commit, Stored
+from service.web.keeper import Keeper
+from service.wire.media import JSON
+from tests.service.web.harness import Client, FakePool, House, house, on_each_loop, post, run
+
+pytestmark = on_each_loop
+
+Loop = Callable[[], asyncio.AbstractEventLoop]
+SETTINGS = Settings(device="cpu", timeout_ms=20_000)
+#: what brings a call to the other door
+NAMED = b"Idempotency-Key: one"
+DOORS = pytest.mark.parametrize("headers", [(), (NAMED,)], ids=["fast", "asgi"])
+ETAG = "0123456789abcdef"
+PATIENCE = 30.0
+
+
+class Slow:
+    """A journal that writes when it may, and fails as it is told."""
+
+    def __init__(self) -> None:
+        self.may = threading.Event()
+        self.begun = threading.Event()
+        self.commits: list[Commit] = []
+        self.failure: Exception | None = None
+
+    def load(self) -> Loaded:
+        return Loaded()
+
+    def commit(self, batch: Sequence[Commit]) -> None:
+        self.begun.set()
+        assert self.may.wait(PATIENCE)
+        if self.failure is not None:
+            raise self.failure
+        self.commits += batch
+
+    def close(self) -> None:
+        pass
+
+
+class Storing(FakePool):
+    """Replies with a tensor to be kept, in memory that is spoilt when it is given back."""
+
+    def __init__(self, **stated: Any) -> None:
+        super().__init__(self.stored)
+        self.stated = stated
+        self.memory = bytearray(b"12345678")
+        self.released = 0
+        self.running = 0
+
+    def stored(self, job: Job) -> Reply:
+        kept = memoryview(self.memory)
+        stored = Stored("w", ETAG, "float64", (1,), **self.stated)
+        self.running += 1
+        return Reply(200, JSON, [b'{"stored":[]}'], stored=[stored], kept=[kept], release=self.release)
+
+    def release(self) -> None:
+        self.memory[:] = bytes(len(self.memory))
+        self.released += 1
+
+
+class Kept(House):
+    """A house with its journal and what it keeps."""
+
+    journal: Slow
+    keeper: Keeper
+
+
+@asynccontextmanager
+async def keeping(pool: Storing | None = None, *, at_once: bool = False, settings: Settings = SETTINGS):
+    """A front on a journal that the test holds up."""
+    pool, journal = pool or Storing(), Slow()
+    if at_once:
+        journal.may.set()
+    keeper = Keeper(settings, pool, journal)
+    app = wrap(create_routes(settings, pool, keeper), settings)
+    async with house(pool, app, settings=settings, keeper=keeper) as opened:
+        opened.journal, opened.keeper = journal, keeper  # type: ignore[attr-defined]
+        try:
+            yield opened
+        finally:
+            journal.may.set()
+            assert await keeper.commits.close(PATIENCE)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for what a thread brings about."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110  it is a thread that changes
+            await asyncio.sleep(0.001)
+
+
+async def silent(client: Client) -> bool:
+    """Whether nothing has come, once all that could have was given its turn."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return not client.reader._buffer  # type: ignore[attr-defined]
+
+
+@DOORS
+def test_no_answer_before_it_is_kept(loop: Loop, headers: tuple[bytes, ...]) -> None:
+    async def scenario() -> None:
+        async with keeping() as opened:
+            client = await opened.connect()
+            await client.send(post(b"{}", *headers))
+            await until(opened.journal.begun.is_set)
+            assert await silent(client)
+            assert opened.keeper.tensors.find(("", "w")) is None
+            opened.journal.may.set()
+            head, body = await client.response()
+            assert (head[9:12], body) == (b"200", b'{"stored":[]}')
+            assert opened.pool.placed == [("", "w", ETAG)]
+            (commit,) = opened.journal.commits
+            assert [bytes(write.data) for write in commit.tensors] == [b"12345678"]
+            assert len(commit.answers) == len(headers)
+            assert opened.pool.released == 1
+
+    run(scenario, loop)
+
+
+@DOORS
+@pytest.mark.parametrize(
+    ("failure", "status", "code"),
+    [
+        (StateFull("full"), 507, "store_full"),
+        (StateLost("another"), 503, "not_ready"),
+        (OSError("broken"), 500, "internal_error"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(
+    loop: Loop, headers: tuple[bytes, ...], failure: Exception, status: int, code: str
+) -> None:
+    async def scenario() -> None:
+        async with keeping(at_once=True) as opened:
+            opened.journal.failure = failure
+            client = await opened.connect()
+            await client.send(post(b"{}", *headers))
+            head, body = await client.response()
+            report = json.loads(body)
+            assert (int(head[9:12]), report["code"]) == (status, code)
+            assert opened.pool.released == 1
+            assert not opened.pool.placed
+            if code == "not_ready":
+                await client.send(b"GET /health/ready HTTP/1.1\r\nHost: t\r\n\r\n")
+                assert await client.status() == 503
+
+    run(scenario, loop)
+
+
+@DOORS
+def test_a_client_that_leaves_takes_nothing_with_it(loop: Loop, headers: tuple[bytes, ...]) -> None:
+    async def scenario() -> None:
+        async with keeping() as opened:
+            client = await opened.connect()
+            await client.send(post(b"{}", *headers))
+            await until(opened.journal.begun.is_set)
+            client.leave()
+            await until(lambda: not opened.front.guests)
+            assert not opened.pool.released, "it may still be read"
+            opened.journal.may.set()
+            await until(lambda: opened.pool.released)
+            assert opened.pool.placed == [("", "w", ETAG)]
+            assert not opened.pool.cancelled
+            assert opened.pool.released == 1
+
+    run(scenario, loop)
+
+
+@DOORS
+def test_a_server_that_gives_up_tells_no_lies(loop: Loop, headers: tuple[bytes, ...]) -> None:
+    """What is being written may be written: so nobody is told that it was not."""
+
+    async def scenario() -> None:
+        async with keeping() as opened:
+            client = await opened.connect()
+            await client.send(post(b"{}", *headers))
+            await until(opened.journal.begun.is_set)
+            opened.front.drain()
+            opened.front.give_up()
+            assert await silent(client)
+            opened.journal.may.set()
+            assert await client.status() == 200
+
+    run(scenario, loop)
+
+
+@DOORS
+def test_what_waits_behind_it_on_the_same_line(loop: Loop, headers: tuple[bytes, ...]) -> None:
+    async def scenario() -> None:
+        async with keeping() as opened:
+            client = await opened.connect()
+            await client.send(post(b"{}", *headers), post(b"{}"))
+            await until(opened.journal.begun.is_set)
+            assert opened.pool.running == 1
+            opened.journal.may.set()
+            assert [await client.status(), await client.status()] == [200, 200]
+
+    run(scenario, loop)
+
+
+@DOORS
+def test_what_need_not_be_durable_waits_for_nothing(loop: Loop, headers: tuple[bytes, ...]) -> None:
+    async def scenario() -> None:
+        async with keeping(Storing(durable=False)) as opened:
+            client = await opened.connect()
+            await client.send(post(b"{}", *headers))
+            assert await client.status() == 200
+            assert opened.pool.placed == [("", "w", ETAG)]
+            assert not opened.journal.commits
+
+    run(scenario, loop)
+
+
+@DOORS
+def test_a_condition_that_does_not_hold(loop: Loop, headers: tuple[bytes, ...]) -> None:
+    async def scenario() -> None:
+        async with keeping(Storing(if_match=ABSENT), at_once=True) as opened:
+            client = await opened.connect()
+            statuses = []
+            for request in (post(b"{}"), post(b"{}", *headers)):
+                await client.send(request)
+                statuses.append(await client.status())
+            assert statuses == [200, 412]
+            assert opened.pool.released == 2
+
+    run(scenario, loop)
+
+
+def test_a_large_one_is_copied_before_its_memory_is_let_go(loop: Loop) -> None:
+    async def scenario() -> None:
+        pool = Storing()
+        pool.memory = bytearray(bytes(range(256)) * (1 << 14))
+        before = bytes(pool.memory)
+        async with keeping(pool) as opened:
+            client = await opened.connect()
+            await client.send(post())
+            await until(opened.journal.begun.is_set)
+            client.leave()
+            opened.journal.may.set()
+            await until(lambda: pool.released)
+            (write,) = opened.journal.commits[0].tensors
+            assert bytes(write.data) == before
+
+    run(scenario, loop)
+
+
+def test_the_same_call_at_the_same_time(loop: Loop) -> None:
+    """The second is told to come again; and is then answered as the first, which alone was done."""
+
+    async def scenario() -> None:
+        async with keeping() as opened:
+            first, second = await opened.connect(), await opened.connect()
+            await first.send(post(b"{}", NAMED))
+            await until(opened.journal.begun.is_set)
+            await second.send(post(b"{}", NAMED))
+            head, body = await second.response()
+            assert (head[9:12], json.loads(body)["code"]) == (b"409", "conflict")
+            assert b"retry-after: 1\r\n" in head
+            await second.send(post(b"[]", NAMED))
+            assert await second.status() == 422
+            opened.journal.may.set()
+            assert await first.status() == 200
+            await second.send(post(b"{}", NAMED))
+            head, body = await second.response()
+            assert (head[9:12], body) == (b"200", b'{"stored":[]}')
+            assert b"idempotency-replayed: true\r\n" in head
+            assert opened.pool.running == 1
+
+    run(scenario, loop)
+
+
+def test_a_client_that_left_finds_its_answer(loop: Loop) -> None:
+    async def scenario() -> None:
+        async with keeping() as opened:
+            client = await opened.connect()
+            await client.send(post(b"{}", NAMED))
+            await until(opened.journal.begun.is_set)
+            client.leave()
+            await until(lambda: not opened.front.guests)
+            again = await opened.connect()
+            await again.send(post(b"{}", NAMED))
+            assert await again.status() == 409
+            opened.journal.may.set()
+            await until(lambda: opened.pool.released)
+            await again.send(post(b"{}", NAMED))
+            head, _ = await again.response()
+            assert b"idempotency-replayed: true\r\n" in head
+            assert opened.pool.running == 1
+
+    run(scenario, loop)
+
+
+def test_what_waits_too_long_for_the_disk_is_not_begun(loop: Loop) -> None:
+    """Its time is up before it is decided: 504, and nothing is written."""
+
+    async def scenario() -> None:
+        async with keeping() as opened:
+            first, late = await opened.connect(), await opened.connect()
+            await first.send(post())
+            await until(opened.journal.begun.is_set)
+            await late.send(post(path=b"/v1/forward?timeout_ms=1"))
+            await until(lambda: opened.pool.running == 2)
+            job = opened.pool.jobs[-1]
+            await until(lambda: asyncio.get_running_loop().time() >= job.expires)
+            opened.journal.may.set()
+            assert await first.status() == 200
+            head, body = await late.response()
+            assert (head[9:12], json.loads(body)["code"]) == (b"504", "deadline_exceeded")
+            assert len(opened.journal.commits) == 1
+
+    run(scenario, loop)

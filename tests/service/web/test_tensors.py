@@ -1,0 +1,291 @@
+"""Resident tensors over HTTP: put, read, conditions, pages, and calls that store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from safetensors.numpy import load, save
+
+from service.web.tensor_routes import TENSORS
+from tests.conftest import Client
+from tests.service.support import node, problem, request, tensor
+from tests.service.web.tensors_support import KIND, VECTOR, put, step, value
+
+
+@pytest.fixture
+def client(empty_client: Client) -> Client:
+    """A client of a server that keeps nothing."""
+    return empty_client
+
+
+class TestPutAndGet:
+    """One tensor."""
+
+    def test_what_was_put_is_there(self, client: Client) -> None:
+        answer = put(client, "w")
+        assert answer.status_code == 201
+        told = answer.json()
+        assert answer.headers["etag"] == f'"{told["etag"]}"'
+        assert told == {
+            "tensor_id": "w", "dtype": "float64", "shape": [2], "bytes": 16, "etag": told["etag"], "durable": True,
+        }  # fmt: skip
+        found = client.get(f"{TENSORS}/w")
+        assert found.json() == {"tensor_id": "w", "etag": told["etag"], "tensor": VECTOR}
+        assert found.headers["etag"] == answer.headers["etag"]
+
+    def test_a_second_version_replaces_the_first(self, client: Client) -> None:
+        first, second = put(client, "w"), put(client, "w", tensor([1], [7.0]))
+        assert (first.status_code, second.status_code) == (201, 200)
+        assert first.headers["etag"] != second.headers["etag"]
+        assert value(client, "w") == [7.0]
+
+    @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
+    @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+    def test_every_type_in_each_form(self, client: Client, dtype: str, shape: tuple[int, ...]) -> None:
+        array = (np.arange(int(np.prod(shape)), dtype=np.float64) % 2).reshape(shape).astype(dtype)
+        sent = client.request("PUT", f"{TENSORS}/t", content=save({"any": array}), headers={"Content-Type": KIND})
+        assert sent.status_code == 201, sent.text
+        packed = client.get(f"{TENSORS}/t", headers={"Accept": KIND})
+        assert packed.headers["content-type"] == KIND
+        assert packed.headers["etag"] == sent.headers["etag"]
+        found = load(packed.content)["t"]
+        assert (found.dtype, found.shape) == (array.dtype, array.shape)
+        assert np.array_equal(found, array)
+        for encoding in ("json", "base64"):
+            again = client.get(f"{TENSORS}/t?encoding={encoding}").json()["tensor"]
+            assert put(client, "u", again).status_code in (200, 201)
+            assert client.get(f"{TENSORS}/u?encoding={encoding}").json()["tensor"] == again
+
+    def test_head_tells_what_get_would(self, client: Client) -> None:
+        put(client, "w")
+        whole, head = client.get(f"{TENSORS}/w"), client.request("HEAD", f"{TENSORS}/w")
+        assert head.status_code == 200
+        same = ("etag", "content-length", "content-type")
+        assert [head.headers[name] for name in same] == [whole.headers[name] for name in same]
+        assert client.request("HEAD", f"{TENSORS}/v").status_code == 404
+
+    def test_what_was_deleted_is_gone(self, client: Client) -> None:
+        told = put(client, "w").json()
+        assert client.request("DELETE", f"{TENSORS}/w").json() == told
+        problem(client.get(f"{TENSORS}/w"), 404, "not_found")
+        problem(client.request("DELETE", f"{TENSORS}/w"), 404, "not_found")
+        assert put(client, "w").status_code == 201
+
+    def test_what_is_no_tensor_leaves_the_old_one(self, client: Client) -> None:
+        put(client, "w")
+        problem(put(client, "w", {"dtype": "float64", "shape": [3], "data": [1]}), 422, "bad_tensor")
+        problem(put(client, "w", [1, 2]), 422, "invalid_field")
+        problem(client.request("PUT", f"{TENSORS}/w", content=b"{"), 400, "invalid_json")
+        many = save({"a": np.zeros(1), "b": np.zeros(1)})
+        answer = client.request("PUT", f"{TENSORS}/w", content=many, headers={"Content-Type": KIND})
+        assert answer.status_code == 422
+        assert value(client, "w") == VECTOR["data"]
+
+    def test_what_need_not_be_durable_says_when_it_is(self, make_client: Callable[..., Client]) -> None:
+        client = make_client(write_behind_ms=60_000)
+        told = put(client, "w?durable=false").json()
+        assert (told["durable"], told["written_within_ms"]) == (False, 60_000)
+        assert value(client, "w") == VECTOR["data"]
+        assert client.get(TENSORS).json()["tensors"] == [told]
+
+    def test_queries_that_mean_nothing(self, client: Client) -> None:
+        put(client, "w")
+        for method, query in [
+            ("PUT", "durable=yes"), ("PUT", "encoding=json"), ("PUT", "timeout_ms=0"), ("GET", "encoding=xml"),
+            ("GET", "limit=1"), ("DELETE", "durable=true"), ("GET", "encoding=json&encoding=json"),
+        ]:  # fmt: skip
+            answer = client.request(method, f"{TENSORS}/w?{query}", json=VECTOR if method == "PUT" else None)
+            problem(answer, 422, "invalid_field")
+
+    def test_media_types_that_are_not_spoken(self, client: Client) -> None:
+        put(client, "w")
+        problem(put(client, "w", headers={"Accept": KIND}), 406, "not_acceptable")
+        problem(
+            client.request("PUT", f"{TENSORS}/w", content=b"1", headers={"Content-Type": "text/csv"}),
+            415,
+            "unsupported_media_type",
+        )
+        problem(client.get(f"{TENSORS}/w", headers={"Accept": "text/csv"}), 406, "not_acceptable")
+
+
+class TestNames:
+    """What a tensor may be called, and that no name leads anywhere else."""
+
+    @pytest.mark.parametrize("name", ["a", "_", "0", "a.b-c_d", "x" * 128, "CON", "a..", "__proto__"])
+    def test_names(self, client: Client, name: str) -> None:
+        assert put(client, name).status_code == 201
+        assert value(client, name) == VECTOR["data"]
+
+    @pytest.mark.parametrize(
+        "name", ["%2e", "%2e%2e", "-a", ".a", "x" * 129, "a%2Fb", "%2e%2e%2fetc", "a%00", "ä", "a b", "a%0Ab", "a\\b"]
+    )
+    def test_what_is_no_name(self, client: Client, name: str) -> None:
+        for method in ("PUT", "GET", "DELETE"):
+            answer = client.request(method, f"{TENSORS}/{name}", json=VECTOR if method == "PUT" else None)
+            assert answer.status_code in (404, 405, 422), answer.text
+            assert answer.json()["code"] in ("invalid_field", "not_found", "method_not_allowed")
+        assert client.get(TENSORS).json() == {"tensors": []}
+
+
+class TestConditions:
+    """If-Match and If-None-Match, as RFC 9110 has them."""
+
+    @pytest.fixture
+    def etag(self, client: Client) -> str:
+        found: str = put(client, "w").headers["etag"]
+        return found
+
+    @pytest.mark.parametrize(
+        ("field", "stated", "holds"),
+        [
+            ("If-Match", "{}", True),
+            ("If-Match", '"0", {}', True),
+            ("If-Match", "*", True),
+            ("If-Match", '"0"', False),
+            ("If-Match", "W/{}", False),
+            ("If-None-Match", "*", False),
+            ("If-None-Match", "{}", False),
+            ("If-None-Match", "W/{}", False),
+            ("If-None-Match", '"0"', True),
+            ("If-None-Match", '"0" , W/"1"', True),
+        ],
+    )
+    def test_of_writes(self, client: Client, etag: str, field: str, stated: str, *, holds: bool) -> None:
+        headers = {field: stated.format(etag)}
+        if holds:
+            assert put(client, "w", tensor([], [3.0]), headers=headers).status_code == 200
+            return
+        report = problem(put(client, "w", tensor([], [3.0]), headers=headers), 412, "precondition_failed")
+        assert "nothing was written" in report["detail"]
+        problem(client.request("DELETE", f"{TENSORS}/w", headers=headers), 412, "precondition_failed")
+        assert value(client, "w") == VECTOR["data"]
+
+    @pytest.mark.parametrize(("field", "status"), [("If-Match", 412), ("If-None-Match", 201)])
+    def test_where_nothing_is_there(self, client: Client, field: str, status: int) -> None:
+        assert put(client, "v", headers={field: "*"}).status_code == status
+        assert (value(client, "v") is not None) == (status == 201)
+
+    @pytest.mark.parametrize(
+        ("headers", "status"),
+        [
+            ({"If-None-Match": "{}"}, 304),
+            ({"If-None-Match": "W/{}"}, 304),
+            ({"If-None-Match": '"0", {}'}, 304),
+            ({"If-None-Match": "*"}, 304),
+            ({"If-None-Match": '"0"'}, 200),
+            ({"If-Match": "{}"}, 200),
+            ({"If-Match": '"0"'}, 412),
+            ({"If-Match": "{}", "If-None-Match": "{}"}, 304),
+            ({"If-Match": '"0"', "If-None-Match": "{}"}, 412),
+        ],
+    )
+    def test_of_reads(self, client: Client, etag: str, headers: dict[str, str], status: int) -> None:
+        stated = {field: text.format(etag) for field, text in headers.items()}
+        for method in ("GET", "HEAD"):
+            answer = client.request(method, f"{TENSORS}/w", headers=stated)
+            assert answer.status_code == status
+            if status == 304:
+                assert (answer.content, answer.headers["etag"]) == (b"", etag)
+
+    @pytest.mark.parametrize("stated", ["abc", '"abc', '"a" "b"', 'w/"a"', '"a",,"b"', '*, "a"', '"é"'])
+    def test_what_is_no_list_of_etags(self, client: Client, etag: str, stated: str) -> None:
+        for field in ("If-Match", "If-None-Match"):
+            problem(put(client, "w", headers={field: stated.encode("latin-1")}), 422, "invalid_field")
+
+    def test_a_delete_of_the_right_version(self, client: Client, etag: str) -> None:
+        assert client.request("DELETE", f"{TENSORS}/w", headers={"If-Match": etag}).status_code == 200
+
+
+class TestPages:
+    """Listings."""
+
+    def test_tensors_by_name(self, client: Client) -> None:
+        names = ["b", "a", "C", "_", "a.b", "0", "c"]
+        for name in names:
+            put(client, name)
+        found: list[str] = []
+        after = ""
+        while True:
+            page = client.get(f"{TENSORS}?limit=3{after}").json()
+            found += [one["tensor_id"] for one in page["tensors"]]
+            if "next" not in page:
+                break
+            assert len(page["tensors"]) == 3
+            after = f"&after={page['next']}"
+        assert found == sorted(names)
+        assert "next" not in client.get(f"{TENSORS}?limit=7").json()
+        assert client.get(f"{TENSORS}?after=zzz").json() == {"tensors": []}
+
+    def test_graphs_as_they_came(self, client: Client) -> None:
+        ids = [
+            client.post("/v1/graphs", json={"graph": {"nodes": [node("full", shape=[i])]}}).json()["graph_id"]
+            for i in range(5)
+        ]
+        first = client.get("/v1/graphs?limit=2").json()
+        assert ([one["graph_id"] for one in first["graphs"]], first["next"]) == (ids[:2], ids[1])
+        second = client.get(f"/v1/graphs?limit=3&after={first['next']}").json()
+        assert [one["graph_id"] for one in second["graphs"]] == ids[2:]
+        assert "next" not in second
+        problem(client.get("/v1/graphs?after=nothing"), 404, "not_found")
+
+    @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "limit=", "limit=1&limit=1", "offset=1"])
+    def test_what_is_no_page(self, client: Client, query: str) -> None:
+        for path in (TENSORS, "/v1/graphs"):
+            problem(client.get(f"{path}?{query}"), 422, "invalid_field")
+
+
+class TestStore:
+    """Calls that keep what they compute."""
+
+    def test_a_step_of_training(self, client: Client) -> None:
+        put(client, "w")
+        for sign in (-1.0, 1.0, -1.0):
+            answer = client.post("/v1/forward", json=step())
+            assert answer.status_code == 200, answer.text
+            (told,) = answer.json()["stored"]
+            assert client.get(f"{TENSORS}/w").json()["etag"] == told["etag"]
+            assert value(client, "w") == [sign * x for x in VECTOR["data"]]
+
+    def test_upon_a_condition(self, client: Client) -> None:
+        etag = put(client, "w").json()["etag"]
+        problem(client.post("/v1/forward", json=step(if_match="0" * 16)), 412, "precondition_failed")
+        problem(client.post("/v1/forward", json=step(if_match="")), 412, "precondition_failed")
+        assert value(client, "w") == VECTOR["data"]
+        assert client.post("/v1/forward", json=step(if_match=etag)).status_code == 200
+        problem(client.post("/v1/forward", json=step(if_match=etag)), 412, "precondition_failed")
+        assert client.post("/v1/forward", json=step(if_match="*")).status_code == 200
+
+    def test_all_or_none(self, client: Client) -> None:
+        put(client, "w")
+        body = step()
+        body["store"] = [{"node": 4, "tensor_id": "w"}, {"node": 2, "tensor_id": "v", "if_match": "*"}]
+        problem(client.post("/v1/forward", json=body), 412, "precondition_failed")
+        assert value(client, "w") == VECTOR["data"]
+        assert value(client, "v") is None
+        body["store"][1]["if_match"] = ""
+        told = client.post("/v1/forward", json=body).json()["stored"]
+        assert [one["tensor_id"] for one in told] == ["w", "v"]
+        assert value(client, "v") == [6.25]
+
+    def test_through_a_registered_graph(self, client: Client) -> None:
+        put(client, "w")
+        body = step()
+        graph_id = client.post("/v1/graphs", json={"graph": body.pop("graph")}).json()["graph_id"]
+        assert client.post(f"/v1/graphs/{graph_id}/forward", json=body).status_code == 200
+        assert value(client, "w") == [-1.5, 2.0]
+
+    def test_quotas(self, make_client: Callable[..., Client]) -> None:
+        client = make_client(max_tensors=1)
+        put(client, "w")
+        problem(put(client, "v"), 507, "store_full")
+        assert put(client, "w").status_code == 200
+        client = make_client(max_tensor_bytes=2000)
+        put(client, "w")
+        report = problem(put(client, "w", tensor([500], [1.0] * 500)), 507, "store_full")
+        assert "500" not in report["detail"].split("bytes")[0]
+        assert value(client, "w") == VECTOR["data"], "the old value stands"
+        body = request(node("full", shape=[500]), store=[{"node": 0, "tensor_id": "v"}])
+        problem(client.post("/v1/forward", json=body), 507, "store_full")
+        assert client.post("/v1/forward", json=step()).status_code == 200, "computing goes on"
