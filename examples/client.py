@@ -6,6 +6,7 @@ Nothing here knows gradserve's own code. Any language that speaks HTTP and JSON 
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Any, Self
 
 import httpx
@@ -13,6 +14,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Feeds = dict[int, Array]  # node → the array that it stands for
+Named = Mapping[int, Array | str]  # the same, or the name of a tensor that the server keeps
 TENSORS = ("values", "gradients", "tangents", "jacobian", "hvp", "hessian")  # the parts of answers that hold some
 
 
@@ -62,7 +64,21 @@ class Client:
         graph_id: str = self.call("/v1/graphs", request)["graph_id"]
         return graph_id
 
-    def compute(self, call: str, graph: Graph | str, feeds: Feeds, **fields: Any) -> dict[str, Any]:
+    def put(self, name: str, array: Array) -> None:
+        """Have the server keep a tensor, which feeds can name from then on."""
+        (entry,) = pack({0: array})
+        response = self.http.put(f"/v1/tensors/{name}", json=entry["tensor"])
+        if response.is_error:
+            raise RuntimeError(response.json()["detail"])
+
+    def get(self, name: str) -> Array:
+        """A tensor that the server keeps."""
+        response = self.http.get(f"/v1/tensors/{name}", params={"encoding": "base64"})
+        if response.is_error:
+            raise RuntimeError(response.json()["detail"])
+        return to_array(response.json()["tensor"])
+
+    def compute(self, call: str, graph: Graph | str, feeds: Named, **fields: Any) -> dict[str, Any]:
         """Any call that computes, by its name; `fields` are its own. In the answer, tensors are arrays by their node.
 
         The graph may be given by its id, once it is registered.
@@ -88,18 +104,20 @@ class Client:
         return float(answer["values"][loss]), answer["gradients"]
 
 
-def pack(feeds: Feeds) -> list[dict[str, Any]]:
+def pack(feeds: Named) -> list[dict[str, Any]]:
     """Arrays as the wire writes them. base64 is exact and quick; plain number lists are allowed too."""
     return [
-        {
+        {"node": node, "tensor_id": fed}
+        if isinstance(fed, str)
+        else {
             "node": node,
             "tensor": {
-                "dtype": array.dtype.name,
-                "shape": array.shape,
-                "data_b64": base64.b64encode(array.tobytes()).decode(),
+                "dtype": fed.dtype.name,
+                "shape": fed.shape,
+                "data_b64": base64.b64encode(fed.tobytes()).decode(),
             },
         }
-        for node, array in feeds.items()
+        for node, fed in feeds.items()
     ]
 
 

@@ -2,11 +2,14 @@
 
 The data are the 1,797 scanned digits of the UCI repository, 8 × 8 pixels each, as scikit-learn ships them.
 This program holds the parameters and steps them; the server keeps nothing. Graph, batch and parameters go
-there, gradients come back.
+there, gradients come back. With --store it is the other way round: the server keeps graph, parameters and
+the optimiser's averages, and steps them; a batch goes there, the loss comes back.
 
     python examples/digits.py                 starts a server of its own, and stops it
     python examples/digits.py --url URL       uses one that is running
     python examples/digits.py --picture FILE  keeps the loss curve there, in the format that its name ends with
+    python examples/digits.py --store         has the server keep the parameters: each step on disk before its answer
+    python examples/digits.py --store behind  or within a second, as what was computed may be computed again
 """
 
 from __future__ import annotations
@@ -22,13 +25,14 @@ from pathlib import Path
 import numpy as np
 from adam import Adam
 from client import Array, Client, Feeds, Graph
+from resident_adam import ResidentAdam
 from server import running_server
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from tqdm import tqdm
 
 PICTURE = Path(__file__).parents[1] / "build" / "digits-loss.png"
-HIDDEN, BATCH = 64, 128
+HIDDEN, BATCH, RATE = 64, 128, 3e-3
 
 Data = tuple[Array, Array]  # images [n, 64] between 0 and 1, labels [n]
 
@@ -50,7 +54,7 @@ class Classifier:
             w2: rng.normal(0, np.sqrt(2 / HIDDEN), (HIDDEN, 10)).astype(np.float32),
             b2: np.zeros(10, np.float32),
         }
-        self.adam = Adam(self.parameters, rate=3e-3)
+        self.adam = Adam(self.parameters, rate=RATE)
 
     def train_on(self, client: Client, images: Array, labels: Array) -> float:
         """One step on one batch. Returns the loss before it."""
@@ -63,6 +67,30 @@ class Classifier:
         """The share of images whose highest logit is that of their label."""
         logits = client.forward(self.graph, {self.images: images, **self.parameters}, self.logits)
         return float(np.mean(logits.argmax(axis=1) == labels))
+
+    def finish(self, client: Client) -> None:
+        """Nothing: the server keeps nothing."""
+
+
+class StoredClassifier(Classifier):
+    """The same, of which the server keeps the parameters."""
+
+    def __init__(self, rng: np.random.Generator, client: Client, *, durable: bool) -> None:
+        super().__init__(rng)
+        self.durable = durable
+        self.names = {leaf: f"digits.{i}" for i, leaf in enumerate(self.parameters)}
+        self.resident = ResidentAdam(self.graph, self.loss, self.parameters, self.names, RATE)
+        self.graph_id = self.resident.begin(client)
+
+    def train_on(self, client: Client, images: Array, labels: Array) -> float:
+        """One step on one batch, in one call. Returns the loss before it."""
+        feeds = {self.images: images, self.labels: labels}
+        return self.resident.step(client, self.graph_id, feeds, durable=self.durable)
+
+    def finish(self, client: Client) -> None:
+        """Fetch the parameters, and leave nothing behind."""
+        self.parameters = {leaf: client.get(name) for leaf, name in self.names.items()}
+        self.resident.end(client, self.graph_id)
 
 
 def digits() -> tuple[Data, Data]:
@@ -98,11 +126,11 @@ def show_one_call(client: Client) -> None:
     print("POST /v1/gradients", json.dumps(request), "200 OK", json.dumps(answer), sep="\n", end="\n\n")
 
 
-def train(client: Client, epochs: int, picture: Path = PICTURE) -> list[float]:
+def train(client: Client, epochs: int, picture: Path = PICTURE, store: str | None = None) -> list[float]:
     """The whole job. Prints the accuracy on the test images; returns the loss of every step."""
     rng = np.random.default_rng(0)
     training, test = digits()
-    classifier = Classifier(rng)
+    classifier = StoredClassifier(rng, client, durable=store == "durable") if store else Classifier(rng)
     steps = list(batches(training, epochs, rng))
     losses = []
     every = 0.1 if sys.stderr.isatty() else 5.0  # a log keeps every state of the bar
@@ -110,7 +138,9 @@ def train(client: Client, epochs: int, picture: Path = PICTURE) -> list[float]:
         for images, labels in progress:
             losses.append(classifier.train_on(client, images, labels))
             progress.set_postfix(loss=f"{losses[-1]:.4f}", refresh=False)
-    print(f"loss: {losses[0]:.4f} at first, {losses[-1]:.4f} after {len(losses)} steps")
+    rate = len(losses) / progress.format_dict["elapsed"]
+    print(f"loss: {losses[0]:.4f} at first, {losses[-1]:.4f} after {len(losses)} steps, {rate:.0f} steps/s")
+    classifier.finish(client)
     save_picture(losses, picture)
     print(f"test accuracy: {classifier.accuracy(client, *test):.4f}")
     return losses
@@ -140,12 +170,19 @@ def main() -> None:
     parser.add_argument("--url", help="the address of a running server; default: start one")
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--picture", type=Path, default=PICTURE, help="a file for the loss curve")
+    parser.add_argument(
+        "--store",
+        nargs="?",
+        const="durable",
+        choices=["durable", "behind"],
+        help="have the server keep the parameters, each step on disk before its answer, or behind it",
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped then, too
     with nullcontext(options.url) if options.url else running_server() as url, Client(url) as client:
         print(f"server: {url}\n", flush=True)
         show_one_call(client)
-        train(client, options.epochs, options.picture)
+        train(client, options.epochs, options.picture, options.store)
 
 
 if __name__ == "__main__":

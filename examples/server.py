@@ -1,4 +1,4 @@
-"""A gradserve server on a free port for as long as a `with` block lasts."""
+"""A gradserve server on a free port for as long as a `with` block lasts; what it keeps ends with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-COMMAND = [sys.executable, "-m", "service", "serve", "--port", "0", "--log-level", "warning"]
+COMMAND = [sys.executable, "-m", "service", "serve", "--port", "0", "--log-level", "warning", "--state", "memory"]
 ANNOUNCEMENT = "gradserve listening on "
 
 

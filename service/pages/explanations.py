@@ -51,9 +51,11 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "in `--cors-origins`; programs outside a browser need no origin.",
     ),
     "not_found": Explanation(
-        "There is nothing at this path, or nothing of this name: no such call, op, page or registered graph.",
+        "There is nothing at this path, or nothing of this name: no such call, op, page, registered graph or resident "
+        "tensor.",
         "Compare the path with [the calls](/docs), and a name with the nearest one, which the sentence suggests. A "
-        "graph that was registered is gone once it is deleted or its server has ended: register it again.",
+        "graph or a tensor is gone once it is deleted, and where a server keeps its state in memory, once that ends: "
+        "register the graph again, and put the tensor.",
     ),
     "method_not_allowed": Explanation(
         "The path exists and does not take this method. `expected`, and the header `Allow`, list those that it takes.",
@@ -68,11 +70,12 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "Look at the network, and send the request again. Nothing of it was computed.",
     ),
     "conflict": Explanation(
-        "The request does not fit the state that the server has come to since the client last looked at it.",
-        "Read the state again, and decide anew.",
+        "The same call, with the same `Idempotency-Key`, is under way: what it keeps is not kept yet.",
+        "Send it again after the seconds in the header `Retry-After`: it is then answered as the first one was.",
     ),
     "precondition_failed": Explanation(
-        "The request states a condition, in `If-Match` or `If-None-Match`, and the condition does not hold.",
+        "The request states a condition, in `If-Match`, `If-None-Match` or the `if_match` of a `store`, and it does "
+        "not hold. Nothing of the request was kept.",
         "Read the present version, and send the request again with its `ETag`, if it is still what you want.",
     ),
     "body_too_large": Explanation(
@@ -183,8 +186,8 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "Send no work until it answers 200 again. The server's log has the cause; if this lasts, restart the server.",
     ),
     "worker_died": Explanation(
-        "The process that computed the request ended with it, twice; or once, for a call that is never run twice. The "
-        "other requests that it had were done by others.",
+        "The process that computed the request ended with it, twice. The other requests that it "
+        "had were done by others, and nothing was kept of this one.",
         "Send the request again after the seconds in the header `Retry-After`. If it ends workers every time, report "
         "it with its `request_id`: the server's log has the reason.",
     ),
@@ -195,8 +198,9 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "was busy.",
     ),
     "store_full": Explanation(
-        "The server has no room left for what the request would keep (`--max-graphs`, `--max-graph-bytes`). What was "
-        "there before stands.",
+        "The server has no room left for what the request would keep: as many graphs, tensors or answers are there as "
+        "it may keep (`--max-graphs`, `--max-tensors`, `--max-tensor-bytes` and their like), or its disk is full. What "
+        "was there before stands.",
         "Delete what is no longer needed, or give the server more room.",
     ),
 }

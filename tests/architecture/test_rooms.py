@@ -23,7 +23,6 @@ SERVICE = (
     "sizes",
     "settings",
     "logs",
-    "graphs",
     "state",
     "wire",
     "calls",

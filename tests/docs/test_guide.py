@@ -158,7 +158,7 @@ def test_the_programs(page: str, language: str, name: str, command: list[str], u
 def test_every_call_and_every_example_has_its_page() -> None:
     index = text_of(CALLS)
     assert not [call for call in calls() if f"[`{call}`](" not in index]
-    helpers = {"adam", "client", "run", "server", "poisson"}
+    helpers = {"adam", "resident_adam", "client", "run", "server", "poisson"}
     examples = {path.stem for path in (ROOT / "examples").glob("*.py")} - helpers
     assert not [name for name in examples if index.count(f"/{name}.py)") != 1]
     pages = {path.stem for path in (ROOT / "docs/guide/calls").glob("*.md")} - {"README"}
@@ -178,6 +178,7 @@ def test_the_page_of_a_call_has_its_fields_and_an_example(call: str) -> None:
         "feeds",
         "encoding",
         "diagnose",
+        "store",
     }
     assert not [field for field in fields if f"`{field}`" not in text_of(page)]
 
@@ -200,7 +201,7 @@ def test_every_setting_has_its_default(capsys: pytest.CaptureFixture[str]) -> No
     shown = {flag: stated for flags, cell in rows for flag, stated in paired(flags, cell)}
     assert shown.keys() == defaults.keys()
     fixed = {flag: stated for flag, stated in shown.items() if " " not in stated}
-    assert len(fixed) == len(shown) - 8, "eight defaults depend on the machine"
+    assert len(fixed) == len(shown) - 9, "nine defaults depend on the machine"
     assert not {flag: stated for flag, stated in fixed.items() if stated != defaults[flag]}
 
 

@@ -41,7 +41,7 @@ def test_every_code_that_a_call_documents_is_on_the_page(document: dict[str, Any
         for path in document["paths"].values()
         for operation in path.values()
         for response in operation["responses"].values()
-        for media, content in response["content"].items()
+        for media, content in response.get("content", {}).items()
         if media == "application/problem+json"
     ]
     assert examples
@@ -64,11 +64,11 @@ def test_every_path_is_on_the_page(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("call", "roots"), [(call, roots) for call, *roots in CALL.findall(PAGE)])
 def test_the_row_of_a_call_names_its_own_fields(call: str, roots: list[str], document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    common = {"graph", "feeds", "encoding", "diagnose", "outputs"}
+    common = {"graph", "feeds", "encoding", "diagnose", "outputs", "store"}
     takes = schemas[f"{call.capitalize()}Request"]["properties"].keys() - common
     assert not [field for field in takes if f"`{field}`" not in roots[0]]
     if f"{call.capitalize()}Answer" in schemas and "](#" not in roots[1]:
-        gives = schemas[f"{call.capitalize()}Answer"]["properties"].keys() - {"stats"}
+        gives = schemas[f"{call.capitalize()}Answer"]["properties"].keys() - {"stats", "stored"}
         assert not [field for field in gives if f"`{field}`" not in roots[1]]
 
 
