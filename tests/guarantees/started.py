@@ -32,6 +32,7 @@ class Started:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line.startswith(ANNOUNCEMENT):
+            self.process.communicate()
             raise RuntimeError(f"the server does not start: {line!r}")
         url = urlsplit(line.removeprefix(ANNOUNCEMENT).strip())
         self.address: Address = (url.hostname or "", url.port or 80)
