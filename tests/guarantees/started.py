@@ -65,6 +65,17 @@ class Started:
         """Ask the front to end."""
         self.process.send_signal(number)
 
+    def kill(self) -> None:
+        """kill -9 of the front, as the system does it; it returns when its workers are gone, too."""
+        everybody = processes.family(self.pid)
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        deadline = time.monotonic() + 10
+        while any(Path(f"/proc/{pid}").exists() for pid in everybody[1:]) and time.monotonic() < deadline:
+            time.sleep(0.005)
+
     def stop(self) -> None:
         """Whatever it does, it and its workers are gone afterwards."""
         everybody = processes.family(self.pid)

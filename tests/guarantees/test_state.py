@@ -21,7 +21,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.guarantees import processes
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import is_right, node, request, small
 from tests.guarantees.started import Started
@@ -141,21 +140,9 @@ def write_until_killed(server: Started, writers: list[Writer], seconds: float) -
     for thread in threads:
         thread.start()
     time.sleep(seconds)
-    killed(server)
+    server.kill()
     for thread in threads:
         thread.join()
-
-
-def killed(server: Started) -> None:
-    """kill -9, and wait until its workers are gone, too."""
-    everybody = processes.family(server.pid)
-    server.process.send_signal(signal.SIGKILL)
-    server.process.wait()
-    assert server.process.stdout is not None
-    server.process.stdout.close()
-    deadline = time.monotonic() + 10
-    while any(Path(f"/proc/{pid}").exists() for pid in everybody[1:]) and time.monotonic() < deadline:
-        time.sleep(0.005)
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
