@@ -1,25 +1,30 @@
 """`make chaos`: deaths, disconnects, bad input, slow clients and good traffic together, for ten minutes.
 
-No answer may be wrong, no status above 499 but 503, 504 and 507, and memory must not grow.
+The server has keys, and keeps its state in a folder. No answer may be wrong, no status above 499 but 503, 504 and 507,
+and memory must not grow. In the last third of the time the server itself is killed, again and again, and what it has
+acknowledged must be there when it starts anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import random
+import secrets
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.guarantees import bombs, framing, jobs, known, malformed
+from tests.guarantees import bombs, framing, jobs, known, malformed, talk
 from tests.guarantees.probe import Seen, probing
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Answer, Connection, Hangup, head, once, posted
@@ -33,6 +38,9 @@ GOOD_CLIENTS = 4
 FLOOR = 16 << 20
 SAMPLE = 0.25
 HEALTH_MS = 100
+#: of the time, at the end: the server is killed after each of its lives, which have so many seconds
+SHARE_OF_LIVES = 1 / 3
+LIFE = 15.0
 #: of what is asked by good clients, so many a second are answered, whatever else goes on
 GOOD_RATE = 20
 
@@ -45,6 +53,10 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
     resident: list[int] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
+    #: of each tensor that a client keeps, the number that was acknowledged, and the last one that was sent
+    kept: dict[str, tuple[float, float]] = field(default_factory=dict)
+    #: the server is being killed: its connections end
+    killed: bool = False
 
     def took(self, what: str, answer: Answer, *, right: bool) -> None:
         """Count an answer, which is right, or tells a state of the server, or is a fault."""
@@ -55,6 +67,11 @@ class Tally:
     def fault(self, text: str) -> None:
         """Something that may not happen."""
         self.wrong.append(text)
+
+    def hung_up(self, who: str, error: Exception) -> None:
+        """A connection has ended that should not, unless the server was killed."""
+        if not self.killed:
+            self.fault(f"{who}: {type(error).__name__} {error}")
 
 
 GOOD_CALLS = {f"{name}: 200" for name in ("W1", "Hessian", "hvp", "jvp", "batch", "binary")}
@@ -75,7 +92,9 @@ def good(server: Started, tally: Tally, rng: random.Random) -> None:
                     if tally.stop.is_set() or answer.headers.get("connection") == "close":
                         break
         except (OSError, Hangup) as error:
-            tally.fault(f"a good client was hung up on: {type(error).__name__} {error}")
+            tally.hung_up("a good client was hung up on", error)
+            if tally.killed:
+                return
 
 
 def slow_jobs(server: Started, tally: Tally, rng: random.Random) -> None:
@@ -83,8 +102,46 @@ def slow_jobs(server: Started, tally: Tally, rng: random.Random) -> None:
     while not tally.stop.wait(rng.uniform(0.1, 1.0)):
         products, x = rng.randrange(5, 80), rng.uniform(0.1, 0.9)
         timeout = rng.choice((100, 1000, 30_000))
-        answer = once(server.address, f"/v1/forward?timeout_ms={timeout}", jobs.in_steps(products, 512, x))
-        tally.took("slow job", answer, right=answer.status == 200)
+        try:
+            answer = once(server.address, f"/v1/forward?timeout_ms={timeout}", jobs.in_steps(products, 512, x))
+            tally.took("slow job", answer, right=answer.status == 200)
+        except (OSError, Hangup) as error:
+            tally.hung_up("a slow job", error)
+
+
+def keeping(server: Started, tally: Tally, rng: random.Random) -> None:
+    """A client that counts in a tensor, by calls that read and store it, or by writing it; and reads it again."""
+    name = f"count-{secrets.token_hex(4)}"
+    try:
+        with Connection(server.address) as connection:
+            while not tally.stop.is_set():
+                _count(connection, tally, name, rng)
+    except (OSError, Hangup) as error:
+        tally.hung_up("a client that stores", error)
+
+
+def _count(connection: Connection, tally: Tally, name: str, rng: random.Random) -> None:
+    acknowledged, tried = tally.kept.get(name, (0.0, 0.0))
+    number = tried + 1
+    tally.kept[name] = (acknowledged, number)
+    if acknowledged and acknowledged == tried and rng.random() < 0.7:  # else what is there is not known
+        nodes = [jobs.node("input"), jobs.node("add_scalar", 0, scalar=1.0), jobs.node("sum", 1)]
+        fed = [{"node": 0, "tensor_id": name}]
+        asked = jobs.request(nodes, fed, outputs=[2], store=[{"node": 1, "tensor_id": name}])
+        answer = connection.ask("/v1/forward", asked)
+    else:
+        body = json.dumps({"dtype": "float64", "shape": [64], "data": [number] * 64}).encode()
+        answer = connection.ask(f"/v1/tensors/{name}", body, "PUT")
+    tally.took("store", answer, right=answer.status in (200, 201))
+    if answer.status in (200, 201):
+        tally.kept[name] = (number, number)
+        _read(connection, tally, name, number)
+
+
+def _read(connection: Connection, tally: Tally, name: str, number: float) -> None:
+    answer = connection.ask(f"/v1/tensors/{name}", b"", "GET")
+    right = answer.status == 200 and answer.json()["tensor"]["data"] == [number] * 64
+    tally.took("what was stored", answer, right=right)
 
 
 def killer(server: Started, tally: Tally, rng: random.Random) -> None:
@@ -119,7 +176,7 @@ def bad_input(server: Started, tally: Tally, rng: random.Random) -> None:
             answer = once(server.address, case.path, case.body, kind=case.kind)
             tally.took("bad input", answer, right=400 <= answer.status < 500)
         except (OSError, Hangup) as error:
-            tally.fault(f"{case.name}: {type(error).__name__} {error}")
+            tally.hung_up(case.name, error)
 
 
 def bad_framing(server: Started, tally: Tally, rng: random.Random) -> None:
@@ -162,6 +219,8 @@ def watch(server: Started, tally: Tally, rng: random.Random) -> None:
 
 ACTORS: tuple[Actor, ...] = (
     *[good] * GOOD_CLIENTS,
+    keeping,
+    keeping,
     slow_jobs,
     killer,
     vanishing,
@@ -173,19 +232,56 @@ ACTORS: tuple[Actor, ...] = (
 )
 
 
-def run(server: Started, seconds: float, seed: int) -> tuple[Tally, Seen]:
-    """All actors, so long; then good traffic alone must be answered."""
-    tally = Tally()
+def run(options: Sequence[str], seconds: float, seed: int) -> tuple[Tally, Seen]:
+    """All actors, so long; then they and the server for as long as each of its lives is."""
+    tally, server = Tally(), Started(*options)
+    try:
+        with probing(server.address) as seen:
+            act(server, tally, seconds * (1 - SHARE_OF_LIVES), seed)
+        look_afterwards(server, tally, seconds * (1 - SHARE_OF_LIVES))
+        for life in range(round(seconds * SHARE_OF_LIVES / LIFE)):
+            act(server, tally, LIFE, seed + 1000 * (life + 1), kills=True)
+            server = Started(*options)
+            look_at_what_is_kept(server, tally)
+    finally:
+        server.stop()
+    return tally, seen
+
+
+def act(server: Started, tally: Tally, seconds: float, seed: int, *, kills: bool = False) -> None:
+    """All actors at a server for so long; in the end it is killed under them, or they stop."""
+    tally.stop.clear()
+    tally.killed = False
+    actors = [actor for actor in ACTORS if actor is not watch] if kills else ACTORS
     threads = [
-        threading.Thread(target=actor, args=(server, tally, random.Random(seed + i))) for i, actor in enumerate(ACTORS)
+        threading.Thread(target=actor, args=(server, tally, random.Random(seed + i))) for i, actor in enumerate(actors)
     ]
-    with probing(server.address) as seen:
-        for thread in threads:
-            thread.start()
-        time.sleep(seconds)
-        tally.stop.set()
-        for thread in threads:
-            thread.join()
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds)
+    if kills:
+        tally.killed = True
+        server.kill()
+        tally.counts["servers killed"] += 1
+    tally.stop.set()
+    for thread in threads:
+        thread.join()
+
+
+def look_at_what_is_kept(server: Started, tally: Tally) -> None:
+    """After a kill: of each tensor the number that was acknowledged, or the one that was under way."""
+    for name, (acknowledged, tried) in tally.kept.items():
+        answer = once(server.address, f"/v1/tensors/{name}", b"", "GET")
+        data = answer.json()["tensor"]["data"] if answer.status == 200 else []
+        if not acknowledged and not data:
+            continue  # not even the first one
+        if len(data) != 64 or len(set(data)) != 1 or not acknowledged <= data[0] <= tried:
+            tally.fault(f"{name}: {acknowledged:g} was acknowledged, {tried:g} sent, and {data[:3]} is there")
+        tally.counts["tensors that outlived a server"] += 1
+
+
+def look_afterwards(server: Started, tally: Tally, seconds: float) -> None:
+    """Good traffic alone must be answered; and there must have been some, and deaths, all the time."""
     time.sleep(5)
     after = once(server.address, "/v1/gradients", jobs.small())
     tally.took("afterwards", after, right=after.status == 200 and jobs.is_right(after.body))
@@ -194,7 +290,6 @@ def run(server: Started, seconds: float, seed: int) -> tuple[Tally, Seen]:
         tally.fault(f"good clients were answered {done / seconds:.1f} times a second, and {GOOD_RATE} are little")
     if not tally.counts["workers killed"]:
         tally.fault("there were no workers to kill")
-    return tally, seen
 
 
 def report(tally: Tally, seen: Seen, memory: Trend) -> bool:
@@ -218,11 +313,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60 * MINUTES)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    server = Started()
-    try:
-        tally, seen = run(server, options.seconds, options.seed)
-    finally:
-        server.stop()
+    os.environ["GRADSERVE_API_KEY"] = key = f"gs_{secrets.token_urlsafe(32)}"
+    talk.LINES.append(f"Authorization: Bearer {key}")
+    with tempfile.TemporaryDirectory() as folder:
+        tally, seen = run(("--state", folder), options.seconds, options.seed)
     sys.exit(not report(tally, seen, trend(tally.resident)))
 
 

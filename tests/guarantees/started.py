@@ -32,6 +32,7 @@ class Started:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line.startswith(ANNOUNCEMENT):
+            self.process.communicate()
             raise RuntimeError(f"the server does not start: {line!r}")
         url = urlsplit(line.removeprefix(ANNOUNCEMENT).strip())
         self.address: Address = (url.hostname or "", url.port or 80)
@@ -63,6 +64,17 @@ class Started:
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Ask the front to end."""
         self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """kill -9 of the front, as the system does it; it returns when its workers are gone, too."""
+        everybody = processes.family(self.pid)
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        deadline = time.monotonic() + 10
+        while any(Path(f"/proc/{pid}").exists() for pid in everybody[1:]) and time.monotonic() < deadline:
+            time.sleep(0.005)
 
     def stop(self) -> None:
         """Whatever it does, it and its workers are gone afterwards."""

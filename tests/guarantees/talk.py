@@ -13,6 +13,9 @@ Address = tuple[str, int]
 JSON = "application/json"
 SAFETENSORS = "application/vnd.safetensors"
 
+#: lines that every head has that is made here: a key, where a server asks for one
+LINES: list[str] = []
+
 
 class Hangup(Exception):
     """The server has closed the connection where an answer was due."""
@@ -34,7 +37,7 @@ class Answer:
 
 def head(path: str, length: int | None, method: str = "POST", kind: str = JSON, more: tuple[str, ...] = ()) -> bytes:
     """A request's head; without a length it states none."""
-    lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Type: {kind}", f"Accept: {kind}"]
+    lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Type: {kind}", f"Accept: {kind}", *LINES]
     lines += [] if length is None else [f"Content-Length: {length}"]
     return "\r\n".join([*lines, *more]).encode() + b"\r\n\r\n"
 
