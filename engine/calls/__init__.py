@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from engine.calls.batch import Batch
 from engine.calls.call import Call, Label
-from engine.calls.keeping import STORED, keeping
+from engine.calls.keeping import STORED_VALUES, keeping
 from engine.calls.matrices import Hessian, Jacobian
 from engine.calls.products import HVP, JVP, VJP
 from engine.calls.values import COTANGENTS, Gradients, Values
@@ -18,7 +18,7 @@ __all__ = [
     "COTANGENTS",
     "HVP",
     "JVP",
-    "STORED",
+    "STORED_VALUES",
     "VJP",
     "Batch",
     "Call",

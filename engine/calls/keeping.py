@@ -12,7 +12,7 @@ from engine.graph.ir import Value
 from engine.graph.program import Program
 
 #: the kind of these results
-STORED: Final = "stored"
+STORED_VALUES: Final = "stored"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Keeping(Call):
         """What the call writes, then the values."""
         first = self.call.write(scope)
         values = [scope.nodes[node] for node in self.kept]
-        return Results([*first.results, *labelled(STORED, self.kept, values)], first.disconnected)
+        return Results([*first.results, *labelled(STORED_VALUES, self.kept, values)], first.disconnected)
 
 
 def keeping(call: Call, program: Program, nodes: Sequence[int]) -> Call:

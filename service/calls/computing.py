@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from engine import (
-    STORED,
+    STORED_VALUES,
     Call,
     Compiled,
     Deadline,
@@ -27,7 +27,7 @@ from service.calls.definition import CallDefinition, Engine
 from service.calls.repeated import Cost, Repeated
 from service.wire.answers import FIELD_BYTES, PLACE_BYTES, Body, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
-from service.wire.storing import Kept, Place, Storing, read_places
+from service.wire.storing import Destination, Kept, Storing, read_places
 from service.wire.template import AnswerTemplate
 from service.wire.tensors import encoded_bytes
 
@@ -61,7 +61,7 @@ class Execution:
     call: Call
     tensors: Mapping[Hashable, HostArray]
     residents: Mapping[Hashable, str]
-    places: tuple[Place, ...] = ()
+    places: tuple[Destination, ...] = ()
     encoding: str = "json"
     diagnose: bool = False
 
@@ -80,7 +80,7 @@ class Prepared:
     @property
     def answered(self) -> int:
         """How many results are the answer's."""
-        return sum(label.kind != STORED for label in self.compiled.labels)
+        return sum(label.kind != STORED_VALUES for label in self.compiled.labels)
 
 
 @dataclass(frozen=True)

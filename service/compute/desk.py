@@ -89,7 +89,7 @@ class Desk:
         return {
             frames.FORGET: lambda frame, at: self._forget(frames.read_note(frame, at)),
             frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
-            frames.TENSOR: self._hear,
+            frames.RESIDENT: self._hear,
         }
 
     def _forget(self, number: int) -> None:

@@ -21,14 +21,14 @@ from service.wire.storing import nbytes_of
 INLINE: Final = 64 << 10
 
 #: kinds of frames
-JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, TENSOR = range(1, 11)
+JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, RESIDENT = range(1, 11)
 
 _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
 _JOB: Final = struct.Struct("<IBBBBBIIIQddd")
 _REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
 _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
-_TENSOR: Final = struct.Struct("<IBIQ")
+_RESIDENT: Final = struct.Struct("<IBIQ")
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
 _CACHED, _NEEDS_GRAPH, _COALESCED = 1, 2, 4
@@ -109,7 +109,7 @@ def slot_of(frame: bytes, at: int) -> int:
 def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     """The reply of a frame that begins at `at`, to a job of that time.
 
-    It has no pieces where they are in a slab: `lay_out` gives it those.
+    It has no pieces where they are in a slab: `attach_body` gives it those.
     """
     size, status, media, flags, mores, slab, nbytes, begun, ended, *phases = _REPLY_READ.unpack_from(frame, at)
     start = at + _REPLY.size
@@ -120,14 +120,14 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     if mores:
         _add(reply, orjson.loads(frame[start:body]))
         if reply.stored and not slab:
-            lay_out(reply, memoryview(frame)[body : at + size])
+            attach_body(reply, memoryview(frame)[body : at + size])
     if flags & ~_CACHED:
         reply.needs_graph = flags & _NEEDS_GRAPH != 0
         reply.coalesced = flags & _COALESCED != 0
     return reply, slab, nbytes, begun, ended
 
 
-def lay_out(reply: Reply, memory: memoryview) -> None:
+def attach_body(reply: Reply, memory: memoryview) -> None:
     """The reply's body lies in this memory, and behind it what is kept."""
     end = len(memory)
     kept = []
@@ -182,14 +182,14 @@ def tensor_frame(told: TensorFrame) -> bytes:
     """A frame that says what a resident tensor is from here on."""
     shape = ",".join(map(str, told.shape))
     text = f"{told.namespace}\n{told.name}\n{told.etag}\n{told.dtype}\n{shape}".encode()
-    size = _TENSOR.size + len(text) + len(told.data)
-    return b"".join((_TENSOR.pack(size, TENSOR, len(text), told.slab), text, told.data))
+    size = _RESIDENT.size + len(text) + len(told.data)
+    return b"".join((_RESIDENT.pack(size, RESIDENT, len(text), told.slab), text, told.data))
 
 
 def read_tensor(frame: bytes, at: int) -> TensorFrame:
     """What the frame says that begins at `at`."""
-    size, _, texts, slab = _TENSOR.unpack_from(frame, at)
-    start = at + _TENSOR.size
+    size, _, texts, slab = _RESIDENT.unpack_from(frame, at)
+    start = at + _RESIDENT.size
     namespace, name, etag, dtype, shape = frame[start : start + texts].decode().split("\n")
     extents = tuple(map(int, shape.split(","))) if shape else ()
     return TensorFrame(namespace, name, etag, dtype, extents, slab, frame[start + texts : at + size])

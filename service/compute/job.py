@@ -100,9 +100,9 @@ class Reply:
     may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses.
 
     What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
-    worker that `needs_graph` asks for the bytes of a registered one, and one that has `wanted` tensors for those of
-    these names; and `recycle` is why a worker is not to be used any more. One that was `coalesced` was executed
-    together with others.
+    worker that `needs_graph` asks for the bytes of a registered one, and one that lacks a tensor says the names of all
+    that are `wanted` for the job; and `recycle` is why a worker is not to be used any more. One that was `coalesced`
+    was executed together with others.
     """
 
     status: int

@@ -9,6 +9,7 @@ import signal
 from pathlib import Path
 from typing import Final
 
+from service.compute.replica import MOST_HELD_BYTES
 from service.settings import Settings
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -39,9 +40,9 @@ def limit_memory(settings: Settings) -> None:
 
 
 def limit_of(settings: Settings) -> int:
-    """What requests may make a worker take: one execution, its answer as values and as text, its JSON, and plans."""
+    """What requests may make a worker take: an execution, its answer as values and as text, JSON, plans, tensors."""
     answer, parsed = 2 * settings.max_response_bytes, _PARSED * settings.max_body_bytes
-    return settings.max_bytes + settings.plan_cache_bytes + answer + parsed
+    return settings.max_bytes + settings.plan_cache_bytes + answer + parsed + MOST_HELD_BYTES
 
 
 def data_bytes() -> int:

@@ -18,7 +18,7 @@ from service.compute import frames
 from service.compute.cell import SLOTS, Cell
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Reply
-from service.compute.replica import Key, News, Replica
+from service.compute.replica import Replica, TensorKey
 from service.compute.resident import Resident
 from service.compute.slabs import LARGEST, Passage
 from service.compute.ticket import Ticket
@@ -47,7 +47,7 @@ class Receiver(Protocol):
     """Who is told what has become of a job."""
 
     @property
-    def residents(self) -> Mapping[Key, Resident]:
+    def residents(self) -> Mapping[TensorKey, Resident]:
         """What jobs read that are sent from now on."""
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
@@ -221,7 +221,7 @@ class WorkerProcess(asyncio.Protocol):
             ticket.worker = None
         return taken
 
-    def changed(self, key: Key) -> None:
+    def changed(self, key: TensorKey) -> None:
         """A resident tensor is another one, or none any more.
 
         The process is told before its next job. But one that rests does not keep a large version until then.
@@ -234,10 +234,9 @@ class WorkerProcess(asyncio.Protocol):
         if self.idle and not self.ended:
             self._tell(())
 
-    def _tell(self, wanted: Sequence[Key]) -> None:
+    def _tell(self, wanted: Sequence[TensorKey]) -> None:
         self._burdened = False
-        news = News([], [], [])
-        self._replica.news(wanted, news)
+        news = self._replica.news(wanted)
         for number in news.hidden:
             self._passage.hide(number)
         with suppress(ConnectionError):  # it has just ended, and that will be heard
@@ -298,7 +297,7 @@ class WorkerProcess(asyncio.Protocol):
         reply, slab, nbytes, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
         if slab:
             memory = self._passage.mapped(slab)
-            frames.lay_out(reply, memoryview(memory)[:nbytes])
+            frames.attach_body(reply, memoryview(memory)[:nbytes])
             reply.release = _Answer(self, slab, memory)
             self._receiver.answered(len(memory))
         self.served += 1

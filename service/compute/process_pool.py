@@ -18,7 +18,7 @@ from service.compute.job import Estimate, Job, Reply, Room, refused
 from service.compute.lanes import Lanes
 from service.compute.pool import Done
 from service.compute.process import COMMAND, WorkerProcess
-from service.compute.replica import Key
+from service.compute.replica import TensorKey
 from service.compute.resident import Resident
 from service.compute.rooms import Rooms, SlabRoom
 from service.compute.shelf import Shelf
@@ -50,7 +50,7 @@ class ProcessPool:
         self._experience = Experience()
         self._tickets: dict[Job, Ticket] = {}
         #: by namespace and name: what jobs read that are sent from now on
-        self.residents: dict[Key, Resident] = {}
+        self.residents: dict[TensorKey, Resident] = {}
         self._draining = False
         self._looks = 0
         self._ticking: asyncio.TimerHandle | None = None

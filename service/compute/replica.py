@@ -7,7 +7,7 @@ a job never reads an older version than its client could know of.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from service.compute import frames
@@ -17,13 +17,13 @@ from service.compute.shelf import ShelfRoom
 from service.compute.slabs import Slab
 
 #: (namespace, name)
-Key = tuple[str, str]
+TensorKey = tuple[str, str]
 
 #: tensors that a worker knows at a time, and bytes of those that it has in memory of its own
-MOST: Final = 4096
-MOST_BYTES: Final = 32 << 20
+MOST_KNOWN: Final = 4096
+MOST_HELD_BYTES: Final = 32 << 20
 #: bytes of a version that a worker which rests does not keep for longer than it is current
-LARGE: Final = 1 << 20
+BURDEN: Final = 1 << 20
 
 
 class _Told(NamedTuple):
@@ -40,40 +40,47 @@ class _Told(NamedTuple):
 class Replica:
     """The versions that one worker knows."""
 
-    def __init__(self, current: Mapping[Key, Resident]) -> None:
+    def __init__(self, current: Mapping[TensorKey, Resident]) -> None:
         self._current = current
-        self._told: OrderedDict[Key, _Told] = OrderedDict()
+        self._told: OrderedDict[TensorKey, _Told] = OrderedDict()
         self._held = 0
         #: tensors that are not any more what the worker knows
-        self.stale: dict[Key, None] = {}
+        self.stale: dict[TensorKey, None] = {}
 
-    def changed(self, key: Key) -> bool:
+    def changed(self, key: TensorKey) -> bool:
         """There is another version, or none any more. Whether the worker has one that is large."""
         told = self._told.get(key)
         if told is None:
             return False
         self.stale[key] = None
-        return told.nbytes >= LARGE
+        return told.nbytes >= BURDEN
 
-    def news(self, wanted: Iterable[Key], told: News) -> None:
-        """Add to `told` what has changed, and what a job has asked for besides."""
-        lacking = [key for key in wanted if key not in self._told]
-        fresh = dict.fromkeys([*self.stale, *lacking])
+    def news(self, wanted: Sequence[TensorKey]) -> News:
+        """What has changed, and what is `wanted` for a job and not known: together, all that the job needs."""
+        told = News([], [], [])
+        for key in self.stale:
+            if self._forget(key, told) and key not in self._current:
+                told.frames.append(_gone(key))
+        fresh = dict.fromkeys([*self.stale, *wanted])
         self.stale.clear()
         for key in fresh:
-            self._forget(key, told)
-            if (resident := self._current.get(key)) is not None:
+            if key in self._told:
+                self._told.move_to_end(key)
+            elif (resident := self._current.get(key)) is not None:
                 self._tell(key, resident, told)
-            elif key not in lacking:
-                told.frames.append(_gone(key))
-        while len(self._told) > MOST or self._held > MOST_BYTES:
+        self._bound(fresh, told)
+        return told
+
+    def _bound(self, needed: Container[TensorKey], told: News) -> None:
+        """Let the worker forget what it was told of longest ago, but nothing that is needed now."""
+        while len(self._told) > MOST_KNOWN or self._held > MOST_HELD_BYTES:
             oldest = next(iter(self._told))
-            if oldest in fresh:  # all of this is needed now
+            if oldest in needed:
                 return
             self._forget(oldest, told)
             told.frames.append(_gone(oldest))
 
-    def _tell(self, key: Key, resident: Resident, told: News) -> None:
+    def _tell(self, key: TensorKey, resident: Resident, told: News) -> None:
         number, room = 0, resident.room
         if isinstance(room, ShelfRoom) and room.slab is not None:
             number = room.slab.number
@@ -85,11 +92,15 @@ class Replica:
         self._told[key] = known = _Told(len(room.view), number)
         self._held += known.held
 
-    def _forget(self, key: Key, told: News) -> None:
-        if (known := self._told.pop(key, None)) is not None:
-            self._held -= known.held
-            if known.slab:
-                told.hidden.append(known.slab)
+    def _forget(self, key: TensorKey, told: News) -> bool:
+        """Whether the worker knew it."""
+        known = self._told.pop(key, None)
+        if known is None:
+            return False
+        self._held -= known.held
+        if known.slab:
+            told.hidden.append(known.slab)
+        return True
 
 
 class News(NamedTuple):
@@ -100,5 +111,5 @@ class News(NamedTuple):
     hidden: list[int]
 
 
-def _gone(key: Key) -> bytes:
+def _gone(key: TensorKey) -> bytes:
     return frames.tensor_frame(TensorFrame(*key))

@@ -11,13 +11,14 @@ from itertools import count
 from typing import Final
 
 from service.compute.cell import sealed_memory
-from service.compute.frames import INLINE
 from service.compute.slabs import Slab
 from service.compute.threads import Heap
 from service.errors import Refusal
 
 #: what numbers of slabs begin with that bodies never have
 _FIRST: Final = 1 << 32
+#: a tensor of more bytes is seen by workers in one place; others, each has a copy of
+COPIED: Final = 16 << 10
 #: what is given back to the system on the event loop
 _AT_ONCE: Final = 1 << 20
 
@@ -53,7 +54,7 @@ class Shelf:
 
     def room(self, nbytes: int) -> ShelfRoom | Heap:
         """Memory for so many bytes. Raises Refusal: store_full, where the system has none."""
-        if nbytes <= INLINE:
+        if nbytes <= COPIED:
             return Heap(nbytes)
         try:
             slab = Slab(next(self._numbers), nbytes, sealed_memory("gradserve-tensor", nbytes))

@@ -188,7 +188,7 @@ class Worker:
         if asked is not None:
             asked.lifted.put_back()
         request = self._open(turn.job, call, message)
-        if turn.job.may_ask and (wanted := request.missing(call.roles)):
+        if turn.job.may_ask and (wanted := request.wanted(call.roles)):
             return _unanswered(wanted=wanted)
         task = call.read(request)
         turn.mark()

@@ -89,9 +89,9 @@ def _sent(fields: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any
 
 def _are_places(places: Any) -> bool:
     """Whether conditions can be taken out of this."""
-    return type(places) is list and all(
-        type(place) is dict and ("if_match" not in place or is_condition(place["if_match"])) for place in places
-    )
+    if type(places) is not list or not {dict}.issuperset(map(type, places)):
+        return False
+    return all(is_condition(place["if_match"]) for place in places if "if_match" in place)
 
 
 def _taken(tensor: dict[str, Any]) -> tuple[str | None, Any]:

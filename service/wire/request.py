@@ -114,10 +114,11 @@ class ParsedRequest:
         listed: Sequence[Feed] = self.fields.get(role, [])
         return {one["node"]: one["tensor_id"] for one in listed if "tensor_id" in one}
 
-    def missing(self, roles: Sequence[str]) -> list[str]:
-        """The names of resident tensors that these roles have, and that are not known here."""
+    def wanted(self, roles: Sequence[str]) -> list[str]:
+        """The names of all resident tensors of these roles, where any of them is not known here."""
         named = chain.from_iterable(self.residents(role).values() for role in roles)
-        return [name for name in dict.fromkeys(named) if is_name(name) and self.find(name) is None]
+        names = [name for name in dict.fromkeys(named) if is_name(name)]
+        return names if any(self.find(name) is None for name in names) else []
 
     @cached_property
     def types(self) -> dict[int, TensorType]:

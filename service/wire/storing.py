@@ -11,12 +11,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine import HostArray, printable
+from engine import DTYPES, HostArray, printable
 from schemas import Store
 from service.errors import Refusal
 from service.state.tensor_names import checked_name
 from service.state.values import Stored
 
+#: NumPy puts a dtype's name together each time
+_DTYPE_NAMES: Final = {np.dtype(name): name for name in DTYPES}
 _CONDITION: Final = re.compile(r"|\*|[0-9a-f]{16}")
 _EXPECTED: Final = "an etag of 16 hexadecimal digits, * or empty"
 
@@ -30,7 +32,7 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """Where the value of a node goes, and upon what condition."""
 
     node: int
@@ -39,17 +41,16 @@ class Place:
     durable: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Storing:
     """The places of one request. What is not durable is on disk within `written_within_ms` milliseconds."""
 
-    places: tuple[Place, ...]
-    written_within_ms: int
+    __slots__ = ("nodes", "places", "written_within_ms")
 
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """The nodes that are kept, each once."""
-        return tuple(dict.fromkeys(place.node for place in self.places))
+    def __init__(self, places: Sequence[Destination], written_within_ms: int) -> None:
+        self.places = places
+        self.written_within_ms = written_within_ms
+        #: the nodes that are kept, each once
+        self.nodes = tuple(dict.fromkeys(place.node for place in places))
 
     def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None] | None = None) -> list[Kept]:
         """New versions with the values of `nodes`; upon other `conditions`, where the request came again with those."""
@@ -57,9 +58,9 @@ class Storing:
         stated = [place.if_match for place in self.places] if conditions is None else conditions
         return [self._kept(place, values[place.node], c) for place, c in zip(self.places, stated, strict=True)]
 
-    def _kept(self, place: Place, array: HostArray, condition: str | None) -> Kept:
+    def _kept(self, place: Destination, array: HostArray, condition: str | None) -> Kept:
         etag = new_etag()
-        stored = Stored(place.name, etag, array.dtype.name, array.shape, condition, place.durable)
+        stored = Stored(place.name, etag, _DTYPE_NAMES[array.dtype], array.shape, condition, place.durable)
         told: dict[str, Any] = {
             "node": place.node,
             "tensor_id": place.name,
@@ -86,7 +87,7 @@ def is_condition(value: object) -> bool:
     return type(value) is str and _CONDITION.fullmatch(value) is not None
 
 
-def read_places(fields: Mapping[str, Any]) -> tuple[Place, ...]:
+def read_places(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
     """The places that a request names. Raises Refusal: invalid_field."""
     listed: Sequence[Store] = fields.get("store", [])
     places = tuple(_place(one, i) for i, one in enumerate(listed))
@@ -98,7 +99,7 @@ def read_places(fields: Mapping[str, Any]) -> tuple[Place, ...]:
     return places
 
 
-def _place(one: Store, i: int) -> Place:
+def _place(one: Store, i: int) -> Destination:
     node, condition = one["node"], one.get("if_match")
     name = checked_name(one["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
     if condition is not None and not is_condition(condition):
@@ -111,10 +112,10 @@ def _place(one: Store, i: int) -> Place:
             got=got,
             pointer=f"/store/{i}/if_match",
         )
-    return Place(node, name, condition, one.get("durable", True))
+    return Destination(node, name, condition, one.get("durable", True))
 
 
-def _twice(place: Place, i: int) -> Refusal:
+def _twice(place: Destination, i: int) -> Refusal:
     return Refusal(
         "invalid_field",
         f"store names the tensor “{place.name}” twice",

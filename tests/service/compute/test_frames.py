@@ -84,7 +84,7 @@ def test_what_is_kept_lies_behind_the_answer_in_a_slab() -> None:
     assert len(frame) < 1000
     read, slab, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
     assert (slab, nbytes, tuple(read.stored)) == (3, 100_026, tuple(STORED))
-    frames.lay_out(read, memoryview(b"x" * 100_000 + b"\1" * 24 + b"\2\3"))
+    frames.attach_body(read, memoryview(b"x" * 100_000 + b"\1" * 24 + b"\2\3"))
     assert (read.body, list(map(bytes, read.kept))) == (reply.body, list(reply.kept))
 
 

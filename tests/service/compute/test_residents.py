@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import random
@@ -18,23 +19,25 @@ import numpy as np
 import orjson
 import pytest
 
-from service.compute import frames, replica
+from service.compute import frames, replica, shelf
 from service.compute.cell import Cell, Vitals
 from service.compute.desk import Desk, Opened
-from service.compute.frames import INLINE, Inbox, TensorFrame, Whereabouts
+from service.compute.frames import Inbox, TensorFrame, Whereabouts
 from service.compute.job import Job, Reply
 from service.compute.pool import Pool, awaited
 from service.compute.process_pool import ProcessPool
 from service.compute.resident import Resident
 from service.compute.sharing import FEWEST
 from service.compute.sharing_desk import SharingDesk
+from service.compute.shelf import COPIED
 from service.compute.slabs import Passage
 from service.compute.threads import ThreadPool
+from service.errors import Refusal
 from service.wire.media import JSON
 from tests.service.compute.pools import ask, code, job, processes, running, settled, together, until
 from tests.service.compute.trial_child import TrialSharing, execute
 
-SIZES = [1, 1000, INLINE, INLINE + 1, 300_000, (1 << 20) + 1]
+SIZES = [1, 1000, COPIED, COPIED + 1, 300_000, (1 << 20) + 1]
 
 
 def place(pool: Pool, name: str, version: int, nbytes: int, namespace: str = "") -> None:
@@ -147,7 +150,7 @@ class Traffic:
         """Place one tensor, or the two that belong together."""
         while self.read < READS:
             names = self.drawn.choice(["a", "b", "cd"])
-            version, nbytes = next(self.versions), self.drawn.choice([8, 1000, INLINE + 1, 1 << 20])
+            version, nbytes = next(self.versions), self.drawn.choice([8, 1000, COPIED + 1, 1 << 20])
             for name in names:
                 place(self.pool, name, version, nbytes)
                 self.current[name] = version
@@ -192,7 +195,7 @@ async def test_a_worker_that_is_new_knows_them_too() -> None:
             assert await read(pool, "w") == [seen(5, 100_000)]
 
 
-@pytest.mark.parametrize("nbytes", [1000, INLINE + 1])
+@pytest.mark.parametrize("nbytes", [1000, COPIED + 1])
 def test_many_are_asked_for_at_once(nbytes: int) -> None:
     """More than a socket holds descriptors."""
 
@@ -212,8 +215,8 @@ def test_many_are_asked_for_at_once(nbytes: int) -> None:
 
 @running
 async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replica, "MOST", 8)
-    monkeypatch.setattr(replica, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(replica, "MOST_KNOWN", 8)
+    monkeypatch.setattr(replica, "MOST_HELD_BYTES", 100_000)
     async with processes(1) as pool:
         for i in range(40):
             place(pool, f"n{i}", i, 20_000 if i % 2 else 100_000)
@@ -224,7 +227,25 @@ async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -
             told = worker._replica._told
             assert len(told) <= 8
             assert sum(one.held for one in told.values()) <= 100_000
-        assert len(await read(pool, *(f"n{i}" for i in range(40)))) == 40, "what a job needs, it gets"
+        for count in (4, 12, 40):  # though it is too much; and nothing that it needs is dropped for the rest of it
+            for start in range(0, 40 - count + 1, 4):
+                several = range(start, start + count)
+                found = await read(pool, *(f"n{i}" for i in several))
+                assert found == [seen(i, 20_000 if i % 2 else 100_000) for i in several]
+
+
+@running
+async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async with processes(1) as pool:
+        place(pool, "w", 1, 100_000)
+        monkeypatch.setattr(shelf, "sealed_memory", fails)
+        with pytest.raises(Refusal, match="for a resident tensor of 100000 bytes: Too many open files") as refused:
+            pool.shelf(100_000)
+        assert refused.value.code == "store_full"
+        assert await read(pool, "w") == [seen(1, 100_000)]
 
 
 def mapped(pid: int | str) -> int:
@@ -263,7 +284,7 @@ async def test_memory_is_flat_however_often_one_is_rewritten() -> None:
 @running
 async def test_what_is_stored_comes_with_the_answer() -> None:
     async with processes(1) as pool:
-        for sizes in ([3], [0, 5], [INLINE, 2], [10, 1 << 20, 0]):
+        for sizes in ([3], [0, 5], [COPIED, 2], [10, 1 << 20, 0]):
             told = {f"n{i}": nbytes for i, nbytes in enumerate(sizes)}
             reply = await ask(pool, {"store": told})
             assert reply.body == b"stored"

@@ -74,12 +74,14 @@ def assert_like(found: Reply, alone: Reply) -> None:
         np.testing.assert_allclose(left, right, TOLERANCE, 0)
 
 
-def at_once(jobs: Sequence[Job], bound: float | None = QUICK, stopped: Sequence[int] = ()) -> list[Reply | None]:
-    """What a worker says to jobs that it finds in its socket; None where it skips one."""
+def at_once(
+    jobs: Sequence[Job], bound: float | None = QUICK, stopped: Sequence[int] = (), before: bytes = b""
+) -> list[Reply | None]:
+    """What a worker says to jobs that it finds in its socket, behind other frames; None where it skips one."""
     (front, back), (ours, theirs), cell = socket.socketpair(), socket.socketpair(), Cell.create()
     with front, back, ours, theirs:
         sent = [frames.job_frame(k, one, Whereabouts(0, len(one.body)), bound, None) for k, one in enumerate(jobs)]
-        front.sendall(b"".join(sent))
+        front.sendall(before + b"".join(sent))
         front.shutdown(socket.SHUT_WR)
         for slot in stopped:
             cell.stops[slot][0] = 1
@@ -291,3 +293,44 @@ async def test_64_callers_at_once() -> None:
             else:
                 assert_like(found, alone)
     assert len({str(tensors(reply)) for k, reply in enumerate(on[-1]) if k != 40}) == 63
+
+
+def named(array: np.ndarray) -> bytes:
+    """A frame that says what the tensor x is."""
+    told = frames.TensorFrame("", "x", "0" * 16, array.dtype.name, array.shape, 0, array.tobytes())
+    return frames.tensor_frame(told)
+
+
+def test_resident_tensors_may_be_among_the_feeds() -> None:
+    nodes = [node("parameter"), node("input"), node("mul", 0, 1), node("exp", 2), node("matmul", 3, 3)]
+    weights = np.linspace(0.5, 1.5, EXTENT)
+    sent = [
+        request(*nodes, feeds=[feed(0, [EXTENT], values), feed(1, [EXTENT], weights.tolist())]) for values in numbers(9)
+    ]
+    by_name = [body | {"feeds": [body["feeds"][0], {"node": 1, "tensor_id": "x"}]} for body in sent]
+    assert answered(at_once([asked(by_name[0])], None, (), named(weights)))[0].status == 200
+    found = answered(at_once([asked(body) for body in by_name], QUICK, (), named(weights)))
+    assert all(reply.coalesced for reply in found)
+    for reply, body in zip(found, sent, strict=True):
+        assert_like(reply, WORKER(asked(body)))
+
+
+def test_large_ones_are_not_copied_for_each() -> None:
+    nodes = [node("input"), node("select", 0, index=3, axis=0), node("parameter"), node("mul", 1, 2), node("sum", 3)]
+    large = np.arange(9000.0)
+    bodies = [request(*nodes, feeds=[{"node": 0, "tensor_id": "x"}, feed(2, [2], values[:2])]) for values in numbers(8)]
+    for _ in range(2):
+        found = answered(at_once([asked(body) for body in bodies], QUICK, (), named(large)))
+        assert [(reply.status, reply.coalesced) for reply in found] == [(200, False)] * 8
+
+
+def test_what_stores_is_done_alone() -> None:
+    bodies = [norm(values, store=[{"node": 4, "tensor_id": f"n{i}"}]) for i, values in enumerate(numbers(8))]
+    bodies += [norm(values) for values in numbers(8)]
+    for _ in range(2):
+        found = answered(at_once([asked(body) for body in bodies]))
+        assert [reply.coalesced for reply in found] == [False] * 8 + [True] * 8
+        for i, (reply, body) in enumerate(zip(found[:8], bodies, strict=False)):
+            assert [stored.name for stored in reply.stored] == [f"n{i}"]
+            (value,) = np.frombuffer(reply.kept[0])
+            assert value == tensors(WORKER(asked({k: v for k, v in body.items() if k != "store"})))[0][0]
