@@ -19,6 +19,8 @@ from service.state.items import Item, ItemKey
 _OBJECT_COST: Final = 4096
 #: what an item takes beside its bytes, about: its row in the head
 _ITEM_COST: Final = 512
+#: how often as much as is deleted at all may be dead before writers wait
+_CROWDED: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,11 @@ class Ledger:
         limits = self._tidiness
         many = len(self._dead) >= limits.dead_objects or self._dead_bytes >= limits.dead_bytes
         return many or self._is_worn() or self._is_scattered()
+
+    def is_crowded(self) -> bool:
+        """Whether so much is dead that it had better not become more."""
+        limits = self._tidiness
+        return len(self._dead) >= _CROWDED * limits.dead_objects or self._dead_bytes >= _CROWDED * limits.dead_bytes
 
     def worth_moving(self) -> list[tuple[int, Item]]:
         """The current items of objects that are to be emptied, the emptiest objects first; none where it is tidy."""

@@ -48,6 +48,7 @@ class ObjectJournal:
         self._objects, self._place = objects, place
         self._ledger = Ledger(tidiness or Tidiness())
         self._lock = Lock()  # over the ledger and the next number: held while an object is written
+        self._deleting = Lock()  # held while objects are deleted
         self._next = 1
         self._failed: set[str] = set()  # tokens of objects that may have got the next number, though we were told not
         self._lost = False
@@ -61,8 +62,7 @@ class ObjectJournal:
         try:
             with Reading(self._objects, self._place) as reading:
                 self._note(self._begun(reading))
-                found = self._ledger.current()
-                return loaded(zip((item for _, item in found), reading.data(found), strict=True))
+                return loaded(reading.data(self._ledger.current()))
         except OSError as error:
             raise RuntimeError(f"{self._place} cannot be read: {error.strerror or error}") from None
 
@@ -73,9 +73,12 @@ class ObjectJournal:
             if said:
                 self._write(said)
             self._ledger.expire(time.time())
-            untidy = self._ledger.is_untidy()
+            untidy, crowded = self._ledger.is_untidy(), self._ledger.is_crowded()
         if untidy and (self._tidied is None or self._tidied.done()):
             self._tidied = self._thread.submit(self._tidy)
+        if crowded:
+            with self._deleting:  # a disk that deletes more slowly than it writes must not fill up: wait for some
+                pass
 
     def close(self) -> None:
         """As `Journal` has it."""
@@ -141,7 +144,7 @@ class ObjectJournal:
         except OSError:
             self._failed.add(token)
             with suppress(OSError):  # the next commit looks again
-                self._withdraw(token)
+                self._withdraw()
             raise
         self._ledger.note(self._next, contents.nbytes, contents.items)
         self._next += 1
@@ -155,12 +158,12 @@ class ObjectJournal:
             try:
                 return self._objects.put_new(commit_key(self._next), pieces)
             except Exists:
-                if self._withdraw(token) == token:
+                if self._withdraw() == token:
                     return None
         self._lost = True
         raise self._loss()
 
-    def _withdraw(self, token: str) -> str | None:
+    def _withdraw(self) -> str | None:
         """Remove what a failed write left under the next number; the token of what is there, if anything is."""
         try:
             found = read_head(self._objects, self._next).token
@@ -189,8 +192,8 @@ class ObjectJournal:
     def _tidy(self) -> None:
         try:
             self._delete_dead()
-            self._move_together()
-            self._delete_dead()
+            if self._move_together():
+                self._delete_dead()
         except StateLost:
             return  # the next commit tells
         except (OSError, StateFull, Damaged, Missing) as error:
@@ -199,32 +202,35 @@ class ObjectJournal:
                 _logger.warning("what is not current any more in %s stays there for now: %s", self._place, error)
 
     def _delete_dead(self) -> None:
-        """Delete the dead objects, unless a backup is being made.
+        """Delete the objects that are dead by now, unless a backup is being made.
 
-        They are listed before holds are looked for: what is dead by then is dead in any backup that begins later.
+        They are listed before holds are looked for: what is dead by then is dead in any backup that begins later. What
+        dies meanwhile is left until it is worth it: one by one, each would cost a flush.
         """
-        while True:
+        with self._lock:
+            dead = self._deletable()
+        while dead and not is_held(self._objects):
+            some, dead = dead[:_DELETED], dead[_DELETED:]
+            with self._deleting:
+                self._objects.delete([commit_key(sequence) for sequence in some])
             with self._lock:
-                dead = self._deletable()[:_DELETED]
-            if not dead or is_held(self._objects):
-                return
-            self._objects.delete([commit_key(sequence) for sequence in dead])
-            with self._lock:
-                self._ledger.gone(dead)
+                self._ledger.gone(some)
             if self._is_closing:
                 return
 
-    def _move_together(self) -> None:
+    def _move_together(self) -> bool:
+        """Write anew what is current of objects that are not worth their place; whether there was anything."""
         with self._lock:
             moving = self._ledger.worth_moving()
         for group in _groups(moving):
             if self._is_closing:
-                return
+                break
             data = [(found, self._read_again(*found)) for found in group]
             with self._lock:
                 said = [(found[1], blob) for found, blob in data if self._ledger.holds(*found)]
                 if said:
                     self._write(said)
+        return bool(moving)
 
     def _read_again(self, sequence: int, item: Item) -> memoryview | None:
         if item.nbytes is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -14,6 +15,7 @@ from service.state.packing import Contents, Damaged, decoded, head_bytes, requir
 COMMITS: Final = "commits/"
 _NUMBER: Final = re.compile(r"[0-9]{20}")
 _HEAD: Final = 64 << 10  # bytes that most heads fit into, and all of most commits
+_TOGETHER: Final = 4 << 20  # bytes between items that are read with one request
 _AT_ONCE: Final = 16  # objects that are read at a time
 
 
@@ -31,6 +33,20 @@ def read_head(objects: Objects, sequence: int) -> Contents:
     if head.sequence != sequence:
         raise Damaged(f"is commit {head.sequence} under another name")
     return head
+
+
+def read_items(objects: Objects, sequence: int, items: Sequence[Item]) -> list[bytes]:
+    """The bytes of several items of a commit, with few requests. Raises Missing, Damaged, OSError."""
+    start = min(item.start for item in items)
+    stop = max(item.start + (item.nbytes or 0) for item in items)
+    wanted = sum(item.nbytes or 0 for item in items)
+    if len(items) == 1 or stop - start > min(2 * wanted, _TOGETHER):
+        return [read_item(objects, sequence, item) for item in items]
+    block = objects.get(commit_key(sequence), start, stop) if wanted else b""
+    found = [block[item.start - start : item.start - start + (item.nbytes or 0)] for item in items]
+    for item, data in zip(items, found, strict=True):
+        require_whole(item, data)
+    return found
 
 
 def read_item(objects: Objects, sequence: int, item: Item) -> bytes:
@@ -65,9 +81,13 @@ class Reading:
         wanted = list(sequences)
         return {n: head for n, head in zip(wanted, self._threads.map(self._head, wanted), strict=True) if head}
 
-    def data(self, found: Iterable[tuple[int, Item]]) -> Iterable[bytes]:
-        """The bytes of items, each given with the number of its commit. Raises RuntimeError as `heads`."""
-        return self._threads.map(self._data, found)
+    def data(self, found: Iterable[tuple[int, Item]]) -> Iterator[tuple[Item, bytes]]:
+        """Items with their bytes, each given with the number of its commit. Raises RuntimeError as `heads`."""
+        by_commit = defaultdict[int, list[Item]](list)
+        for sequence, item in found:
+            by_commit[sequence].append(item)
+        for (_, items), data in zip(by_commit.items(), self._threads.map(self._data, by_commit.items()), strict=True):
+            yield from zip(items, data, strict=True)
 
     def _sequence(self, key: str) -> int:
         name = key.removeprefix(COMMITS)
@@ -85,9 +105,9 @@ class Reading:
         except OSError as error:
             raise self._unread(sequence, error) from None
 
-    def _data(self, found: tuple[int, Item]) -> bytes:
+    def _data(self, found: tuple[int, list[Item]]) -> list[bytes]:
         try:
-            return read_item(self._objects, *found)
+            return read_items(self._objects, *found)
         except Missing:
             raise self._damage(found[0], Damaged("is not there any more")) from None
         except Damaged as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -73,9 +73,13 @@ class Remote:
 
     def delete(self, keys: Sequence[str]) -> None:
         """As `Objects` has it."""
-        if keys:
-            with _told(keys[0]):
+        try:
+            with _told("several"):
                 self._store.delete(list(keys))
+        except Missing:  # some stores say so, and have left out what follows
+            for key in keys:
+                with suppress(Missing), _told(key):
+                    self._store.delete(key)
 
     def list(self, prefix: str) -> Iterable[str]:
         """As `Objects` has it."""

@@ -118,6 +118,16 @@ def test_every_cut_of_a_backup_is_noticed(place: Path, tmp_path: Path) -> None:
         assert list((there / "commits").iterdir()) == []
 
 
+def test_a_commit_that_was_taken_out_is_missed(place: Path, tmp_path: Path) -> None:
+    backup(str(place), tmp_path / "backup.tar")
+    with tarfile.open(tmp_path / "backup.tar") as whole, tarfile.open(tmp_path / "less.tar", "w") as less:
+        for member in whole:
+            if member.name != f"commits/{1:020}":
+                less.addfile(member, whole.extractfile(member))
+    with pytest.raises(RuntimeError, match="does not have all of its commits"):
+        restore(tmp_path / "less.tar", str(tmp_path / "there"))
+
+
 @pytest.mark.parametrize("name", ["../../etc/cron", "commits/../x", "/commits/1", "commits/7", "FORMAT2"])
 def test_names_in_a_backup_lead_nowhere(tmp_path: Path, name: str) -> None:
     with tarfile.open(tmp_path / "backup.tar", "w") as archive:

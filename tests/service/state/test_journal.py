@@ -7,7 +7,9 @@ import time
 
 import pytest
 
+from service.state.holds import put_hold
 from service.state.journal import Forgetful, Loaded, StateFull, StateLost
+from service.state.ledger import Tidiness
 from service.state.object_journal import ObjectJournal
 from service.state.objects import MemoryObjects
 from service.state.values import Commit
@@ -81,6 +83,17 @@ def test_graphs_are_in_the_order_in_which_they_came() -> None:
     assert order == [
         f"{kind}{number}" for number in (5, 3, 9, 1, 7, 2, 8) for kind in "gh" if (kind, number) != ("g", 3)
     ]
+
+
+def test_a_graph_that_is_moved_keeps_its_place() -> None:
+    objects = MemoryObjects()
+    journal = opened(objects, Tidiness(worn_bytes=1000))
+    journal.commit(put(tensor("w", 1, 5000), graphs=[graph("first")]))
+    journal.commit(put(graphs=[graph("second", b"x" * 5000)]))
+    journal.commit(put(tensor("w", 2)))
+    journal._tidy()
+    assert 2 not in commits(objects)
+    assert [write.graph_id for write in after(objects).graphs] == ["first", "second"]
 
 
 def test_answers_end() -> None:
@@ -169,10 +182,12 @@ def test_room_is_made_of_what_is_dead() -> None:
     journal = opened(objects)
     for value in range(4):
         journal.commit(put(tensor("a", value)))
+    put_hold(objects, 100)
     objects.fail(errno.ENOSPC)
     journal.commit(put(tensor("b", 9)))
     assert len(commits(objects)) == 3, "the opening, the last of a, and b"
     assert values(after(objects)) == {"a": 3, "b": 9}
+    assert list(objects.list("holds/")) == [], "the backup is to know"
 
 
 def test_who_comes_last_has_the_place() -> None:
@@ -208,16 +223,20 @@ def test_a_server_that_slept_finds_its_number_taken_though_all_others_are_delete
 
 
 def test_the_last_number_is_not_given_twice() -> None:
-    """All that the first has written is dead; the second must not begin where the first has been already."""
+    """All that the first has written is over; the second must not begin where the first has been already."""
     objects = MemoryObjects()
     first = opened(objects, EAGER)
-    for value in range(9):
-        first.commit(put(tensor("a", value)))
-    first.commit(put(ended("a")))
-    first.close()
-    (*_, last) = commits(objects)
-    opened(objects)
-    assert commits(objects)[-1] == last + 1
+    for key in "abc":
+        first.commit(put(answers=[answer(key, time.time() - 1)]))
+        assert first._tidied is not None
+        first._tidied.result()
+    assert commits(objects) == [1, 4]
+    second = opened(objects, EAGER)
+    assert commits(objects) == [1, 4, 5]
+    with pytest.raises(StateLost):
+        first.commit(put(tensor("a", 1)))
+    second.commit(put(tensor("a", 2)))
+    assert values(after(objects)) == {"a": 2}
 
 
 def test_openings_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +246,9 @@ def test_openings_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
         journal = opened(objects)
         if value % 4 == 0:
             journal.commit(put(tensor(f"t{value}", value)))
-    assert len(commits(objects)) == 2 + 4
+    assert commits(objects) == [2, 6, 7, 8, 9, 10]
+    opened(objects)
+    assert commits(objects) == [2, 7, 8, 9, 10, 11]
     assert values(after(objects)) == {"t0": 0, "t4": 4}
 
 

@@ -119,21 +119,21 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     )
 
 
-@pytest.fixture
-def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A folder with state that cannot be written to: for root, only a mount keeps writers out."""
+@pytest.fixture(params=[".", "commits", "unfinished"])
+def read_only(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A folder with state, of which a part cannot be written to: for root, only a mount keeps writers out."""
     place = written(tmp_path / "state")
+    part = place / request.param
     if os.geteuid() == 0:
-        if not mounted("--bind", str(place), str(place)) or not mounted("-o", "remount,bind,ro", str(place)):
+        if not mounted("--bind", str(part), str(part)) or not mounted("-o", "remount,bind,ro", str(part)):
             pytest.skip("nothing can be mounted here")
         yield place
-        subprocess.run(["umount", str(place)], check=True)
+        subprocess.run(["umount", str(part)], check=True)
     else:
-        for folder in (place, place / "commits", place / "unfinished"):
-            folder.chmod(0o500)
+        (part / "LOCK").unlink(missing_ok=True)
+        part.chmod(0o500)
         yield place
-        for folder in (place, place / "commits", place / "unfinished"):
-            folder.chmod(0o700)
+        part.chmod(0o700)
 
 
 def mounted(*options: str) -> bool:
@@ -203,6 +203,7 @@ def test_a_commit_that_was_never_finished_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "unfinished" / "0123456789abcdef").write_bytes(torn)
     opened = open_state(str(tmp_path))
     assert values(opened.load()) == {"t1": 1, "t2": 2, "t3": 3}
+    assert list((tmp_path / "unfinished").iterdir()) == []
     opened.close()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import orjson
 import pytest
@@ -10,7 +12,7 @@ import safetensors.numpy
 from service.state.items import Item, items_of
 from service.state.objects import MemoryObjects
 from service.state.packing import COMMIT_FORMAT, Contents, Damaged, decoded, encoded, require_whole
-from service.state.reading import commit_key, read_head, read_item
+from service.state.reading import commit_key, read_head, read_item, read_items
 from service.state.values import Commit
 from tests.service.state.support import answer, ended, graph, put, tensor
 
@@ -110,6 +112,28 @@ def test_bytes_of_another_item_are_found() -> None:
     _, contents = packed()
     with pytest.raises(Damaged, match="of its tensor"):
         require_whole(contents.items[0], bytes(40))
+
+
+def test_items_are_read_together() -> None:
+    """One request for those that lie together, and one for each where little of what lies between is wanted."""
+    raw, contents = packed(put(tensor("a", 1, 10), tensor("b", 2, 1000), tensor("c", 3, 20), tensor("d", 4, 0)))
+    asked: list[tuple[int, int | None]] = []
+
+    class Counting(MemoryObjects):
+        def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
+            asked.append((start, stop))
+            return super().get(key, start, stop)
+
+    objects = Counting()
+    objects.put(commit_key(7), [raw])
+    a, b, c, d = contents.items
+    for items, requests in (([a, b, c], 1), ([a, c], 2), ([b], 1), ([d], 0), ([c, d], 1)):
+        asked.clear()
+        found = read_items(objects, 7, items)
+        assert found == [raw[item.start : item.start + (item.nbytes or 0)] for item in items]
+        assert len(asked) == requests
+    with pytest.raises(Damaged):
+        read_items(objects, 7, [a, dataclasses.replace(b, checksum=1)])
 
 
 def test_a_long_head_is_read() -> None:

@@ -149,5 +149,29 @@ def test_a_server_that_is_not_there(s3_place: str, monkeypatch: pytest.MonkeyPat
     assert "\n" not in str(refused.value)
 
 
+def test_a_store_that_minds_what_is_not_there() -> None:
+    """As Azure's does: one that is missing ends the deletion of several."""
+    from obstore.store import MemoryStore
+
+    from service.state.remote import Remote
+
+    store = MemoryStore()
+
+    class Minding:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        def delete(self, keys: str | list[str]) -> None:
+            for key in [keys] if isinstance(keys, str) else keys:
+                store.head(key)
+                store.delete(key)
+
+    objects = Remote(Minding())  # type: ignore[arg-type]
+    for key in "abc":
+        objects.put(key, [b"x"])
+    objects.delete(["a", "missing", "b", "c"])
+    assert list(objects.list("")) == []
+
+
 def test_structures_of_rust_are_left_out() -> None:
     assert one_line(ValueError("a b\n c\n\nDebug source:\nNotFound { path: x }")) == "a b c"

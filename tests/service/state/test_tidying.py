@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from service.state.holds import put_hold
 from service.state.ledger import Ledger, Tidiness
 from service.state.object_journal import ObjectJournal
 from service.state.objects import Data, MemoryObjects
-from tests.service.state.support import EAGER, after, answer, commits, ended, journal, put, tensor, values
+from tests.service.state.support import EAGER, LAZY, after, answer, commits, ended, journal, put, tensor, values
 
 FAR = time.time() + 1e6
 
@@ -185,6 +186,71 @@ def test_what_cannot_be_deleted_is_told_once(monkeypatch: pytest.MonkeyPatch, ca
     (line,) = caplog.messages
     assert line == "what is not current any more in the place stays there for now: [Errno 13] not allowed"
     assert values(after(objects)) == {"a": 11}
+
+
+def test_what_is_replaced_while_it_is_moved_is_not_brought_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = MemoryObjects()
+    tidied = ObjectJournal(objects, "the place", Tidiness(small_objects=3))
+    tidied.load()
+    for name in "abc":
+        tidied.commit(put(tensor(name, 1)))
+    real, replaced = objects.get, []
+
+    def slowly(*arguments: object) -> bytes:
+        found = real(*arguments)  # type: ignore[arg-type]
+        if not replaced:
+            replaced.append(True)
+            tidied.commit(put(tensor("a", 99)))
+        return found
+
+    monkeypatch.setattr(objects, "get", slowly)
+    tidied.commit(put(tensor("d", 1)))
+    assert tidied._tidied is not None
+    tidied._tidied.result()
+    tidied.close()
+    assert replaced
+    assert values(after(objects)) == {"a": 99, "b": 1, "c": 1, "d": 1}
+
+
+def test_a_server_that_ends_waits_for_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.state.object_journal._DELETED", 3)
+    objects = MemoryObjects()
+    tidied = ObjectJournal(objects, "the place", LAZY)
+    tidied.load()
+    for value in range(20):
+        tidied.commit(put(tensor("a", value)))
+    tidied.close()
+    tidied.close()
+    assert 21 - 2 * 3 <= len(commits(objects)) < 21
+
+
+def test_who_writes_faster_than_can_be_deleted_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = MemoryObjects()
+    tidied = ObjectJournal(objects, "the place", Tidiness(dead_objects=2))
+    tidied.load()
+    begun, go_on, written = Event(), Event(), []
+    real = objects.delete
+
+    def slowly(keys: Sequence[str]) -> None:
+        begun.set()
+        assert go_on.wait(60)
+        real(keys)
+
+    def write() -> None:
+        for value in range(200):
+            tidied.commit(put(tensor("a", value)))
+            written.append(value)
+
+    monkeypatch.setattr(objects, "delete", slowly)
+    writing = Thread(target=write)
+    writing.start()
+    assert begun.wait(60)
+    writing.join(0.3)
+    assert len(written) <= 32, "2 times 16, and the one that stands"
+    go_on.set()
+    writing.join()
+    tidied.close()
+    assert values(after(objects)) == {"a": 199}
 
 
 def test_what_is_damaged_is_not_moved() -> None:
