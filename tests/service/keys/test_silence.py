@@ -84,6 +84,7 @@ def test_nothing_of_a_key_is_told(running: Running) -> None:
         assert client.post("/v1/gradients", json=SQUARES).status_code == 200
         metrics = client.get("/metrics")
         assert 'gradserve_requests_total{call="gradients",status="401"}' in metrics.text
+        assert 'gradserve_requests_denied_total{reason="unauthenticated"}' in metrics.text
         answers += [metrics.content, client.get("/openapi.json").content]
     running.file.write_text('{"format": 1, "keys": [{"name": "eve", "sha256": "' + KEY + '"}]}', encoding="ascii")
     assert not [found for answer in answers for found in traces(answer)]
@@ -91,7 +92,8 @@ def test_nothing_of_a_key_is_told(running: Running) -> None:
     assert "keys.json" in shown, "that is where its command line stands"
     assert not traces(shown)
     told = running.ended()
-    assert "path=/v1/gradients status=200" in told
+    assert "caller=alice method=POST path=/v1/gradients status=200" in told
+    assert "caller=(environment) method=GET path=/metrics status=200" in told
     assert "status=401" in told
     assert not traces(told)
 
