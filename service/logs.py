@@ -22,11 +22,13 @@ def begin_log(settings: Settings) -> None:
 
 
 class JsonLines(logging.Formatter):
-    """One object a line: time, level, logger, message; with the traceback, where there is one, as one text."""
+    """One object a line: time, level, logger, message; the request's id and the traceback, where there are any."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
-        more = {"traceback": _encodable(self.formatException(record.exc_info))} if record.exc_info else {}
+        more = {"request_id": vars(record)["request_id"]} if "request_id" in vars(record) else {}
+        if record.exc_info:
+            more["traceback"] = _encodable(self.formatException(record.exc_info))
         return json_line(record.created, record.levelname, record.name, message=_encodable(record.getMessage()), **more)
 
 

@@ -128,7 +128,7 @@ class Worker:
         except MemoryError:
             return refused(out_of_memory(), job.request_id, recycle="memory")
         except Exception:
-            _logger.exception("request %s failed", job.request_id)
+            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
             return refused(fault(), job.request_id, recycle="fault")
 
     def vitals(self) -> Vitals:

@@ -13,8 +13,10 @@ from typing import Final
 
 from service.doctor.certificate import seconds_left
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
+from service.keys.key_file import read_keys
 from service.settings import NO_STATE, Settings, flag
 from service.state.opening import described, is_ours, seen
+from service.web.listening import bound, keep_to_this_machine
 from service.web.tls import tls_context
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
@@ -77,25 +79,31 @@ def _look(place: str) -> None:
 def keys(settings: Settings) -> Diagnosis:
     """Who may call."""
     if settings.keys_file is not None:
-        return keys_file(settings.keys_file)
+        return _keys_file(settings.keys_file)
     if settings.api_key is not None:
         return fine("callers need the key that GRADSERVE_API_KEY has")
-    return fine(f"callers need no key, and only {settings.host} is listened on")
-
-
-def keys_file(file: Path) -> Diagnosis:
-    """The file of keys: there, and for the server's user alone to read."""
     try:
-        status = file.stat()
-    except OSError as error:
-        return broken(f"{file} cannot be read: {os.strerror(error.errno or 0)}", "gradserve keys add NAME makes it")
-    if not os.access(file, os.R_OK):
-        return broken(
-            f"{file} cannot be read by this user", f"give it to the server's user: chown, and chmod 600 {file}"
-        )
+        with bound(settings.host, 0) as listening:
+            keep_to_this_machine(settings, listening)
+    except RuntimeError as error:
+        return broken(str(error), "gradserve keys add NAME makes a key")
+    if settings.insecure == "on":
+        return doubtful(f"nobody needs a key, as {flag('insecure')} says", "see that only those come here who may")
+    return fine("callers need no key, and come from this machine alone")
+
+
+def _keys_file(file: Path) -> Diagnosis:
+    """The file of keys: sound, and for the server's user alone to read."""
+    try:
+        count, status = len(read_keys(file)), file.stat()
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        return broken(f"{file} cannot be used: {reason}", "gradserve keys add NAME makes one")
     if status.st_mode & _OTHERS:
-        return doubtful(f"{file} can be read or written by others", f"chmod 600 {file}")
-    return fine(f"callers need a key of {file}")
+        return doubtful(f"{file} can be read by others", f"chmod 600 {file}")
+    if not count:
+        return doubtful(f"{file} has no key: nobody may call", "gradserve keys add NAME adds one")
+    return fine(f"callers need one of {count} keys of {file}")
 
 
 def certificate(settings: Settings) -> Diagnosis:

@@ -114,7 +114,7 @@ class AsgiDoor:
         try:
             await self._line.front.app(self._scope, self._receive, self._send)
         except Exception:
-            _logger.exception("request %s failed", self._line.request_id)
+            _logger.exception("request %s failed", self._line.request_id, extra={"request_id": self._line.request_id})
         finally:
             if not self._over and not self._gone:
                 self._line.broken(fault())

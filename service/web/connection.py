@@ -55,7 +55,7 @@ class Connection(Line):
             else:
                 self._take_body(self.incoming, nbytes)
         except Exception:
-            _logger.exception("request %s failed", self.request_id)
+            _logger.exception("request %s failed", self.request_id, extra={"request_id": self.request_id})
             self.fail()
 
     def eof_received(self) -> bool:

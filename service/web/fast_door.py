@@ -119,7 +119,7 @@ class FastDoor:
             else:
                 self._answer(reply)
         except Exception:
-            _logger.exception("request %s failed", self._line.request_id)
+            _logger.exception("request %s failed", self._line.request_id, extra={"request_id": self._line.request_id})
             self._line.fail()
 
     def _keep(self, job: Job, reply: Reply) -> None:

@@ -32,8 +32,10 @@ def test_a_traceback_is_a_part_of_its_line() -> None:
     try:
         raise KeyError("lost")
     except KeyError:
-        line = JsonLines().format(record("request %s failed", "abc"))
+        made = record("request %s failed", "abc")
+    made.request_id = "abc"
+    line = JsonLines().format(made)
     assert "\n" not in line
     found = json.loads(line)
-    assert found["message"] == "request abc failed"
+    assert (found["message"], found["request_id"]) == ("request abc failed", "abc")
     assert found["traceback"].endswith("KeyError: 'lost'")

@@ -38,7 +38,8 @@ class Envelope:
         except asyncio.CancelledError:  # the grace after SIGTERM is over
             await _last_word(Refusal("shutting_down", "the server stopped before this was done"), scope, outgoing)
         except Exception:
-            _logger.exception("request %s failed", scope["state"]["request_id"])
+            request_id = scope["state"]["request_id"]
+            _logger.exception("request %s failed", request_id, extra={"request_id": request_id})
             await _last_word(fault(), scope, outgoing)
 
 

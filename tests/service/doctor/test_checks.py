@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from service import machine
+from service.cli import main
 from service.doctor import places, resources, software, trial
 from service.doctor.diagnosis import Verdict
 from service.settings import Settings
@@ -136,13 +137,27 @@ class TestPlaces:
         assert places.state(made(state=str(tmp_path))).level is WARN
 
     def test_a_file_of_keys(self, tmp_path: Path) -> None:
-        file = tmp_path / "keys"
-        assert places.keys_file(file).level is FAIL
-        file.write_text("")
+        file = tmp_path / "keys.json"
+        assert places.keys(made(keys_file=file)).level is FAIL, "there is none"
+        main(["keys", "add", "alice", "--keys-file", str(file)])
+        assert places.keys(made(keys_file=file)) == (OK, f"callers need one of 1 keys of {file}", "")
         file.chmod(0o640)
-        assert places.keys_file(file) == (WARN, f"{file} can be read or written by others", f"chmod 600 {file}")
+        assert places.keys(made(keys_file=file)) == (WARN, f"{file} can be read by others", f"chmod 600 {file}")
+        file.chmod(0o660)
+        assert "chmod 600 mends that" in places.keys(made(keys_file=file)).says
         file.chmod(0o600)
-        assert places.keys(made(keys_file=file)).level is OK
+        main(["keys", "revoke", "alice", "--keys-file", str(file)])
+        assert places.keys(made(keys_file=file)).level is WARN, "nobody may call"
+        file.write_text("no JSON")
+        assert places.keys(made(keys_file=file)).level is FAIL
+
+    def test_a_server_that_is_open_to_others(self) -> None:
+        assert places.keys(made()).level is OK
+        found = places.keys(made(host="0.0.0.0"))
+        assert found.level is FAIL
+        assert "lets other machines in" in found.says
+        assert places.keys(made(host="0.0.0.0", insecure="on")).level is WARN
+        assert places.keys(made(host="0.0.0.0", api_key="k" * 43)).level is OK
 
     def test_nothing_of_a_key_is_said(self) -> None:
         secret = "s" * 43

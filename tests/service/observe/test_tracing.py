@@ -30,6 +30,7 @@ from tests.service.web.harness import FakePool, house, post, run
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 SAMPLED = (b"traceparent", f"00-{TRACE}-{PARENT}-01".encode())
+KEY = "k" * 43
 REQUEST = Answered("id-1", "ana", "POST", "/v1/gradients", "/v1/gradients", "gradients", "", 200, 10, 20, 0.5)
 
 
@@ -211,8 +212,9 @@ def asked(*options: str, headers: dict[str, str] | None = None) -> tuple[httpx.R
 
 
 @pytest.mark.slow
-def test_a_server_traces_its_work(collector: Collector) -> None:
-    headers = {"traceparent": SAMPLED[1].decode(), "X-Request-Id": "mine"}
+def test_a_server_traces_its_work(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADSERVE_API_KEY", KEY)
+    headers = {"traceparent": SAMPLED[1].decode(), "X-Request-Id": "mine", "Authorization": f"Bearer {KEY}"}
     answer, log = asked("--trace-endpoint", collector.url, "--log-format", "json", headers=headers)
     assert answer.status_code == 200
     span = collector.named("POST /v1/gradients")
@@ -222,8 +224,10 @@ def test_a_server_traces_its_work(collector: Collector) -> None:
         assert span.start_time_unix_nano <= each.start_time_unix_nano <= each.end_time_unix_nano
         assert each.end_time_unix_nano <= span.end_time_unix_nano
     (line,) = [each for each in map(json.loads, log) if each["logger"] == "gradserve.requests"]
-    assert (line["trace_id"], line["request_id"]) == (TRACE, "mine")
-    assert values(span.attributes)["gradserve.request_id"] == "mine"
+    assert (line["trace_id"], line["request_id"], line["caller"]) == (TRACE, "mine", "(environment)")
+    told = values(span.attributes)
+    assert (told["gradserve.request_id"], told["gradserve.caller"]) == ("mine", "(environment)")
+    assert not [text for text in (*log, *map(str, collector.spans), str(collector.resources)) if KEY in text]
 
 
 @pytest.mark.slow
