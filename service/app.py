@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -129,7 +131,22 @@ def create_routes(settings: Settings, pool: Pool, keeper: Keeper | None = None, 
     if keeper is None:
         keeper = open_keeper(settings, pool, tally)
         keeper.restore(keeper.load())
-    app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    keeps = keeper
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        """Where another server runs the application: what is behind is written when that ends."""
+        yield
+        await keeps.commits.close(settings.shutdown_grace)
+
+    app = FastAPI(
+        title="gradserve",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
     app.include_router(router)

@@ -153,9 +153,7 @@ class Commits:
 
     def _promise(self) -> None:
         """See to it that what is behind is written in time: from half of it on, as writing takes some, too."""
-        if self._closing:
-            self._flushes = True
-        elif self._timer is None:
+        if self._timer is None and not self._closing:
             self._timer = asyncio.get_running_loop().call_later(self._within / 2, self._flush)
 
     def _flush(self) -> None:

@@ -172,6 +172,32 @@ class TestWhatNeedNotBeDurable:
         assert answers == [("durable", None), ("later", None)]
         assert bench.placed["a"].etag == "2"
 
+    def test_it_comes_after_what_was_proposed_before_it(self, bench: Bench, answers: Answers) -> None:
+        bench.submit(bench.change("z", "0"), done=answers.of("z"))
+        bench.submit(bench.change("a", "1"), done=answers.of("durable"))
+        bench.submit(bench.change("a", "2"), done=answers.of("later"), durable=False)
+        assert not answers
+        bench.go_on()
+        bench.go_on()
+        assert answers == [("z", None), ("durable", None), ("later", None)]
+        assert bench.placed["a"].etag == bench.disk.tensors["a"] == "2"
+
+    def test_groups_that_come_to_share_a_name_are_one(self, bench: Bench, answers: Answers) -> None:
+        bench.submit(bench.change("a", "1"), bench.change("b", "1"), done=answers.of("1"), durable=False)
+        bench.submit(bench.change("c", "1"), bench.change("d", "1"), done=answers.of("2"), durable=False)
+        bench.submit(bench.change("a", "2"), bench.change("c", "2"), done=answers.of("3"), durable=False)
+        bench.submit(bench.change("b", "2"), done=answers.of("durable"))
+        bench.go_on()
+        assert bench.disk.tensors == {"a": "2", "b": "2", "c": "2", "d": "1"}
+        assert not bench.commits.behind
+
+    def test_it_is_not_kept_by_a_server_that_lost_its_place(self, bench: Bench, answers: Answers) -> None:
+        bench.submit(bench.change("a", "1"), done=answers.of("durable"))
+        bench.submit(bench.change("a", "2"), done=answers.of("later"), durable=False)
+        bench.go_on(StateLost("another one"))
+        assert answers == [("durable", "not_ready"), ("later", "not_ready")]
+        assert not bench.placed
+
     def test_a_durable_write_takes_along_what_was_kept_as_one_with_its_past(
         self, bench: Bench, answers: Answers
     ) -> None:
@@ -200,6 +226,8 @@ class TestWhatNeedNotBeDurable:
                 await asyncio.sleep(0.001)
 
         bench.submit(bench.change("a", "1"), done=answers.of("1"), durable=False)
+        bench.loop.run_until_complete(asyncio.wait_for(written(), 30))
+        bench.go_on(StateFull("not now"))
         bench.loop.run_until_complete(asyncio.wait_for(written(), 30))
         bench.go_on()
         assert bench.disk.tensors == {"a": "1"}
