@@ -87,6 +87,8 @@ class WorkerProcess(asyncio.Protocol):
         self._transport: asyncio.WriteTransport | None = None
         self._spoilt: set[int] = set()
         self._replica = Replica(receiver.residents)
+        #: whether it was told to finish, after which it hears nothing
+        self._told_all = False
         #: whether it has a large version that nobody reads any more
         self._burdened = False
         self.device = ""
@@ -268,6 +270,7 @@ class WorkerProcess(asyncio.Protocol):
         self._flush()
         if self._transport is not None:
             self._transport.write_eof()
+            self._told_all = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tell it the settings first."""
@@ -351,7 +354,7 @@ class WorkerProcess(asyncio.Protocol):
             self._loop.run_in_executor(None, _unmap, memory)
 
     def _flush(self) -> None:
-        if self._out and self._transport is not None and not self.ended:
+        if self._out and self._transport is not None and not (self.ended or self._told_all):
             self._transport.write(b"".join(self._out))
         self._out.clear()
 
