@@ -58,7 +58,8 @@ def media_of(method: str, path: str, headers: Headers) -> Media:
         kind = _accepted(headers, SPOKEN if method == "POST" else (JSON,))
         _check_coding(headers)
         return Media(_sent(headers), kind)
-    return Media(JSON, _accepted(headers, SPOKEN if _TENSOR.fullmatch(path) else (JSON,)))
+    reads = method in ("GET", "HEAD") and _TENSOR.fullmatch(path) is not None
+    return Media(JSON, _accepted(headers, SPOKEN if reads else (JSON,)))
 
 
 def order_of(path: str, query: bytes, media: Media, most_ms: int) -> Order | None:
