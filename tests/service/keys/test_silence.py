@@ -131,7 +131,19 @@ def test_it_is_taken_from_no_command_line() -> None:
         assert done.stderr == f"gradserve: {said}\n"
 
 
-@pytest.mark.parametrize("key", ["", "short", OWN + " ", OWN + "\n", "ключ" * 10, "x" * 600, "Bearer " + OWN])
+@pytest.mark.parametrize(
+    "key",
+    ["", "short", OWN + " ", OWN + "\n", "ключ" * 10, "x" * 600, "Bearer " + OWN],
+    ids=[
+        "none",
+        "short",
+        "a space",
+        "a line end",
+        "no ASCII",
+        "long",
+        "a whole head",
+    ],  # never the key, another each time
+)
 def test_one_that_cannot_be_used_is_not_shown(key: str) -> None:
     done = told("settings", GRADSERVE_API_KEY=key)
     assert done.returncode == 2
