@@ -57,7 +57,7 @@ KINDS: Final[dict[str, Kind]] = {
     "internal_error": Kind(500, "A fault of the server"),
     "queue_full": Kind(503, "The server is busy"),
     "shutting_down": Kind(503, "The server is stopping"),
-    "not_ready": Kind(503, "The server cannot compute now"),
+    "not_ready": Kind(503, "The server cannot do this now"),
     "worker_died": Kind(503, "A worker ended with the request"),
     "deadline_exceeded": Kind(504, "The time is up"),
     "store_full": Kind(507, "There is no room left"),

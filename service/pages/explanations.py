@@ -182,7 +182,7 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "Send the request again after the seconds in the header `Retry-After`, to this server's successor.",
     ),
     "not_ready": Explanation(
-        "`/health/ready` had the workers compute something, and they did not.",
+        "`/health/ready` had the workers compute something, and they did not; or what is to be kept cannot be written.",
         "Send no work until it answers 200 again. The server's log has the cause; if this lasts, restart the server.",
     ),
     "worker_died": Explanation(

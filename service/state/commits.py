@@ -230,6 +230,9 @@ class Commits:
             _logger.error("nothing is kept any more: %s", lost)  # noqa: TRY400  the sentence says it
             self.lost = _lost()
             return self.lost
+        except OSError:
+            _logger.exception("what was to be kept could not be written")
+            return _unwritten()
         except Exception:
             _logger.exception("what was to be kept could not be written")
             return fault()
@@ -254,6 +257,11 @@ class Commits:
 
 def _full() -> Refusal:
     return Refusal("store_full", "the place where the server keeps its state is full; what was there before stands")
+
+
+def _unwritten() -> Refusal:
+    detail = "the place where the server keeps its state cannot be written to; what was there before stands"
+    return Refusal("not_ready", detail, retry_after=5)
 
 
 def _lost() -> Refusal:

@@ -28,7 +28,7 @@ from service.web.tls import tls_context
 
 #: connections that wait to be accepted
 _BACKLOG: Final = 2048
-#: descriptors of a process beside its connections
+#: descriptors of a process beside its connections and the tensors that it keeps
 _DESCRIPTORS: Final = 512
 #: seconds of the grace that are kept for last answers to leave
 _LAST_WORDS: Final = 1.0
@@ -123,7 +123,7 @@ def serve(
     open to other machines.
     """
     _calm_the_collector()
-    allow_descriptors(settings.max_connections + RESERVE + _DESCRIPTORS)
+    allow_descriptors(settings.max_connections + RESERVE + settings.max_tensors + _DESCRIPTORS)
     with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         tls_context(settings)  # raises before the workers are made
         keep_to_this_machine(settings, listening)

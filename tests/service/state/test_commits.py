@@ -95,12 +95,12 @@ def test_the_old_value_stands_where_there_is_no_room(bench: Bench, answers: Answ
     assert bench.placed["a"].etag == "3", "it goes on when there is room again"
 
 
-def test_a_disk_that_fails_is_a_fault_and_told(
+def test_a_disk_that_fails_is_a_state_of_the_server_and_told(
     bench: Bench, answers: Answers, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench.submit(bench.change("a", "1"), done=answers.of("1"))
     bench.go_on(OSError("the disk is on fire"))
-    assert answers == [("1", "internal_error")]
+    assert answers == [("1", "not_ready")]
     assert "the disk is on fire" in caplog.text
     assert not bench.placed
 
@@ -115,8 +115,8 @@ def test_upon_a_failure_nobody_is_told_what_did_not_come_about(bench: Bench, ans
     bench.go_on(OSError("broken"))
     assert answers[1:] == [
         ("justly refused", "precondition_failed"),
-        ("first", "internal_error"),
-        ("second", "internal_error"),
+        ("first", "not_ready"),
+        ("second", "not_ready"),
     ]
 
 
