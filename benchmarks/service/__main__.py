@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -19,6 +20,7 @@ from benchmarks.service.open_loop import open_loop
 from benchmarks.suite import find
 from benchmarks.turns import spread
 from benchmarks.workload import Workload
+from service.keys.credential import new_key
 
 JSON, SAFETENSORS = "application/json", "application/vnd.safetensors"
 FOLDER: Final = ROOT / "build" / "benchmarks"
@@ -28,6 +30,7 @@ LOAD = 0.7
 W1_NAMES = ("mean", "log_scale", "x")
 W2_NAMES = ("w0", "w1", "w2", "b0", "b1", "b2", "x", "wanted")
 OURS, PEER, TUNED, OTHER = "gradserve", "FastAPI + PyTorch", "the same, tuned", "tesseract-core"
+KEYED, DISK, SENT = "with a key", "on disk before the answer", "sent and answered, none kept"
 BASE64, ECHO, FLOOR, ALONE = "tesseract-core, base64", "echo", "floor", "the worker in process"
 
 
@@ -63,11 +66,14 @@ class Bench:
         yield Row("binary-8", "W2 in binary, value and gradients of 235,146 numbers", self._binary(), 8)
         yield Row("large-1", "a gradient of 4 MB in safetensors, one client", self._large(), 1)
         yield self._coalesced()
+        yield self._keyed()
+        yield self._steps()
         yield Row("isolation-8", "W1 in JSON, with and without isolation", self._isolation(), 8)
 
     def _server(self, name: str, *options: str) -> servers.Running:
         makers: dict[str, Callable[..., servers.Running]] = {
             OURS: servers.gradserve,
+            KEYED: servers.with_key,
             PEER: servers.fastapi_torch,
             TUNED: lambda: servers.fastapi_torch(OMP_NUM_THREADS="1"),
             ECHO: lambda: servers.bare("echo"),
@@ -125,6 +131,30 @@ class Bench:
         paths = {OURS: "/v1/gradients", ALONE: "/", ECHO: "/", FLOOR: "/"}
         return {name: self._target(name, path, body) for name, path in paths.items()}
 
+    def _keyed(self) -> Row:
+        """A server counts for its metrics in any case."""
+        key = new_key()
+        server, apart = self._server(KEYED, key), self._registered(8)
+        graph = registered(server, self.w1, key)
+        body = bodies.in_json(self.w1, graph=False)
+        there = target(f"{server.url}/v1/graphs/{graph}/gradients", body, JSON, key=key)
+        sides = {KEYED: there, "without": apart.sides[OURS]}
+        return Row("keys-8", "W1 on a registered graph, where a key is asked for", sides, 8)
+
+    def _steps(self) -> Row:
+        """One client, step after step."""
+        disk = self._server(OURS, "--state", self._stack.enter_context(tempfile.TemporaryDirectory()))
+        memory, weights = self._server(OURS), bodies.weights()
+        for server in (disk, memory):
+            send(f"{server.url}/v1/tensors/weights", json.dumps(weights).encode(), {"Content-Type": JSON}, "PUT")
+        bodies_of = {
+            "in memory, written later": (disk, bodies.step(durable=False)),
+            DISK: (disk, bodies.step(durable=True)),
+            SENT: (memory, bodies.step(durable=False, tensor=weights)),
+        }
+        sides = {name: target(f"{s.url}/v1/forward", body, JSON) for name, (s, body) in bodies_of.items()}
+        return Row("steps-1", "a training step that stores 20 KB of parameters", sides, 1)
+
     def _coalesced(self) -> Row:
         name, title = "coalesced-64", "64 clients with W1 on a registered graph, coalesced"
         flag = servers.has_setting("coalesc")
@@ -136,30 +166,33 @@ class Bench:
         return Row(name, title, {"coalesced": coalescing.sides[OURS], "one by one": apart.sides[OURS]}, 64)
 
 
-def registered(server: servers.Running, work: Workload) -> str | None:
+def registered(server: servers.Running, work: Workload, key: str = "") -> str | None:
     """The id of its graph; None where the server registers none."""
-    request = urllib.request.Request(
-        f"{server.url}/v1/graphs", bodies.registration(work), {"Content-Type": JSON}, method="POST"
-    )
+    headers = {"Content-Type": JSON} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
-        with urllib.request.urlopen(request) as answer:
-            found: str = json.loads(answer.read())["graph_id"]
-    except HTTPError:
+        found: str = json.loads(send(f"{server.url}/v1/graphs", bodies.registration(work), headers))["graph_id"]
+    except RuntimeError:
         return None
     return found
 
 
-def target(url: str, body: bytes, kind: str, accepted: str = "") -> Target:
-    """The body in a file, and asked once: RuntimeError tells what a server says that refuses it."""
-    there = Target(url, kind, accepted or kind, FOLDER / f"{abs(hash((url, body))):x}.body")
+def target(url: str, body: bytes, kind: str, accepted: str = "", key: str = "") -> Target:
+    """The body in a file, and asked once. Raises RuntimeError where it is refused."""
+    there = Target(url, kind, accepted or kind, FOLDER / f"{abs(hash((url, body))):x}.body", key)
     FOLDER.mkdir(parents=True, exist_ok=True)
     there.file.write_bytes(body)
-    headers = {"Content-Type": there.sent, "Accept": there.accepted}
+    send(url, body, there.headers)
+    return there
+
+
+def send(url: str, body: bytes, headers: Mapping[str, str], method: str = "POST") -> bytes:
+    """One request, and its answer. RuntimeError tells what a server says that refuses it."""
     try:
-        urllib.request.urlopen(urllib.request.Request(url, body, headers, method="POST")).close()
+        with urllib.request.urlopen(urllib.request.Request(url, body, dict(headers), method=method)) as answer:
+            found: bytes = answer.read()
     except HTTPError as error:
         raise RuntimeError(f"{url}: {error.read()[:500]!r}") from None
-    return there
+    return found
 
 
 def measured(row: Row, rounds: int, seconds: float) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from benchmarks.workload import Array, Question, Workload, normal
 Json = dict[str, Any]
 #: elements of the large gradient: 4 MB of float32
 LARGE: Final = 1 << 20
+#: the matrix that a training step changes: 20 KB of float64
+WEIGHTS: Final = (64, 40)
 
 
 def nodes_of(work: Workload) -> list[Json]:
@@ -35,6 +37,32 @@ def in_json(work: Workload, *, graph: bool = True) -> bytes:
     feeds = [{"node": i, "tensor": _numbers(a)} for i, a in enumerate(work.arrays)]
     whole: Json = {"graph": {"nodes": nodes_of(work)}} if graph else {}
     return json.dumps({**whole, "feeds": feeds}).encode()
+
+
+def step(*, durable: bool, tensor: Json | None = None) -> bytes:
+    """A step of gradient descent on a matrix; resident and stored, or, where `tensor` is given, sent and answered."""
+    nodes: list[Json] = [
+        {"op": "parameter"},
+        {"op": "full", "attrs": {"shape": [WEIGHTS[0]], "fill": 0.5}},
+        {"op": "matmul", "operands": [1, 0]},
+        {"op": "tanh", "operands": [2]},
+        {"op": "square", "operands": [3]},
+        {"op": "mean", "operands": [4]},
+        {"op": "grad", "operands": [5, 0]},
+        {"op": "mul_scalar", "operands": [6], "attrs": {"scalar": 0.01}},
+        {"op": "sub", "operands": [0, 7]},
+    ]
+    if tensor is not None:
+        asked = {"feeds": [{"node": 0, "tensor": tensor}], "outputs": [5, 8]}
+    else:
+        store = [{"node": 8, "tensor_id": "weights", "durable": durable}]
+        asked = {"feeds": [{"node": 0, "tensor_id": "weights"}], "outputs": [5], "store": store}
+    return json.dumps({"graph": {"nodes": nodes}, **asked}).encode()
+
+
+def weights() -> Json:
+    """What such a step begins with."""
+    return _numbers(normal(3, *WEIGHTS).astype("float64"))
 
 
 def registration(work: Workload) -> bytes:

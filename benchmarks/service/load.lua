@@ -6,6 +6,9 @@ wrk.body = file:read("*a")
 wrk.headers["Content-Type"] = os.getenv("SENT")
 wrk.headers["Accept"] = os.getenv("ACCEPTED")
 file:close()
+if os.getenv("KEY") then
+  wrk.headers["Authorization"] = "Bearer " .. os.getenv("KEY")
+end
 
 done = function(summary, latency)
   local errors = summary.errors

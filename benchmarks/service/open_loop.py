@@ -63,8 +63,8 @@ def open_loop(target: Target, rate: float, seconds: float) -> Times:
     """So many requests a second on average, by a Poisson process; the same moments in every run."""
     url = urlsplit(target.url)
     body = target.file.read_bytes()
-    lines = (f"POST {url.path} HTTP/1.1", f"Host: {url.netloc}", f"Content-Type: {target.sent}",
-             f"Accept: {target.accepted}", f"Content-Length: {len(body)}")  # fmt: skip
+    headers = {"Host": url.netloc, **target.headers, "Content-Length": str(len(body))}
+    lines = (f"POST {url.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()))
     request = "\r\n".join(lines).encode() + b"\r\n\r\n" + body
     rng = random.Random(0)
     moments = [*accumulate(rng.expovariate(rate) for _ in range(int(rate * seconds)))]

@@ -78,10 +78,15 @@ class Running:
         self.close()
 
 
-def gradserve(*options: str, device: str = "cpu") -> Running:
-    """Ours, as it starts by itself."""
+def gradserve(*options: str, device: str = "cpu", **environment: str) -> Running:
+    """Ours, as it starts by itself; what it keeps ends with it, unless the options say where that is."""
     command = [sys.executable, "-m", "service", "serve", "--port", "0", "--device", device, "--log-level", "error"]
-    return Running([*command, *options])
+    return Running([*command, "--state", "memory", *options], None, **environment)
+
+
+def with_key(key: str) -> Running:
+    """Ours, where this key is asked for."""
+    return gradserve(GRADSERVE_API_KEY=key)
 
 
 def bare(*mode: str) -> Running:
