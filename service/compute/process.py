@@ -186,7 +186,8 @@ class WorkerProcess(asyncio.Protocol):
         if room is None or room.slab is None:
             place = Whereabouts(0, len(job.body))
         else:
-            self._passage.show(room.slab)
+            with suppress(ConnectionError):  # it has just ended, and that will be heard
+                self._passage.show(room.slab)
             place = Whereabouts(room.slab.number, len(job.body))
         graph = job.graph_bytes if ticket.graph_wanted else None
         self.write(frames.job_frame(slot, job, place, ticket.bound, graph, may_ask=not ticket.wanted))

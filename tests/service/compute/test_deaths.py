@@ -10,8 +10,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import orjson
 import pytest
 
+from service.compute.frames import INLINE
 from service.compute.process import WorkerProcess
 from service.compute.process_pool import ProcessPool
 from service.settings import Settings
@@ -216,3 +218,17 @@ async def test_workers_that_are_suspended_are_replaced() -> None:
             os.kill(worker.pid, signal.SIGSTOP)
         assert (await ask(pool, {}, 25)).status == 200
         assert pool.stats().restarts["stopped"] >= 1
+
+
+@running
+async def test_a_large_body_for_a_worker_that_has_just_died_is_another_ones() -> None:
+    """It has ended, and the front has not been told yet: it cannot be shown the memory that the body lies in."""
+    async with processes(1) as pool:
+        pid = quick(pool).pid
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        body = orjson.dumps({"seen": 1}).ljust(2 * INLINE)
+        reply = await ask(pool, body)
+        assert (reply.status, reply.body) == (200, body)
+        reply.release()
+        await until(lambda: settled(pool))
