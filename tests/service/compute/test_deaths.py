@@ -226,7 +226,7 @@ async def test_a_large_body_for_a_worker_that_has_just_died_is_another_ones() ->
     async with processes(1) as pool:
         pid = quick(pool).pid
         os.kill(pid, signal.SIGKILL)
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222  the loop is not to hear of it
         body = orjson.dumps({"seen": 1}).ljust(2 * INLINE)
         reply = await ask(pool, body)
         assert (reply.status, reply.body) == (200, body)
