@@ -6,6 +6,7 @@ Nothing here knows gradserve's own code. Any language that speaks HTTP and JSON 
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -39,10 +40,11 @@ class Graph:
 
 
 class Client:
-    """A connection to a server. Errors are raised with the server's own sentence."""
+    """A connection to a server, with the key in GRADSERVE_API_KEY, if any. Errors have the server's own sentence."""
 
     def __init__(self, url: str) -> None:
-        self.http = httpx.Client(base_url=url, timeout=30)
+        key = os.environ.get("GRADSERVE_API_KEY")
+        self.http = httpx.Client(base_url=url, timeout=30, headers={"Authorization": f"Bearer {key}"} if key else {})
 
     def __enter__(self) -> Self:
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from service import machine
-from service.settings import Settings, shown
+from service.settings import NO_STATE, Settings, shown
 from service.sizes import readable
 from service.wire.answers import VERSIONS
 
@@ -24,6 +24,7 @@ def banner(settings: Settings, device: str) -> Iterator[str]:
         f"{_counted(settings.queue, 'request')} may wait"
     )
     yield _kernels(settings)
+    yield f"{_kept(settings)}; {_asked(settings)}"
 
 
 def _kernels(settings: Settings) -> str:
@@ -31,6 +32,18 @@ def _kernels(settings: Settings) -> str:
         return "kernels are not compiled: NumPy computes everything"
     kept = f"kept in {settings.cache_dir}" if settings.cache_dir else "kept in memory"
     return f"kernels are compiled, and {kept}; determinism is {settings.determinism}"
+
+
+def _kept(settings: Settings) -> str:
+    if settings.state == NO_STATE:
+        return "tensors and graphs end with the server"
+    return f"tensors and graphs are kept in {settings.state}"
+
+
+def _asked(settings: Settings) -> str:
+    if not settings.asks_for_keys:
+        return "nobody is asked for a key"
+    return f"keys are asked for: those of {settings.keys_file}" if settings.keys_file else "one key is asked for"
 
 
 def _of(settings: Settings, name: str) -> str:

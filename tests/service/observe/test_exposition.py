@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from service.compute.job import Phases, Reply
@@ -121,3 +122,18 @@ def test_a_server_says_what_it_will_do() -> None:
     said = "\n".join(banner(Settings(device="cpu", workers=3, queue=7, max_body_bytes="1MiB", compile="off"), "cpu"))
     for word in ("computes on cpu", "3 workers of 1 thread", "1MiB of JSON", "7 requests may wait", "not compiled"):
         assert word in said
+
+
+@pytest.mark.parametrize(
+    ("stated", "words"),
+    [
+        ({"state": "memory"}, ("end with the server", "nobody is asked for a key")),
+        ({"state": "/var/lib/x", "api_key": "gs_" + "a" * 43}, ("kept in /var/lib/x", "one key is asked for")),
+        ({"keys_file": "/etc/keys"}, ("those of /etc/keys",)),
+    ],
+)
+def test_the_banner_says_what_is_kept_and_who_may_ask(stated: dict[str, str], words: tuple[str, ...]) -> None:
+    said = "\n".join(banner(Settings(device="cpu", **stated), "cpu"))
+    for word in words:
+        assert word in said
+    assert "gs_a" not in said
