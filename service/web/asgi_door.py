@@ -184,8 +184,9 @@ class AsgiDoor:
         line.write(self._beginning() + bytes(body))
         if not message.get("more_body", False):
             self._over = True
-            line.caller = self._scope["state"].get("caller", ANYONE)
-            line.answered(self._status, self._sent, closes=self._closes, route=self._route)
+            known = self._scope["state"]
+            line.caller = known.get("caller", ANYONE)
+            line.answered(self._status, self._sent, closes=self._closes, reply=known.get("reply"), route=self._route)
         elif line.paused:
             self._news.clear()
             await self._news.wait()

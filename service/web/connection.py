@@ -135,7 +135,7 @@ class Connection(Line):
             self.request_id = head.stated_id
         if self.surplus is not None and not head.path.startswith(_HEALTH):
             self.refuse(self.surplus)
-        elif head.order is None:
+        elif head.order is None or not head.direct:
             self._to_application(head, length, data)
         else:
             self._call(head, head.order, length, data)

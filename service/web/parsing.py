@@ -35,7 +35,8 @@ _NO_BEGINNING: Final = b"\x21"
 class Head:
     """A request's line and headers; `fields` are without Content-Length, since heads that differ in it alone are one.
 
-    `order` is what a computing call asks for; None for all else, and for what its head gets wrong. `access` has the
+    `order` is what a computing call asks for; None for all else, and for what its head gets wrong. It is `direct` where
+    nothing but a worker has to answer it: no other origin is to be let in, no earlier answer given. `access` has the
     digest of the key that it comes with: whether that is good is asked for each request, since heads are kept.
     """
 
@@ -52,6 +53,7 @@ class Head:
     stated_id: str | None
     most: int
     order: Order | None
+    direct: bool
     access: Access
 
 
@@ -89,6 +91,7 @@ class HeadReader:
             sane(headers.get(HEADER, "")),
             most,
             order,
+            not (self._shares and "origin" in headers) and KEY_HEADER not in headers,
             access_of(method, path, fields, self._settings),
         )
 
@@ -97,7 +100,7 @@ class HeadReader:
         try:
             media = media_of(method, path, headers)
             most = most_bytes(media, self._settings)
-            if method != "POST" or (self._shares and "origin" in headers) or KEY_HEADER in headers:
+            if method != "POST":
                 return None, most
             return order_of(path, query, media, self._settings.timeout_ms), most
         except Refusal:

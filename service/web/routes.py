@@ -71,7 +71,8 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
         if unknown is not None:  # now; it may have been there when the call came for the first time
             upload.give_back()
             raise unknown
-        return from_reply(await kept(request, job, await awaited(state.pool, job), asked))
+        request.state.reply = reply = await awaited(state.pool, job)
+        return from_reply(await kept(request, job, reply, asked))
 
     return await once(request, state.keeper.answers, answered, upload)
 

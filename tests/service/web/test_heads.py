@@ -108,6 +108,7 @@ def test_which_call_a_head_asks_for(top: bytes, call: str | None) -> None:
 def test_browsers_that_may_call_go_by_the_other_door() -> None:
     shares = HeadReader(Settings(device="cpu", cors_origins=("*",)))
     origin = head(b"Origin: https://app.example")
-    assert shares(head()).order is not None
-    assert shares(origin).order is None
-    assert READ(origin).order is not None
+    assert shares(head()).direct
+    assert not shares(origin).direct
+    assert shares(origin).order is not None
+    assert READ(origin).direct
