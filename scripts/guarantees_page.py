@@ -21,13 +21,13 @@ PROMISES: Final[Mapping[str, str]] = {
     "3": "Body, JSON depth, nodes and chunks are capped; the caps are settings, and documented.",
     "4": "`/health/live` answers within 100 ms under any load.",
     "5": "Surplus load gets 503 with `Retry-After` within 500 ms; what is accepted keeps 80 % of capacity.",
-    "6": "No 200 begins after the deadline, unless what it tells was being written by then; a 504 is there a second after "
-    "it at the latest.",
+    "6": "No 200 begins after the deadline, unless what it tells was being written by then; a 504 is there a second "
+    "after it at the latest.",
     "7": "Work stops within a second of a disconnect.",
     "8": "Half-open and trickling connections are closed within 10 s, an honest slow upload is not; slow readers hold "
     "no memory for ever.",
-    "9": "What was acknowledged is there after `kill -9`, and whole: it is on disk, and so is its name, before the answer "
-    "is sent.",
+    "9": "What was acknowledged is there after `kill -9`, and whole: it is on disk, and so is its name, before the "
+    "answer is sent.",
     "10": "On a full disk, writes get 507, the old values stand, and computing goes on.",
     "11": "On SIGTERM work in flight finishes, new work is refused, and the exit is within the grace.",
     "12": "A dead worker is replaced within 5 s, and no health check fails.",
