@@ -124,6 +124,12 @@ def body(model: Any, data: Mapping[int, Array]) -> dict[str, Any]:
     return {"graph": {"nodes": model.graph.nodes}, "feeds": feeds, "of": model.loss}
 
 
+def _whole(words: list[str]) -> dict[str, Any] | None:
+    """The request of a command that sends a graph, and all of its tensors with it."""
+    sent = json.loads(words[words.index("-d") + 1]) if "-d" in words else {}
+    return sent if "graph" in sent and all("tensor" in feed for feed in sent["feeds"]) else None
+
+
 def documentation() -> Iterator[Question]:
     """The requests of the README, the guide and the contract that are answered with values or gradients."""
     for page in ("README.md", "docs/wire.md", *sorted(ROOT.glob("docs/guide/*.md"))):
@@ -132,9 +138,8 @@ def documentation() -> Iterator[Question]:
             name = f"{(ROOT / page).name}: {code[:60]}"
             if kind in {"gradients", "forward"} and outcome == "answer":
                 yield asked(name, kind, json.loads(code))
-            elif kind in {"curl", "request"}:
-                words = shlex.split(code)
-                yield asked(name, "gradients", json.loads(words[words.index("-d") + 1]))
+            elif kind in {"curl", "request"} and (sent := _whole(shlex.split(code))) is not None:
+                yield asked(name, "gradients", sent)
             elif kind == "graph":
                 feeds = [{"node": i, "tensor": tensor([1.0, 2.0, 3.0])} for i in range(2)]
                 yield asked(name, "gradients", {"graph": json.loads(code), "feeds": feeds})
