@@ -297,6 +297,8 @@ def report(tally: Tally, seen: Seen, memory: Trend) -> bool:
     for what, count in sorted(tally.counts.items()):
         print(f"  {what:32}{count:8,}")
     print(f"health: {seen.asked:,} asked, {seen.failed} failed, the slowest after {seen.worst:.1f} ms")
+    if seen.slow:
+        print(f"  slow ones, by second and ms: {sorted(seen.slow, key=lambda one: -one[1])[:8]}")
     print(f"memory: {memory}: {'flat' if memory.is_flat(FLOOR) else 'GROWS'}")
     for text, count in Counter(tally.wrong).most_common(20):
         print(f"  FAULT, {count} times: {text}")
