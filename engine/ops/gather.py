@@ -141,11 +141,12 @@ class ScatterAdd(Op):
 
     def forward(self, xp: Namespace, x: Array, index: Array, updates: Array, *, out: Array, axis: int) -> None:
         """Copy x, then add one by one, after the range check."""
-        check_indices(index, x.shape[axis], operand=1)
+        places = _listed(index, axis) if _is_repeated(index, axis) else index
+        check_indices(places, x.shape[axis], operand=1)
         total = xp.empty(out.shape, _WIDE[out.dtype.name]) if out.dtype.name in _WIDE else out
         total[...] = x
         if axis == 0 and _picks_slices(x, index, axis):
-            add_rows(xp, total, index[(slice(None), *[0] * (index.ndim - 1))], updates)
+            add_rows(xp, total, places, updates)
         else:
             add_elements(xp, total, _grid(xp, index, axis), updates)
         if total is not out:
@@ -204,7 +205,7 @@ def _place(xp: Namespace, index: Array, axis: int) -> tuple[Any, ...]:
     An index that was broadcast off the axis, a list of rows say, picks whole slices, which is several times faster.
     """
     if _is_repeated(index, axis):
-        return (*[slice(None)] * axis, index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))])
+        return (*[slice(None)] * axis, _listed(index, axis))
     return _grid(xp, index, axis)
 
 
@@ -225,6 +226,11 @@ def _is_repeated(index: Array | TensorType, axis: int) -> bool:
     """Whether the index is one list along `axis`, broadcast off it."""
     layout = enumerate(zip(index.shape, index.strides, strict=True))
     return index.size > 0 and all(i == axis or n == 1 or not step for i, (n, step) in layout)
+
+
+def _listed(index: Array, axis: int) -> Array:
+    """The list along `axis` that a repeated index is."""
+    return index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))]
 
 
 def _picks_slices(x: Array | TensorType, index: Array | TensorType, axis: int) -> bool:
