@@ -230,12 +230,9 @@ class Commits:
             _logger.error("nothing is kept any more: %s", lost)  # noqa: TRY400  the sentence says it
             self.lost = _lost()
             return self.lost
-        except OSError:
+        except Exception as error:
             _logger.exception("what was to be kept could not be written")
-            return _unwritten()
-        except Exception:
-            _logger.exception("what was to be kept could not be written")
-            return fault()
+            return _unwritten() if isinstance(error, OSError) else fault()
         return None
 
     @staticmethod
