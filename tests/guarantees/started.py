@@ -67,24 +67,24 @@ class Started:
 
     def kill(self) -> None:
         """kill -9 of the front, as the system does it; it returns when its workers are gone, too."""
-        everybody = processes.family(self.pid)
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        orphans = self._ended()
         deadline = time.monotonic() + 10
-        while any(Path(f"/proc/{pid}").exists() for pid in everybody[1:]) and time.monotonic() < deadline:
+        while any(map(processes.exists, orphans)) and time.monotonic() < deadline:
             time.sleep(0.005)
 
     def stop(self) -> None:
         """Whatever it does, it and its workers are gone afterwards."""
-        everybody = processes.family(self.pid)
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        for pid in everybody[1:]:  # which should have noticed; test_deaths.py looks whether they do
+        for pid in self._ended():  # which should have noticed; test_deaths.py looks whether they do
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
+
+    def _ended(self) -> list[int]:
+        """End the front at once: the pids of its workers, which may outlive it."""
+        _, *orphans = processes.family(self.pid)
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return orphans
