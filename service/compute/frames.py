@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from service.compute.job import Estimate, Job, Phases, Reply
-from service.state.values import Stored
+from service.state.values import Stored, nbytes_of
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
-from service.wire.storing import nbytes_of
 
 #: a body of more bytes than this goes through shared memory
 INLINE: Final = 64 << 10

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from service.compute.job import Job, Reply, Room
-from service.compute.resident import Resident
 from service.compute.stats import Stats
+from service.state.tensors import TensorVersion
 
 #: called once with the reply to a job, on the event loop's thread; never after `cancel`
 Done = Callable[[Reply], None]
@@ -39,7 +39,7 @@ class Pool(Protocol):
         Raises Refusal: store_full, where the system has none.
         """
 
-    def place(self, namespace: str, name: str, resident: Resident | None) -> None:
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """From now on jobs that are submitted read this version under the name; None: nothing is there any more.
 
         Several that are placed in one turn of the event loop are seen together. The pool gives back the room of the

@@ -19,10 +19,10 @@ from service.compute.cell import SLOTS, Cell
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Reply
 from service.compute.replica import Replica, TensorKey
-from service.compute.resident import Resident
 from service.compute.slabs import LARGEST, Passage
 from service.compute.ticket import Ticket
 from service.settings import without_secrets
+from service.state.tensors import TensorVersion
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.compute.child")
 _SOCKET_BYTES: Final = 1 << 20
@@ -47,7 +47,7 @@ class Receiver(Protocol):
     """Who is told what has become of a job."""
 
     @property
-    def residents(self) -> Mapping[TensorKey, Resident]:
+    def residents(self) -> Mapping[TensorKey, TensorVersion]:
         """What jobs read that are sent from now on."""
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:

@@ -19,7 +19,6 @@ from service.compute.lanes import Lanes
 from service.compute.pool import Done
 from service.compute.process import COMMAND, WorkerProcess
 from service.compute.replica import TensorKey
-from service.compute.resident import Resident
 from service.compute.rooms import Rooms, SlabRoom
 from service.compute.shelf import Shelf
 from service.compute.stats import Stats
@@ -27,6 +26,7 @@ from service.compute.ticket import Ticket
 from service.compute.watch import GRACE, Watch, resident_bytes
 from service.errors import Refusal, late, stopping
 from service.settings import Settings
+from service.state.tensors import TensorVersion
 
 #: seconds between two looks at what is late, and looks between two inspections of the workers
 _TICK: Final = 0.02
@@ -50,7 +50,7 @@ class ProcessPool:
         self._experience = Experience()
         self._tickets: dict[Job, Ticket] = {}
         #: by namespace and name: what jobs read that are sent from now on
-        self.residents: dict[TensorKey, Resident] = {}
+        self.residents: dict[TensorKey, TensorVersion] = {}
         self._draining = False
         self._looks = 0
         self._ticking: asyncio.TimerHandle | None = None
@@ -116,7 +116,7 @@ class ProcessPool:
         """Memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
         return self._shelf.room(nbytes)
 
-    def place(self, namespace: str, name: str, resident: Resident | None) -> None:
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """The version that jobs read from now on; None for none."""
         key = namespace, name
         before = self.residents.pop(key, None)

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from service.compute import frames
 from service.compute.frames import TensorFrame
-from service.compute.resident import Resident
 from service.compute.shelf import ShelfRoom
 from service.compute.slabs import Slab
+from service.state.tensors import TensorVersion
 
 #: (namespace, name)
 TensorKey = tuple[str, str]
@@ -40,7 +40,7 @@ class _Told(NamedTuple):
 class Replica:
     """The versions that one worker knows."""
 
-    def __init__(self, current: Mapping[TensorKey, Resident]) -> None:
+    def __init__(self, current: Mapping[TensorKey, TensorVersion]) -> None:
         self._current = current
         self._told: OrderedDict[TensorKey, _Told] = OrderedDict()
         self._held = 0
@@ -80,7 +80,7 @@ class Replica:
             self._forget(oldest, told)
             told.frames.append(_gone(oldest))
 
-    def _tell(self, key: TensorKey, resident: Resident, told: News) -> None:
+    def _tell(self, key: TensorKey, resident: TensorVersion, told: News) -> None:
         number, room = 0, resident.room
         if isinstance(room, ShelfRoom) and room.slab is not None:
             number = room.slab.number

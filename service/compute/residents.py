@@ -7,7 +7,7 @@ from typing import Final
 from service.compute import frames
 from service.compute.resident import array_of
 from service.compute.slabs import Passage
-from service.wire.storing import nbytes_of
+from service.state.values import nbytes_of
 from service.wire.version import Find, Version
 
 _NOTHING: Final[dict[str, Version]] = {}

@@ -18,12 +18,12 @@ from service.compute.turn import Turn
 from service.errors import Refusal, from_engine
 from service.settings import Settings
 from service.state.tensor_names import checked_name, unknown_tensor
-from service.state.values import Stored
+from service.state.values import Stored, nbytes_of
 from service.wire.answers import FIELD_BYTES, write_answer
 from service.wire.binary import own_bytes, read_one, write_one
 from service.wire.json_codec import parse_json
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
-from service.wire.storing import nbytes_of, new_etag
+from service.wire.storing import new_etag
 from service.wire.tensors import decode, encode, encoded_bytes
 from service.wire.validation import validate
 from service.wire.version import Version

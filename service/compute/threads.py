@@ -13,9 +13,10 @@ import numpy as np
 from service.compute.blas import divide
 from service.compute.job import Job, Reply, Room, refused
 from service.compute.pool import Done
-from service.compute.resident import Resident
+from service.compute.resident import version_of
 from service.compute.stats import Stats
 from service.errors import Refusal, full, late, stopping
+from service.state.tensors import TensorVersion
 from service.wire.version import Version
 
 
@@ -70,7 +71,7 @@ class ThreadPool:
         """Memory for a resident tensor; it goes with its last reader."""
         return Heap(nbytes)
 
-    def place(self, namespace: str, name: str, resident: Resident | None) -> None:
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """The version that jobs read from now on; None for none."""
         known = self._residents.get(namespace, {})
         if namespace in self._seen:
@@ -82,7 +83,7 @@ class ThreadPool:
             known.pop(name, None)
         else:
             self._shelves[namespace, name] = resident.room
-            self._residents.setdefault(namespace, known)[name] = resident.version
+            self._residents.setdefault(namespace, known)[name] = version_of(resident)
 
     def submit(self, job: Job, done: Done) -> None:
         """Take up a job; the front stops waiting at its deadline, whatever the thread does then."""

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from service.state.table import Quota, Table, TableKey
 from service.state.tensor_names import unknown_tensor
+from service.state.values import nbytes_of
 
 #: bytes that a tensor takes beside its elements
 TENSOR_OVERHEAD: Final = 500
@@ -24,13 +25,21 @@ class VersionRoom(Protocol):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TensorVersion:
-    """One version of a tensor: what it is, and where its elements lie, row-major and little-endian."""
+    """One version of a tensor. The view of `room` holds its elements, row-major and little-endian, and nothing else.
+
+    They are written once, before anybody is told. A view that was taken of them stays what it is for as long as anybody
+    holds it, also when the room has been given back.
+    """
 
     dtype: str
     shape: tuple[int, ...]
     etag: str
     room: VersionRoom
-    nbytes: int
+
+    @property
+    def nbytes(self) -> int:
+        """What its elements take, also once the room has been given back."""
+        return nbytes_of(self.dtype, self.shape)
 
 
 #: told of each tensor that has a new version, or None any more

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 #: what `if_match` says where a tensor must not be there yet, as If-None-Match: * does
 ABSENT = ""
@@ -24,6 +27,11 @@ class Stored:
     shape: tuple[int, ...]
     if_match: str | None = None
     durable: bool = True
+
+
+def nbytes_of(dtype: str, shape: Sequence[int]) -> int:
+    """The bytes of a tensor's elements."""
+    return np.dtype(dtype).itemsize * math.prod(shape)
 
 
 @dataclass(frozen=True, slots=True)

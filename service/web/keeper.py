@@ -11,7 +11,6 @@ import numpy as np
 
 from service.compute.job import Job, Reply, refused
 from service.compute.pool import Done, Pool
-from service.compute.resident import Resident
 from service.errors import Refusal, fault
 from service.keys.caller import Caller, KeyScope
 from service.observe.tally import Holdings
@@ -42,7 +41,7 @@ class Keeper:
         self._pool = pool
         self._journal = journal
         self._place = settings.state
-        self.tensors = TensorTable(Quota(settings.max_tensors, settings.max_tensor_bytes), self._placed)
+        self.tensors = TensorTable(Quota(settings.max_tensors, settings.max_tensor_bytes), pool.place)
         self.graphs = GraphStore(Quota(settings.max_graphs, settings.max_graph_bytes))
         self.answers = AnswerTable(Quota(settings.max_answers, settings.max_answer_bytes), settings.idempotency_seconds)
         self.commits = Commits(journal, settings.write_behind_ms / 1000, told)
@@ -65,7 +64,7 @@ class Keeper:
             if tensor.data is not None:
                 room = self._pool.shelf(tensor.data.nbytes)
                 _copy([(room.view, tensor.data)])
-                version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, room, tensor.data.nbytes)
+                version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, room)
                 self.tensors.load((tensor.namespace, tensor.name), version)
 
     def take(
@@ -137,12 +136,8 @@ class Keeper:
     def _shelved(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
         """The change that a stored tensor is, with room for its elements."""
         room = self._pool.shelf(nbytes)
-        version = TensorVersion(stored.dtype, stored.shape, stored.etag, room, nbytes)
+        version = TensorVersion(stored.dtype, stored.shape, stored.etag, room)
         return new_tensor(self.tensors, (namespace, stored.name), version, condition or of_store(stored.if_match))
-
-    def _placed(self, namespace: str, name: str, version: TensorVersion | None) -> None:
-        there = None if version is None else Resident(version.dtype, version.shape, version.etag, version.room)
-        self._pool.place(namespace, name, there)
 
 
 async def outcome(found: asyncio.Future[_T]) -> _T:

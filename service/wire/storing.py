@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -70,11 +69,6 @@ class Storing:
         if not place.durable:
             told["written_within_ms"] = self.written_within_ms
         return Kept(stored, told, array)
-
-
-def nbytes_of(dtype: str, shape: Sequence[int]) -> int:
-    """The bytes of a tensor's elements."""
-    return np.dtype(dtype).itemsize * math.prod(shape)
 
 
 def new_etag() -> str:

@@ -14,11 +14,12 @@ import pytest
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.compute.job import Job, Reply
-from service.compute.resident import Resident, array_of
+from service.compute.resident import array_of, version_of
 from service.compute.tensor_jobs import GET_TENSOR, PUT_TENSOR
 from service.compute.threads import Heap
 from service.compute.worker import Worker
 from service.settings import Settings
+from service.state.tensors import TensorVersion
 from service.state.values import Stored
 from service.wire.binary import write_one
 from service.wire.media import JSON, SAFETENSORS
@@ -46,14 +47,14 @@ class Kept:
     def put(self, name: str, array: Any, etag: str = "0" * 16) -> None:
         room = Heap(array.nbytes)
         room.view[:] = array.tobytes()
-        self.versions[name] = Resident(array.dtype.name, array.shape, etag, room).version
+        self.versions[name] = version_of(TensorVersion(array.dtype.name, array.shape, etag, room))
 
     def commit(self, reply: Reply) -> None:
         """As the front does once all conditions hold."""
         for stored, data in zip(reply.stored, reply.kept, strict=True):
             room = Heap(len(data))
             room.view[:] = data
-            self.versions[stored.name] = Resident(stored.dtype, stored.shape, stored.etag, room).version
+            self.versions[stored.name] = version_of(TensorVersion(stored.dtype, stored.shape, stored.etag, room))
 
     def array(self, name: str) -> Any:
         return self.versions[name].array

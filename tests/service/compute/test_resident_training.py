@@ -16,9 +16,9 @@ from safetensors.numpy import load, save
 from service.compute.job import Job, Reply
 from service.compute.pool import awaited
 from service.compute.process_pool import ProcessPool
-from service.compute.resident import Resident
 from service.compute.tensor_jobs import GET_TENSOR, PUT_TENSOR
 from service.settings import Settings
+from service.state.tensors import TensorVersion
 from service.wire.media import SAFETENSORS
 from tests.service.compute.pools import running, settled, until
 from tests.service.support import feed, node, request
@@ -43,7 +43,7 @@ class Front:
         for stored, data in zip(reply.stored, reply.kept, strict=True):
             room = self.pool.shelf(len(data))
             room.view[:] = data
-            self.pool.place(job.namespace, stored.name, Resident(stored.dtype, stored.shape, stored.etag, room))
+            self.pool.place(job.namespace, stored.name, TensorVersion(stored.dtype, stored.shape, stored.etag, room))
         return reply
 
     async def put(self, name: str, array: np.ndarray) -> None:

@@ -26,13 +26,13 @@ from service.compute.frames import Inbox, TensorFrame, Whereabouts
 from service.compute.job import Job, Reply
 from service.compute.pool import Pool, awaited
 from service.compute.process_pool import ProcessPool
-from service.compute.resident import Resident
 from service.compute.sharing import FEWEST
 from service.compute.sharing_desk import SharingDesk
 from service.compute.shelf import COPIED
 from service.compute.slabs import Passage
 from service.compute.threads import ThreadPool
 from service.errors import Refusal
+from service.state.tensors import TensorVersion
 from service.wire.media import JSON
 from tests.service.compute.pools import ask, code, job, processes, running, settled, together, until, whole
 from tests.service.compute.trial_child import TrialSharing, execute
@@ -44,7 +44,7 @@ def place(pool: Pool, name: str, version: int, nbytes: int, namespace: str = "")
     """Keep so many bytes, all of which tell the version."""
     room = pool.shelf(nbytes)
     np.frombuffer(room.view, np.uint8)[:] = version % 251
-    pool.place(namespace, name, Resident("uint8", (nbytes,), f"{version:016x}", room))
+    pool.place(namespace, name, TensorVersion("uint8", (nbytes,), f"{version:016x}", room))
 
 
 async def read(pool: ProcessPool, *names: str, namespace: str = "", **told: Any) -> list[Any]:

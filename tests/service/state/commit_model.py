@@ -99,7 +99,7 @@ class Bench:
         """A new version of a tensor, which holds its etag; None: its end."""
         if etag is None:
             return end_of_tensor(self.tensors, ("", name), condition)
-        version = TensorVersion("uint8", (len(etag),), etag, Heap(etag.encode()), len(etag))
+        version = TensorVersion("uint8", (len(etag),), etag, Heap(etag.encode()))
         return new_tensor(self.tensors, ("", name), version, condition)
 
     def submit(self, *changes: Change, done: Callable[[Refusal | None], None], **stated: Any) -> None:

@@ -13,12 +13,12 @@ import pytest
 from service.app import create_app
 from service.compute.job import Job, Reply
 from service.compute.pool import Done
-from service.compute.resident import Resident
 from service.compute.stats import Stats
 from service.errors import Refusal
 from service.keys.gate import Gate
 from service.settings import Settings
 from service.state.journal import Forgetful, Journal
+from service.state.tensors import TensorVersion
 from service.web.connection import Connection
 from service.web.front import Front
 from service.web.keeper import Keeper
@@ -65,7 +65,7 @@ class FakePool:
     def shelf(self, nbytes: int) -> Memory:
         return Memory(nbytes)
 
-    def place(self, namespace: str, name: str, resident: Resident | None) -> None:
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         self.placed.append((namespace, name, resident and resident.etag))
 
     def submit(self, job: Job, done: Done) -> None:
