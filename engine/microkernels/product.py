@@ -6,6 +6,7 @@ c[b, i, j] = Σₖ a[b, i, k] · b[b, k, j]. Each element is summed up in the or
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from engine.microkernels.packing import copy_rows, transpose_rows
@@ -86,18 +87,31 @@ class _Writer:
         to, of = self.to, self.of
         batch_panel, chunk = to.divided(item, self.chunks)
         batch, panel = to.divided(batch_panel, self.panels)
-        a, b, c = to.place("operand", 0), to.place("operand", 1), to.place("result", 0)
-        for index, *steps in zip(to.unravelled(batch, of.batch), of.a.batch, of.b.batch, of.c.batch, strict=True):
-            a, b, c = (to.at(pointer, to.mul(index, step)) for pointer, step in zip((a, b, c), steps, strict=True))
+        a, b, c = (
+            self._matrix(pointer, batch, lying.batch)
+            for pointer, lying in (
+                (to.place("operand", 0), of.a),
+                (to.place("operand", 1), of.b),
+                (to.place("result", 0), of.c),
+            )
+        )
         first = to.mul(panel, self.width)
         b, c = to.at(b, to.mul(first, of.b.column)), to.at(c, to.mul(first, of.c.column))
         left = to.sub(of.columns, first)
         with to.loop(0, of.inner, self.depth) as k:
-            steps = to.least(self.depth, to.sub(of.inner, k.index)) if self.depth < of.inner else of.inner
-            numbers, vectors, step = to.at(a, to.mul(k.index, of.a.column)), to.at(b, to.mul(k.index, of.b.row)), of.b.row
+            steps: Whole = of.inner
+            if self.depth < of.inner:
+                steps = to.least(self.depth, to.sub(of.inner, k.index))
+            numbers, vectors = to.at(a, to.mul(k.index, of.a.column)), to.at(b, to.mul(k.index, of.b.row))
+            nest = Nest(steps, of.a.column, of.b.row)
             if self.packs:
-                vectors, step = self._packed(vectors, steps, left), self.width * of.itemsize
-            self._chunk_of_rows(numbers, vectors, c, chunk, Nest(steps, of.a.column, step), k.index, left)
+                vectors, nest = self._packed(vectors, steps, left), Nest(steps, of.a.column, self.width * of.itemsize)
+            self._chunk_of_rows(numbers, vectors, c, chunk, nest, k.index, left)
+
+    def _matrix(self, pointer: str, batch: Whole, steps: Sequence[int]) -> str:
+        for index, step in zip(self.to.unravelled(batch, self.of.batch), steps, strict=True):
+            pointer = self.to.at(pointer, self.to.mul(index, step))
+        return pointer
 
     def _packed(self, b: str, steps: Whole, left: Whole) -> str:
         """The panel in memory of the thread's own, with zeros where there are no columns."""
@@ -124,7 +138,9 @@ class _Writer:
         to, of = self.to, self.of
         into = to.at(c, to.mul(row, of.c.row))
         numbers, offsets = to.at(a, to.mul(row, of.a.row)), [p * of.a.row for p in range(rows)]
-        places = [to.at(into, p * of.c.row + v * to.lanes * to.size) for p in range(rows) for v in range(self.tile.vectors)]
+        places = [
+            to.at(into, p * of.c.row + v * to.lanes * to.size) for p in range(rows) for v in range(self.tile.vectors)
+        ]
         sums = [to.zero] * len(places)
         if self.depth < of.inner:
             some = to.choose("eq", done, 0, 0, left)

@@ -22,10 +22,10 @@ _UNDER_WAY: Final = 8
 
 
 class Vectors(NamedTuple):
-    """The vector registers of this processor: bytes of one, and how many there are."""
+    """The vector registers of this processor: bytes of one, and how many."""
 
     nbytes: int
-    count: int
+    registers: int
 
 
 @cache
@@ -54,7 +54,7 @@ def tile_shape(rows: int, columns: int, lanes: int) -> TileShape:
 
     Beside the accumulators there are a number that is spread, and the vectors of a step.
     """
-    most = vectors().count - 1
+    most = vectors().registers - 1
     shapes = (
         TileShape(p, v)
         for v in (1, 2, 3, 4)
@@ -73,7 +73,7 @@ def _cost(shape: TileShape, rows: int, columns: int, lanes: int) -> float:
 class Nest(NamedTuple):
     """A loop of the sum: how often, and how many bytes further each time on the side of the rows, and the vectors."""
 
-    count: Whole
+    times: Whole
     row_step: int
     vector_step: int
 
@@ -92,11 +92,11 @@ def accumulate(
     """
     if not nests:
         return _step(to, sums, rows, numbers, columns)
-    (count, row_step, vector_step), *inner = nests
-    if count == 1:
+    (times, row_step, vector_step), *inner = nests
+    if times == 1:
         return accumulate(to, sums, rows, inner, numbers, columns)
     carried = [*((to.vector, s) for s in sums), ("ptr", numbers), ("ptr", columns)]
-    with to.loop(0, count, carried=carried) as each:
+    with to.loop(0, times, carried=carried) as each:
         *so_far, a, b = each.carried
         added = accumulate(to, so_far, rows, inner, a, b)
         each.carry = [*added, to.at(a, row_step), to.at(b, vector_step)]

@@ -86,6 +86,8 @@ class Routine:
 
     def unravelled(self, a: Whole, extents: Sequence[int]) -> list[Whole]:
         """The index tuple of a flat index a ≥ 0, in row-major order."""
+        if not extents:
+            return []
         indices: list[Whole] = []
         for extent in reversed(extents[1:]):
             a, index = self.divided(a, extent)
@@ -131,9 +133,7 @@ class Routine:
             return
         name = f"llvm.masked.store.{self.to.suffix('float', self.lanes)}.p0"
         self.to.declare("void", name, self.vector, "ptr", "i32", self._mask)
-        self.to.line(
-            f"  call void @{name}({self.vector} {value}, ptr {pointer}, i32 {self.size}, {self._mask} {mask})"
-        )
+        self.to.line(f"  call void @{name}({self.vector} {value}, ptr {pointer}, i32 {self.size}, {self._mask} {mask})")
 
     def gather(self, pointer: str, step: int, mask: str) -> str:
         """A vector of numbers `step` bytes apart; lanes outside the mask are 0, and not read."""
@@ -195,7 +195,7 @@ class Routine:
         return self.to.value(f"extractelement {self.to.name('float', 1)} {vector}, i32 0")
 
     def transposed(self, rows: Sequence[str]) -> list[str]:
-        """As many vectors as there are lanes, as a matrix transposed: off-diagonal blocks are exchanged, ever larger."""
+        """As many vectors as there are lanes, transposed: off-diagonal blocks are exchanged, ever larger."""
         found, h = list(rows), 1
         while h < self.lanes:
             for i in range(self.lanes):
