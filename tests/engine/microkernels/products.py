@@ -1,4 +1,4 @@
-"""Products of matrices as cases: operands that lie in many ways, the kernel's result, and what it must come close to."""
+"""Products of matrices as cases: operands that lie in many ways, the result, and what it must come close to."""
 
 from __future__ import annotations
 
