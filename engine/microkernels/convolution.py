@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 from engine.microkernels.by_kernel import by_kernel
 from engine.microkernels.columns import Axis
 from engine.microkernels.correlation import Correlation, CorrelationWriter, Lying
+from engine.microkernels.depthwise import depthwise, depthwise_by_kernel, is_depthwise, is_depthwise_by_kernel
 from engine.microkernels.recipe import Phase, Recipe, aligned
 from engine.microkernels.register_tile import lanes_for
 from engine.microkernels.routine import Routine
@@ -54,10 +55,12 @@ def convolution(of: Placed) -> Recipe | None:
     x, y = (_lying(t, n) for t, n in ((of.x, channels), (of.y, features)))
     k = Lying(of.kernel.steps[0], of.kernel.steps[0] * features, of.kernel.steps[1], _three(of.kernel.steps[2:]))
     found = Correlation(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
+    if is_depthwise_by_kernel(found):
+        return _within(depthwise_by_kernel(found))
     if found.taps > found.windows:
         return _within(by_kernel(found))
-    writer = CorrelationWriter(found)
-    return _within(Recipe((writer.phase(),), own=writer.own))
+    phase, own = _correlation(found)
+    return _within(Recipe((phase,), own=own))
 
 
 def adjoint(of: Placed) -> Recipe | None:
@@ -68,10 +71,17 @@ def adjoint(of: Placed) -> Recipe | None:
     """
     if math.prod(of.stride) > MOST_CLASSES:
         return None
-    checks = _check(of)
-    writers = [CorrelationWriter(each) for each in _classes(of)]
-    own = max(writer.own for writer in writers)
-    return _within(Recipe((checks, *(writer.phase() for writer in writers)), aligned(8), own, checked=True))
+    made = [_correlation(each) for each in _classes(of)]
+    phases, owns = [phase for phase, _ in made], [own for _, own in made]
+    return _within(Recipe((_check(of), *phases), aligned(8), max(owns), checked=True))
+
+
+def _correlation(of: Correlation) -> tuple[Phase, int]:
+    """A kernel, and the bytes of its own that a thread works in."""
+    if is_depthwise(of):
+        return depthwise(of)
+    writer = CorrelationWriter(of)
+    return writer.phase(), writer.own
 
 
 def _within(recipe: Recipe | None) -> Recipe | None:
