@@ -15,8 +15,10 @@ from engine.loops.kernel_errors import KernelUnavailable
 from engine.loops.kernel_store import KernelStore, kernel_key
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code, target
-from engine.loops.native import NativeKernel, kernel_workspace, native_kernel
+from engine.loops.native import NativeKernel, block_count, kernel_workspace, native_kernel
+from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
+from engine.loops.runner import Runner, shared_runner
 from engine.loops.schedule import lanes_of
 from engine.loops.turns import make_calls
 from engine.loops.within_range import bind_within_range
@@ -28,10 +30,11 @@ MOST_REFUSED: Final = 4096
 
 
 class CompiledLoop(NamedTuple):
-    """A kernel, and the loop that it computes, whose functions are written out."""
+    """A kernel, and the loop that it computes, whose functions are written out; and kernels that add up its parts."""
 
     kernel: NativeKernel
     loop: Loop
+    sums: Mapping[str, NativeKernel]
 
 
 def _never() -> bool:
@@ -66,11 +69,11 @@ class Kernels:
                 if closing():
                     return None
                 made[step.op] = self._compiled(step.op)
-        return self._fitting(plan, made)
+        return self._fitting(plan, made, shared_runner(self._store))
 
-    def _fitting(self, plan: Plan, made: Mapping[Fused, CompiledLoop]) -> LoopBinder:
+    def _fitting(self, plan: Plan, made: Mapping[Fused, CompiledLoop], runner: Runner | None) -> LoopBinder:
         """So that bits do not depend on threads, it is decided for one whether kernels fit in what was planned."""
-        alone, together = LoopBinder(made, 1), LoopBinder(made, self.threads)
+        alone, together = LoopBinder(made, 1, runner), LoopBinder(made, self.threads, runner)
         takes = {binder: max(map(binder.workspace, plan.steps), default=0) for binder in (alone, together)}
         room = max((op.works_in(1) for op in made), default=0)
         if takes[alone] > room:
@@ -79,14 +82,17 @@ class Kernels:
 
     def _compiled(self, op: Fused) -> CompiledLoop:
         loop = op.expanded
-        lanes = lanes_of(loop, op.space.columns)
+        kernel = self._kernel(loop, lanes_of(loop, op.space.columns))
+        return CompiledLoop(kernel, loop, {k: self._kernel(sum_loop(loop.dtype, k), LANES) for k in sum_kinds(op)})
+
+    def _kernel(self, loop: Loop, lanes: int) -> NativeKernel:
         text = llvm_text(loop, lanes)
         key = kernel_key(text, **target())
         kernel = self._loaded.get(key)
         if kernel is None:
             kernel = self._loaded[key] = self._made(key, loop, lanes, text)
             self.made += 1
-        return CompiledLoop(kernel, loop)
+        return kernel
 
     def _made(self, key: str, loop: Loop, lanes: int, text: str) -> NativeKernel:
         if key in self._refused:
@@ -121,15 +127,16 @@ class LoopBinder(Binder):
     ops' own calls.
     """
 
-    def __init__(self, compiled: Mapping[Fused, CompiledLoop], threads: int) -> None:
+    def __init__(self, compiled: Mapping[Fused, CompiledLoop], threads: int, runner: Runner | None = None) -> None:
         self.compiled = compiled
+        self.runner = runner
         self._threads = threads
 
     def workspace(self, step: Step) -> int:
         """That of a kernel. NumPy's is allocated anew with each run."""
         if not isinstance(step.op, Fused) or step.op not in self.compiled:
             return 0
-        kernel, loop = self.compiled[step.op]
+        kernel, loop, _ = self.compiled[step.op]
         return kernel_workspace(kernel, loop, step.op.space, self._threads)
 
     def calls(
@@ -142,8 +149,14 @@ class LoopBinder(Binder):
         if found is None:
             return [(_run_blocks, (op, operands, out))]
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
-        kernel, loop = found
-        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, workspace)
+        kernel, loop, sums = found
+        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, workspace, sums)
+
+
+def sum_kinds(op: Fused) -> list[str]:
+    """The kinds of the op's results that several blocks make parts of."""
+    kinds = {result.kind for result in op.expanded.results if result.adds_up}
+    return sorted(kinds) if block_count(op.space) > 1 else []
 
 
 def _run_blocks(op: Fused, operands: Sequence[Array], out: Array) -> None:
