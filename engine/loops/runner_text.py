@@ -35,6 +35,8 @@ class StepEntry(IntEnum):
     PARTS = 4
     HELPERS = 5
     NANOSECONDS = 6
+    #: in a pool: the address of the run's watch
+    WATCH = 7
     SIZE = 8
 
 
@@ -52,6 +54,8 @@ class PoolEntry(IntEnum):
     TICKET = 0
     DONE = 8
     OWNER_SLEEPS = 9
+    #: whether parts are left out, as the run is to end
+    ENDED = 10
     OWNER = 16
     STEP = 24
     CLOSING = 32
@@ -71,7 +75,7 @@ def runner_text() -> str:
     entries = {f"{kind.__name__}_{e.name}": e.value for kind in (StepEntry, WatchEntry, PoolEntry) for e in kind}
     numbers = {"NEVER": NEVER, "LOOK": LOOK_NANOSECONDS, "SPINS": _SPINS, "CLOSED": _CLOSED}
     system = {"FUTEX": _FUTEX, "WAIT": _WAIT_PRIVATE, "WAKE": _WAKE_PRIVATE, "MONOTONIC": _CLOCK_MONOTONIC}
-    parts = (_LATE, _FUTEX_CALL, _PART, _ALONE, _SHARED, _RUN, _HELP)
+    parts = (_LATE, _FUTEX_CALL, _PART, _CLAIMED, _ALONE, _SHARED, _RUN, _HELP)
     return "\n".join(Template(part).substitute(entries | numbers | system) for part in parts)
 
 
@@ -136,6 +140,28 @@ define internal void @part(ptr %function, i64 %items, i64 %parts, i64 %part, ptr
 }
 """
 
+#: a part that was claimed, unless the run is to end. While it is claimed, nobody lets go of the watch
+_CLAIMED: Final = """
+define internal void @claimed(ptr %function, i64 %items, i64 %parts, i64 %part, ptr %table, ptr %watch, ptr %pool)
+nounwind {
+  %ended.in = getelementptr i64, ptr %pool, i64 $PoolEntry_ENDED
+  %ended = load atomic i64, ptr %ended.in monotonic, align 8
+  %over = icmp ne i64 %ended, 0
+  br i1 %over, label %leave, label %look
+look:
+  %late = call i1 @late(ptr %watch, ptr %pool)
+  br i1 %late, label %end, label %run
+end:
+  store atomic i64 1, ptr %ended.in monotonic, align 8
+  br label %leave
+run:
+  call void @part(ptr %function, i64 %items, i64 %parts, i64 %part, ptr %table)
+  br label %leave
+leave:
+  ret void
+}
+"""
+
 #: a step in parts by one thread; true where the run is to end
 _ALONE: Final = """
 define internal i1 @alone(ptr %step, ptr %watch, ptr %pool) nounwind {
@@ -173,6 +199,7 @@ entry:
   %owner = getelementptr i64, ptr %pool, i64 $PoolEntry_OWNER
   %done = getelementptr i64, ptr %pool, i64 $PoolEntry_DONE
   %sleeps = getelementptr i64, ptr %pool, i64 $PoolEntry_OWNER_SLEEPS
+  %ended.in = getelementptr i64, ptr %pool, i64 $PoolEntry_ENDED
   %copy = getelementptr i64, ptr %pool, i64 $PoolEntry_STEP
   %asleep = getelementptr i64, ptr %pool, i64 $PoolEntry_ASLEEP
   %items.in = getelementptr i64, ptr %step, i64 $StepEntry_ITEMS
@@ -202,7 +229,11 @@ write:
   %words = icmp ult i64 %word.next, $StepEntry_SIZE
   br i1 %words, label %write, label %open
 open:
+  %watch.in = getelementptr i64, ptr %copy, i64 $StepEntry_WATCH
+  %watch.word = ptrtoint ptr %watch to i64
+  store atomic i64 %watch.word, ptr %watch.in monotonic, align 8
   store atomic i32 0, ptr %done monotonic, align 8
+  store atomic i64 0, ptr %ended.in monotonic, align 8
   %closed = load atomic i64, ptr %pool monotonic, align 8
   %before = lshr i64 %closed, 16
   %run = add i64 %before, 1
@@ -212,7 +243,7 @@ open:
 wake.look:
   %h = phi i64 [ 0, %open ], [ %h.next, %wake.next ]
   %wake.more = icmp ult i64 %h, %helpers
-  br i1 %wake.more, label %wake.each, label %claim.look
+  br i1 %wake.more, label %wake.each, label %claim
 wake.each:
   %line = mul i64 %h, 8
   %bed = getelementptr i64, ptr %asleep, i64 %line
@@ -228,11 +259,8 @@ wake.next:
   br label %wake.look
 
 ; parts, until there are none
-claim.look:
-  %made = phi i64 [ 0, %wake.look ], [ %made.next, %do ]
-  %late = call i1 @late(ptr %watch, ptr %pool)
-  br i1 %late, label %end, label %claim
 claim:
+  %made = phi i64 [ 0, %wake.look ], [ %made, %take ], [ %made.next, %do ]
   %t = load atomic i64, ptr %pool acquire, align 8
   %part = and i64 %t, $CLOSED
   %free = icmp ult i64 %part, %parts
@@ -243,27 +271,13 @@ take:
   %got = extractvalue { i64, i1 } %claimed, 1
   br i1 %got, label %do, label %claim
 do:
-  call void @part(ptr %function, i64 %items, i64 %parts, i64 %part, ptr %table)
+  call void @claimed(ptr %function, i64 %items, i64 %parts, i64 %part, ptr %table, ptr %watch, ptr %pool)
   %made.next = add i64 %made, 1
-  br label %claim.look
+  br label %claim
 
-; the run is to end: nobody claims any more
-end:
-  %e = load atomic i64, ptr %pool acquire, align 8
-  %e.part = and i64 %e, $CLOSED
-  %e.free = icmp ult i64 %e.part, %parts
-  br i1 %e.free, label %end.close, label %wait.begin
-end.close:
-  %e.closed = or i64 %e, $CLOSED
-  %ended = cmpxchg ptr %pool, i64 %e, i64 %e.closed seq_cst monotonic
-  %e.got = extractvalue { i64, i1 } %ended, 1
-  br i1 %e.got, label %wait.begin, label %end
-
-; those that were claimed
+; those that others claimed
 wait.begin:
-  %begun = phi i64 [ %parts, %claim ], [ %parts, %end ], [ %e.part, %end.close ]
-  %early = phi i1 [ false, %claim ], [ false, %end ], [ true, %end.close ]
-  %others = sub i64 %begun, %made
+  %others = sub i64 %parts, %made
   %wanted = trunc i64 %others to i32
   br label %wait
 wait:
@@ -286,6 +300,8 @@ sleep:
 close:
   %shut = or i64 %ticket, $CLOSED
   store atomic i64 %shut, ptr %pool seq_cst, align 8
+  %ended = load atomic i64, ptr %ended.in monotonic, align 8
+  %early = icmp ne i64 %ended, 0
   store atomic i64 0, ptr %owner release, align 8
   ret i1 %early
 }
@@ -372,6 +388,7 @@ entry:
   %stride.in = getelementptr i64, ptr %step, i64 $StepEntry_STRIDE
   %parts.in = getelementptr i64, ptr %step, i64 $StepEntry_PARTS
   %helpers.in = getelementptr i64, ptr %step, i64 $StepEntry_HELPERS
+  %watch.in = getelementptr i64, ptr %step, i64 $StepEntry_WATCH
   br label %look
 look:
   %spins = phi i64 [ 0, %entry ], [ %spins.next, %pause ], [ 0, %read ], [ 0, %told ], [ 0, %ready ], [ 0, %woken ]
@@ -392,6 +409,7 @@ read:
   %items = load atomic i64, ptr %items.in monotonic, align 8
   %tables = load atomic ptr, ptr %table.in monotonic, align 8
   %stride = load atomic i64, ptr %stride.in monotonic, align 8
+  %watch = load atomic ptr, ptr %watch.in monotonic, align 8
   %t.next = add i64 %t, 1
   %claimed = cmpxchg ptr %pool, i64 %t, i64 %t.next seq_cst monotonic
   %got = extractvalue { i64, i1 } %claimed, 1
@@ -399,7 +417,7 @@ read:
 do:
   %far = mul i64 %seat, %stride
   %table = getelementptr i8, ptr %tables, i64 %far
-  call void @part(ptr %function, i64 %items, i64 %parts, i64 %part, ptr %table)
+  call void @claimed(ptr %function, i64 %items, i64 %parts, i64 %part, ptr %table, ptr %watch, ptr %pool)
   %_ = atomicrmw add ptr %done, i32 1 seq_cst
   %asleep = load atomic i32, ptr %sleeps seq_cst, align 8
   %waits = icmp ne i32 %asleep, 0
