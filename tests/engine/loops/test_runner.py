@@ -117,6 +117,17 @@ def test_every_item_of_every_step_once_and_in_order(threads: int, length: int) -
         assert (memory == 40).all()
 
 
+def test_steps_of_few_parts_and_of_many_in_turns() -> None:
+    """A helper that comes late finds nothing to do, and not a part of a step that is being written down."""
+    memory = np.zeros(60, np.int64)
+    steps = [NativeStep(counting(memory, k, 60, 2), PART_NANOSECONDS * (60 if k % 2 else 1)) for k in range(100)]
+    whole = Region(the_runner(), Watch(), steps)
+    for _ in range(2000):
+        memory[:] = 0
+        whole()
+        assert (memory == 100).all()
+
+
 def test_fewer_items_than_threads_and_none_at_all() -> None:
     memory = np.zeros(3, np.int64)
     region([counting(memory, 0, items, 8) for items in (3, 0)] + [counting(memory, 1, 1, 8)])()
