@@ -10,7 +10,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT16, DType, TensorType
-from engine.microkernels.product import Matrices, Product, product
+from engine.microkernels.product import Matrices, Product, is_for_blas, product
 from engine.microkernels.recipe import Recipe
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator, wide_out_bytes
@@ -74,13 +74,13 @@ class MatMul(Op):
         return super().bind(xp, operands, out, attrs)
 
     def recipe(self, out: TensorType, a: TensorType, b: TensorType) -> Recipe | None:
-        """Tiles in registers; none for a matrix times a vector, which BLAS is better at."""
-        if out.dtype.kind != "f" or not a.dtype == b.dtype == out.dtype or out.dtype == FLOAT16 or _is_by_vector(b):
+        """Tiles in registers, of floats that are summed up in their own dtype, where BLAS is not quicker."""
+        if out.dtype.kind != "f" or not a.dtype == b.dtype == out.dtype or out.dtype == FLOAT16:
             return None
-        itemsize = out.dtype.itemsize
+        (inner, columns), itemsize = b.shape[-2:], out.dtype.itemsize
         lying = [_lying(x, out.ndim) for x in (a, b, out)]
-        inner, columns = b.shape[-2:]
-        return product(Product(out.dtype.name, itemsize, out.shape[:-2], a.shape[-2], inner, columns, *lying))
+        of = Product(out.dtype.name, itemsize, out.shape[:-2], a.shape[-2], inner, columns, *lying)
+        return None if is_for_blas(of) else product(of)
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """The textbook's, for matrices; `decompose` leaves no others."""
@@ -100,10 +100,6 @@ class MatMul(Op):
         dtype = accumulator(out)
         copies = sum(x.size for x in types if not _is_readable(x, dtype))
         return dtype.itemsize * copies + wide_out_bytes(out)
-
-
-def _is_by_vector(b: TensorType) -> bool:
-    return b.ndim == 2 and b.shape[-1] == 1
 
 
 def _lying(x: TensorType, rank: int) -> Matrices:
