@@ -137,18 +137,29 @@ def give_back_workspace(out: TensorType, g: TensorType, x: TensorType) -> int:
 def _place_along(xp: Namespace, g: Array, x: Array, largest: Array, out: Array, windows: Windows, axis: int) -> None:
     """Add to `out`, zero before, each g at the first element of its window along `axis` that is the largest, or NaN."""
     out.fill(0)
+    # Where there is no NaN, there is none to look for; CuPy would have to wait for the answer.
+    numbers = x.dtype.kind != "f" or (xp is np and not np.isnan(largest).any())
     searching = xp.ones(g.shape, bool)
-    for here, seen, _ in taps_along(windows, axis, x.shape, g.shape):
+    for here, seen, tap in taps_along(windows, axis, x.shape, g.shape):
         place, element = _at(here, seen, axis)
-        _place(xp, g[place], x[element], largest[place], out[element], searching[place])
+        left = searching[place]
+        if windows.padding[axis] or tap + 1 < windows.size[axis]:
+            _place(xp, g[place], _found(xp, x[element], largest[place], left, numbers), out[element])
+        else:  # the last tap of a whole window: what has not been found before is here
+            _place(xp, g[place], left, out[element])
 
 
-def _place(xp: Namespace, g: Array, x: Array, largest: Array, out: Array, searching: Array) -> None:
+def _found(xp: Namespace, x: Array, largest: Array, left: Array, numbers: bool) -> Array:
+    """Where the first of the largest is, of those that are left; these are fewer then."""
     found = xp.equal(x, largest)
-    if x.dtype.kind == "f":
+    if not numbers:
         found |= x != x  # noqa: PLR0124 - true of NaN only
-    found &= searching
-    searching ^= found
+    found &= left
+    left ^= found
+    return found
+
+
+def _place(xp: Namespace, g: Array, found: Array, out: Array) -> None:
     # The bits of g or of 0: a product of numbers would make NaN of infinity and 0.
     out += xp.multiply(g.view(f"i{g.itemsize}"), found).view(g.dtype)
 
