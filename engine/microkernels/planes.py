@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from engine.microkernels.product import Matrices
 from engine.microkernels.routine import Routine, Whole
 
 #: planes, at least, of which each is an item, so that threads find work; of fewer each row is one
@@ -58,6 +59,21 @@ def _columns(to: Routine, vectors: range, step: int) -> Iterator[Whole]:
         return
     with to.loop(vectors.start * step, vectors.stop * step, step) as column:
         yield column.index
+
+
+def at_plane(to: Routine, pointer: str, batch: Sequence[int], planes: Matrices, number: Whole) -> str:
+    """Where the plane of a number lies."""
+    for index, step in zip(to.unravelled(number, batch), planes.batch, strict=True):
+        pointer = to.at(pointer, to.mul(index, step))
+    return pointer
+
+
+def at_element(
+    to: Routine, pointer: str, extents: tuple[int, int], itemsize: int, plane: Whole, row: Whole, column: Whole
+) -> str:
+    """Where an element of dense planes lies."""
+    place = to.add(to.mul(to.add(to.mul(plane, extents[0]), row), extents[1]), column)
+    return to.at(pointer, to.mul(place, itemsize))
 
 
 def repeated(

@@ -13,12 +13,14 @@ from typing import Final
 from engine.graph.tensor_type import INT64
 from engine.loops.llvm_instructions import larger
 from engine.microkernels.planes import repeated
-from engine.microkernels.recipe import Recipe
+from engine.microkernels.recipe import Phase, Place, Recipe
 from engine.microkernels.routine import Routine, Whole
-from engine.microkernels.windows import TAPS, Pool, Windows, pooled
+from engine.microkernels.windows import TAPS, Pool, Windows, each_window
 
 #: columns of a window at once, each with a register
 _COLUMNS: Final = 8
+
+_X, _Y = Place("operand", 0), Place("result", 0)
 
 Combine = Callable[[str, str], str]
 
@@ -30,18 +32,23 @@ def max_pool(of: Pool) -> Recipe:
         to = windows.reader.to
         to.store(_reduced(windows, lambda a, b: larger(to.to, "maximum", a, b, to.lanes)), y, windows.here)
 
-    return pooled(of, -math.inf, of.itemsize, reduce)
+    return Recipe((each_window(of, -math.inf, of.itemsize, reduce, _X, _Y),))
 
 
 def avg_pool(of: Pool) -> Recipe:
-    """y[…, i, j] = the sum of the window at (i, j), divided by the number of its taps."""
+    """y[…, i, j] = the sum of the window at (i, j), divided by the number of its taps.
+
+    A sum begins with −0, which changes nothing; where NumPy begins with 0, that is added in the end.
+    """
 
     def reduce(windows: Windows, y: str) -> None:
         to = windows.reader.to
-        mean = to.to.value(f"fdiv {to.vector} {_reduced(windows, to.sum)}, {to.splat(math.prod(of.size))}")
-        to.store(mean, y, windows.here)
+        total = _reduced(windows, to.sum)
+        if not (of.is_whole(0) and of.is_whole(1)):
+            total = to.sum(total, to.zero)
+        to.store(to.to.value(f"fdiv {to.vector} {total}, {to.splat(math.prod(of.size))}"), y, windows.here)
 
-    return pooled(of, 0.0, of.itemsize, reduce)
+    return Recipe((each_window(of, -0.0, of.itemsize, reduce, _X, _Y),))
 
 
 def _reduced(windows: Windows, combine: Combine) -> str:
@@ -77,9 +84,19 @@ def max_pool_indices(of: Pool) -> Recipe:
     """
 
     def reduce(windows: Windows, y: str) -> None:
-        _Search(windows).store(y)
+        _store_wide(windows.reader.to, _Search(windows).found(), y, windows.here)
 
-    return pooled(of, -math.inf, INT64.itemsize, reduce)
+    return Recipe((each_window(of, -math.inf, INT64.itemsize, reduce, _X, _Y),))
+
+
+def first_maxima(of: Pool, planes: Place, results: Place) -> Phase:
+    """As max_pool_indices, but integers as wide as the floats."""
+
+    def reduce(windows: Windows, y: str) -> None:
+        to, found = windows.reader.to, _Search(windows)
+        to.store(to.to.value(f"bitcast {found.words} {found.found()} to {to.vector}"), y, windows.here)
+
+    return each_window(of, -math.inf, of.itemsize, reduce, planes, results)
 
 
 class _Search:
@@ -90,14 +107,13 @@ class _Search:
         self.size, self.width, self.stride = (of := windows.reader.of).size, of.extents[1], of.stride[1]
         self.words = self.to.to.name("int", self.to.lanes)
 
-    def store(self, y: str) -> None:
-        """Write where they lie in their planes."""
+    def found(self) -> str:
+        """Where they lie in their planes: integers as wide as the floats."""
         to, windows = self.to, self.windows
         nothing = [(to.vector, to.splat(-math.inf)), (self.words, self._first_inside())]
         _, found = repeated(to, windows.first, windows.past, nothing, self._row, TAPS // self.size[1])
         corner = self._spread(to.add(to.mul(windows.top, self.width), windows.left))
-        corners = self._word("add", corner, self._numbers())
-        _store_wide(to, self._word("add", corners, found), y, windows.here)
+        return self._word("add", self._word("add", corner, self._numbers()), found)
 
     def _first_inside(self) -> str:
         """Where the first tap that is inside lies: no padding is a maximum, not even of what is −∞."""
@@ -137,16 +153,25 @@ class _Search:
 
     def _numbers(self) -> str:
         """How far each window is from the first."""
-        word = self.to.to.name("int")
-        return f"<{', '.join(f'{word} {lane * self.stride}' for lane in range(self.to.lanes))}>"
+        return numbers_apart(self.to, self.stride)
 
     def _spread(self, number: Whole) -> str:
-        word = self.to.to.name("int")
-        if isinstance(number, int):
-            return f"splat ({word} {number})"
-        if word != "i64":
-            number = self.to.to.value(f"trunc i64 {number} to {word}")
-        return self.to.to.splat(number, "int", self.to.lanes)
+        return spread_word(self.to, number)
+
+
+def numbers_apart(to: Routine, step: int) -> str:
+    """A vector of integers as wide as the floats: 0, step, 2 step, …"""
+    word = to.to.name("int")
+    return f"<{', '.join(f'{word} {lane * step}' for lane in range(to.lanes))}>"
+
+
+def spread_word(to: Routine, number: Whole) -> str:
+    """A vector of one integer as wide as the floats."""
+    word = to.to.name("int")
+    if isinstance(number, int):
+        return f"splat ({word} {number})"
+    narrow = number if word == "i64" else to.to.value(f"trunc i64 {number} to {word}")
+    return to.to.splat(narrow, "int", to.lanes)
 
 
 def _store_wide(to: Routine, words: str, pointer: str, mask: str) -> None:

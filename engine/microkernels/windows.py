@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from engine.microkernels.planes import sweep
+from engine.microkernels.planes import at_element, at_plane, sweep
 from engine.microkernels.product import Matrices
-from engine.microkernels.recipe import Recipe
+from engine.microkernels.recipe import Phase, Place
 from engine.microkernels.register_tile import lanes_for
 from engine.microkernels.routine import Routine, Whole
 
@@ -40,6 +40,12 @@ class Pool(NamedTuple):
     def work(self) -> int:
         """Taps of all windows."""
         return math.prod(self.batch) * math.prod(self.positions) * math.prod(self.size)
+
+    def is_whole(self, axis: int) -> bool:
+        """Whether the first two taps that an axis has are inside for each window, and there are as many."""
+        size, padding, one = self.size[axis], self.padding[axis], self.positions[axis] == 1
+        taps = min(size, self.extents[axis] + padding) - padding if one else size
+        return taps > 1 and (one or padding == 0)
 
     def inner(self, axis: int, reach: int) -> range:
         """The windows of which `reach` taps along an axis are inside."""
@@ -115,28 +121,23 @@ class Windows:
         return seen[:count]
 
 
-def pooled(of: Pool, outside: float, itemsize: int, reduce: Callable[[Windows, str], None]) -> Recipe:
-    """`reduce` has windows, and the address of their results, numbers of so many bytes. Padding counts as `outside`."""
+def each_window(
+    of: Pool, outside: float, itemsize: int, reduce: Callable[[Windows, str], None], planes: Place, results: Place
+) -> Phase:
+    """`reduce` writes the results of windows, numbers of so many bytes, to an address. Padding counts as `outside`."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
-    reader, x, y = Reader(to, of, outside), to.place("operand", 0), to.place("result", 0)
+    reader, x, y = Reader(to, of, outside), to.place(*planes), to.place(*results)
     reach = -(-of.size[1] // reader.columns) * reader.columns
     columns = of.inner(1, reach)
     rows = of.inner(0, of.size[0]) if of.padding[0] == 0 or math.prod(of.size) <= TAPS else range(0)
 
     def write(plane: Whole, row: Whole, column: Whole, is_inner: bool, wide: bool) -> None:
-        place = to.add(to.mul(to.add(to.mul(plane, of.positions[0]), row), of.positions[1]), column)
-        windows = _windows(reader, _plane(to, x, of, plane), row, column, is_inner, wide)
-        reduce(windows, to.at(y, to.mul(place, itemsize)))
+        windows = _windows(reader, at_plane(to, x, of.batch, of.planes, plane), row, column, is_inner, wide)
+        reduce(windows, at_element(to, y, of.positions, itemsize, plane, row, column))
 
     vectors = range(-(-columns.start // to.lanes), columns.stop // to.lanes)
     items = sweep(to, of.batch, of.positions, to.lanes, (rows, vectors), write)
-    return Recipe((to.phase(items, of.work),))
-
-
-def _plane(to: Routine, x: str, of: Pool, number: Whole) -> str:
-    for index, step in zip(to.unravelled(number, of.batch), of.planes.batch, strict=True):
-        x = to.at(x, to.mul(index, step))
-    return x
+    return to.phase(items, of.work)
 
 
 def _windows(reader: Reader, x: str, row: Whole, column: Whole, is_inner: bool, wide: bool) -> Windows:
