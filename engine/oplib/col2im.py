@@ -1,7 +1,8 @@
 """The kernel of transposed convolution, the adjoint of `correlate`: products added where the windows lie.
 
 Where windows overlap everywhere, as they mostly do, each element is a sum over the windows that see it: a correlation
-itself. Where they are few and large, that would be mostly zeros: each window is then added where it lies.
+itself. Where they are few and large, that would be mostly zeros, and where the kernel is not finite, zeros would not be
+nothing: each window is then added where it lies.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
 from engine.oplib.im2col import by_group, correlate_groups, groups_workspace, matrix
-from engine.oplib.phases import phases, phases_cover
+from engine.oplib.phases import phases_cover, stride_phases
 from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows, each_index
 
@@ -30,7 +33,7 @@ def add_windows(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Win
     sizes = layout(out, x, out, windows, groups)
     weights = kernel.reshape(groups, sizes.features, *kernel.shape[1:])
     values, results = by_group(x, groups), by_group(out, groups)
-    if _is_sparse(sizes):
+    if _is_sparse(sizes) or not _is_finite(xp, kernel):
         for part, some in sizes.parts():
             _spread_groups(xp, values[:, part], weights[part], results[:, part], some)
         return
@@ -45,9 +48,14 @@ def _is_sparse(sizes: Layout) -> bool:
     return math.prod(sizes.wide[2:]) > SPARSE * sizes.places * math.prod(sizes.windows.stride)
 
 
+def _is_finite(xp: Namespace, kernel: Array) -> bool:
+    """Whether the zeros around what is correlated count for nothing. CuPy would have to wait for the answer."""
+    return xp is np and (kernel.dtype.kind != "f" or bool(np.isfinite(kernel).all()))
+
+
 def _each_phase(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice, ...], tuple[slice, ...]]]]:
     """The correlations that the adjoint consists of, with their taps and their places in the result."""
-    for taps, places, windows in phases(sizes.windows, sizes.wide[2:]):
+    for taps, places, windows in stride_phases(sizes.windows, sizes.wide[2:]):
         counts = (len(range(*p.indices(e))) for p, e in zip(places, sizes.wide[2:], strict=True))
         narrow = (*sizes.wide[:2], *counts)
         yield Layout(windows, sizes.groups, sizes.narrow, narrow, sizes.dtype), (taps, places)
@@ -84,8 +92,12 @@ def _add_products(xp: Namespace, x: Array, weights: Array, seen: Array, sizes: L
 
 def add_windows_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:
     """Bytes that `add_windows` allocates."""
-    if not _is_sparse(sizes):
-        return max((groups_workspace(phase, x, None) for phase, _ in _each_phase(sizes)), default=0)
+    if _is_sparse(sizes):
+        return _spread_workspace(sizes, x, kernel)
+    return max((groups_workspace(phase, x, None) for phase, _ in _each_phase(sizes)), default=0)
+
+
+def _spread_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:
     sizes = sizes.part(sizes.groups_at_once)
     weights, values = (
         0 if type.is_dense and type.dtype == sizes.dtype else sizes.narrow[1] * each

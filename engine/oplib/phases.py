@@ -14,7 +14,7 @@ from typing import NamedTuple
 from engine.oplib.windows import Windows
 
 
-class Phase(NamedTuple):
+class StridePhase(NamedTuple):
     """The elements at `places`, which are correlations of values by `windows` with the kernel at `taps`."""
 
     taps: tuple[slice, ...]
@@ -30,12 +30,12 @@ class _AxisPhase(NamedTuple):
     dilation: int
 
 
-def phases(windows: Windows, extents: Sequence[int]) -> Iterator[Phase]:
+def stride_phases(windows: Windows, extents: Sequence[int]) -> Iterator[StridePhase]:
     """All phases that a tap sees of a tensor of these `extents`."""
     axes = zip(windows.size, windows.stride, windows.padding, windows.dilation, extents, strict=True)
     for each in product(*(list(_along(*axis)) for axis in axes)):
         taps, places, size, padding, dilation = zip(*each, strict=True)
-        yield Phase(taps, places, Windows(size, (1,) * len(size), padding, dilation))
+        yield StridePhase(taps, places, Windows(size, (1,) * len(size), padding, dilation))
 
 
 def phases_cover(windows: Windows) -> bool:

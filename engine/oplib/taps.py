@@ -10,7 +10,7 @@ import math
 from itertools import product
 
 from engine.graph.op import Array, Namespace
-from engine.oplib.tiling import CHUNK, Layout, at_once, slices
+from engine.oplib.tiling import Layout, slices, within_chunk
 from engine.oplib.windows import each_index
 
 #: features of a channel, and windows that begin where none is wanted for each one that is, at most
@@ -49,12 +49,12 @@ def _add_taps(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout
 
 def images_of_taps(sizes: Layout) -> int:
     """As many images as CHUNK holds the planes of all groups of, one at least."""
-    return at_once(sizes.wide[0], CHUNK, sizes.groups * _bytes_of_a_group(sizes))
+    return within_chunk(sizes.wide[0], sizes.groups * _bytes_of_a_group(sizes))
 
 
 def groups_of_taps(sizes: Layout) -> int:
     """As many groups as CHUNK holds the planes of one image of, one at least."""
-    return at_once(sizes.groups, CHUNK, _bytes_of_a_group(sizes))
+    return within_chunk(sizes.groups, _bytes_of_a_group(sizes))
 
 
 def taps_workspace(sizes: Layout) -> int:

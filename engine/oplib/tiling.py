@@ -102,7 +102,7 @@ class Layout:
     @property
     def groups_at_once(self) -> int:
         """As many groups as CHUNK holds the columns of one image of, one at least."""
-        return at_once(self.groups, CHUNK, self.places * self.lines * self.dtype.itemsize)
+        return within_chunk(self.groups, self.places * self.lines * self.dtype.itemsize)
 
     def parts(self) -> Iterator[tuple[slice, Layout]]:
         """Some groups at a time, and the layout of so many."""
@@ -118,7 +118,7 @@ class Layout:
     @property
     def images_at_once(self) -> int:
         """As many images as CHUNK holds the columns of, or as have LEAST windows, one at least."""
-        return at_once(self.wide[0], max(CHUNK, LEAST * self.place_bytes), self.places * self.place_bytes)
+        return _within(max(CHUNK, LEAST * self.place_bytes), self.wide[0], self.places * self.place_bytes)
 
     def image_chunks(self) -> Iterator[slice]:
         """The images, a few at a time."""
@@ -134,7 +134,7 @@ class Layout:
     def rows_at_once(self) -> int:
         """As many rows of windows as CHUNK holds the columns of, LEAST windows at least."""
         axis, length = self.rows
-        return at_once(self.positions[axis], max(CHUNK // max(self.place_bytes, 1), LEAST), length)
+        return _within(max(CHUNK // max(self.place_bytes, 1), LEAST), self.positions[axis], length)
 
     @property
     def places_at_once(self) -> int:
@@ -148,8 +148,12 @@ class Layout:
         return ((..., rows, *after) for rows in slices(self.positions[axis], self.rows_at_once))
 
 
-def at_once(count: int, room: int, each: int) -> int:
-    """How many of `count` things there is room for, if each takes so much; one at least."""
+def within_chunk(count: int, each: int) -> int:
+    """How many of `count` things CHUNK holds, if each takes so many bytes; one at least."""
+    return _within(CHUNK, count, each)
+
+
+def _within(room: int, count: int, each: int) -> int:
     return max(1, min(count, room // max(each, 1)))
 
 

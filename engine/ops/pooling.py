@@ -18,7 +18,7 @@ from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
 from engine.oplib.operands import require_shape
 from engine.oplib.pooling import Pooling, give_back, give_back_workspace, lowest, placed, rows_of, slide, taps_along
-from engine.oplib.tiling import CHUNK, at_once, slices
+from engine.oplib.tiling import slices, within_chunk
 
 
 class MaxPool2D(Pooling):
@@ -151,7 +151,7 @@ def _planes(x: Array) -> Iterable[slice]:
 
 
 def _planes_at_once(x: Array | TensorType) -> int:
-    return at_once(x.shape[0], CHUNK, math.prod(x.shape[1:]) * x.dtype.itemsize)
+    return within_chunk(x.shape[0], math.prod(x.shape[1:]) * x.dtype.itemsize)
 
 
 class AvgPool2D(Pooling):
