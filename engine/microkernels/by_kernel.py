@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from engine.microkernels.columns import Columns
-from engine.microkernels.correlation import Correlation
+from engine.microkernels.correlation import Correlation, lies_flat
 from engine.microkernels.packing import transpose_rows
 from engine.microkernels.recipe import Phase, Recipe, aligned
 from engine.microkernels.register_tile import Nest, lanes_for, tile_shape
@@ -19,25 +19,16 @@ from engine.microkernels.row_tiles import RowTiles
 #: taps that are taken at a time: so long what they see stays in the cache
 DEPTH: Final = 128
 #: rows of an item, about: so many repay turning the kernel
-ROWS: Final = 144
+ROWS: Final = 160
 #: items at least, so that threads find work; else the sum is taken in so many parts
 ITEMS: Final = 4
 
 
 def by_kernel(of: Correlation) -> Recipe | None:
     """The kernels of such a correlation; None where the taps of the kernel do not lie side by side."""
-    if not _lies_flat(of):
+    if not lies_flat(of.k.axes, [axis.taps for axis in of.axes], of.itemsize):
         return None
     return _Writer(of).recipe()
-
-
-def _lies_flat(of: Correlation) -> bool:
-    step = of.itemsize
-    for axis, found in zip(reversed(of.axes), reversed(of.k.axes), strict=True):
-        if axis.taps > 1 and found != step:
-            return False
-        step *= axis.taps
-    return True
 
 
 class _Writer:
@@ -124,33 +115,44 @@ class _Writer:
             tiles.multiply(to, packed, [nest], turned, into, self.width, done)
 
     def _turned(self) -> Phase:
-        """For each image and group the sums of all parts, [windows, features], turned to [features, windows]."""
+        """For each image and group the sums of all parts, [windows, features], turned to [features, windows].
+
+        Windows are taken by runs that lie side by side in the result: all of an image, or those of a row.
+        """
         of = self.of
         to = Routine(of.dtype, lanes_for(of.itemsize))
         blocks = -(-of.features // to.lanes)
+        flat = lies_flat(of.y.axes, [axis.windows for axis in of.axes], of.itemsize)
+        run, step = (of.windows, of.itemsize) if flat else (of.axes[2].windows, of.y.axes[2])
+        outer = [axis.windows for axis in of.axes[:2]] if run < of.windows else [1, 1]
         with to.loop("%first", "%past") as item:
-            image, group, block = to.unravelled(item.index, (of.images, of.groups, blocks))
+            image, group, block, d, h = to.unravelled(item.index, (of.images, of.groups, blocks, *outer))
             features = to.mul(block, to.lanes)
             y = to.at(to.place("result", 0), to.add(of.y.start, to.mul(image, of.y.outer)))
             y = to.at(y, to.add(to.mul(group, of.y.group), to.mul(features, of.y.channel)))
-            sums = to.at(to.place("shared", 0), to.mul(group, self.sums_bytes))
-            sums = to.at(sums, to.add(to.mul(image, of.windows * self.row), to.mul(features, of.itemsize)))
-            with to.loop(0, of.windows, to.lanes) as window:
-                self._turn(to, sums, y, window.index, to.sub(of.features, features))
-        return to.phase(of.images * of.groups * blocks, of.images * of.groups * of.features * of.windows * self.parts)
+            y = to.at(y, to.add(to.mul(d, of.y.axes[0]), to.mul(h, of.y.axes[1])))
+            window = to.mul(to.add(to.mul(d, outer[1]), h), run)
+            sums = to.at(to.place("shared", 0), to.add(to.mul(group, self.sums_bytes), to.mul(features, of.itemsize)))
+            sums = to.at(sums, to.mul(to.add(to.mul(image, of.windows), window), self.row))
+            with to.loop(0, run, to.lanes) as some:
+                self._turn(to, sums, y, some.index, run, step, to.sub(of.features, features))
+        items = of.images * of.groups * blocks * outer[0] * outer[1]
+        return to.phase(items, of.images * of.groups * of.features * of.windows * self.parts)
 
-    def _turn(self, to: Routine, sums: str, y: str, window: Whole, features: Whole) -> None:
-        of = self.of
-        read = []
+    def _turn(self, to: Routine, sums: str, y: str, window: Whole, run: int, step: int, features: Whole) -> None:
+        of, read = self.of, []
         for lane in range(to.lanes):
             # a window that is not there is read as the last one that is, and never stored
-            at = to.mul(to.least(to.add(window, lane), of.windows - 1), self.row)
-            here = to.at(sums, at)
+            here = to.at(sums, to.mul(to.least(to.add(window, lane), run - 1), self.row))
             total = to.load(here)
             for part in range(1, self.parts):
                 total = to.sum(total, to.load(to.at(here, part * of.groups * self.sums_bytes)))
             read.append(total)
-        some = to.below(to.sub(of.windows, window))
+        some = to.between(0, to.sub(run, window))
         for lane, vector in enumerate(to.transposed(read)):
             with to.when("slt", lane, features):
-                to.store(vector, to.at(y, to.add(lane * of.y.channel, to.mul(window, of.itemsize))), some)
+                into = to.at(y, to.add(lane * of.y.channel, to.mul(window, step)))
+                if step == to.size:
+                    to.store(vector, into, some)
+                else:
+                    to.scatter(vector, into, step, some)

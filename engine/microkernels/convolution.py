@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 from engine.microkernels.by_kernel import by_kernel
 from engine.microkernels.columns import Axis
 from engine.microkernels.correlation import Correlation, CorrelationWriter, Lying
+from engine.microkernels.depthwise import depthwise, depthwise_by_kernel, is_depthwise, is_depthwise_by_kernel
 from engine.microkernels.recipe import Phase, Recipe, aligned
 from engine.microkernels.register_tile import lanes_for
 from engine.microkernels.routine import Routine
@@ -30,7 +31,10 @@ class Tensor(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A convolution with windows on three axes: x, kernel and y, and one number for each axis."""
+    """A convolution with windows on three axes: x, kernel and y, and one number for each axis.
+
+    y has all images and features; of its spatial axes it may be the leading part.
+    """
 
     dtype: str
     itemsize: int
@@ -45,16 +49,18 @@ class Placed(NamedTuple):
 
 def convolution(of: Placed) -> Recipe | None:
     """y[n, o, p] = Σ x[n, c, p · stride + t · dilation − padding] · kernel[o, c, t]; None where kernels do not fit."""
-    channels, features = of.x.shape[1] // of.groups, of.y.shape[1] // of.groups
+    channels, features = of.kernel.shape[1], of.kernel.shape[0] // of.groups
     sizes = zip(of.y.shape[2:], of.kernel.shape[2:], of.x.shape[2:], of.stride, of.dilation, of.padding, strict=True)
     axes = _three(Axis(windows, taps, extent, s, d, -p) for windows, taps, extent, s, d, p in sizes)
     x, y = (_lying(t, n) for t, n in ((of.x, channels), (of.y, features)))
     k = Lying(of.kernel.steps[0], of.kernel.steps[0] * features, of.kernel.steps[1], _three(of.kernel.steps[2:]))
     found = Correlation(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
+    if is_depthwise_by_kernel(found):
+        return _within(depthwise_by_kernel(found))
     if found.taps > found.windows:
         return _within(by_kernel(found))
-    writer = CorrelationWriter(found)
-    return _within(Recipe((writer.phase(),), own=writer.own))
+    phase, own = _correlation(found)
+    return _within(Recipe((phase,), own=own))
 
 
 def adjoint(of: Placed) -> Recipe | None:
@@ -65,10 +71,17 @@ def adjoint(of: Placed) -> Recipe | None:
     """
     if math.prod(of.stride) > MOST_CLASSES:
         return None
-    checks = _check(of)
-    writers = [CorrelationWriter(each) for each in _classes(of)]
-    own = max(writer.own for writer in writers)
-    return _within(Recipe((checks, *(writer.phase() for writer in writers)), aligned(8), own, checked=True))
+    made = [_correlation(each) for each in _classes(of)]
+    phases, owns = [phase for phase, _ in made], [own for _, own in made]
+    return _within(Recipe((_check(of), *phases), aligned(8), max(owns), checked=True))
+
+
+def _correlation(of: Correlation) -> tuple[Phase, int]:
+    """A kernel, and the bytes of its own that a thread works in."""
+    if is_depthwise(of):
+        return depthwise(of)
+    writer = CorrelationWriter(of)
+    return writer.phase(), writer.own
 
 
 def _within(recipe: Recipe | None) -> Recipe | None:
@@ -96,7 +109,7 @@ class _Residue(NamedTuple):
 
 def _classes(of: Placed) -> Iterator[Correlation]:
     """A correlation for each remainder that there is."""
-    channels, features = of.x.shape[1] // of.groups, of.y.shape[1] // of.groups
+    channels, features = of.kernel.shape[0] // of.groups, of.kernel.shape[1]
     x = _lying(of.x, channels)
     for residues in product(*(list(_residues(of, axis)) for axis in range(3))):
         steps = [s * t for s, t in zip(of.kernel.steps[2:], (r.tap_step for r in residues), strict=True)]
@@ -128,19 +141,31 @@ def _residues(of: Placed, axis: int) -> Iterator[_Residue]:
 def _check(of: Placed) -> Phase:
     """Whether all numbers of the kernel are finite: x − x is 0 of those, and NaN of the others."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
+    outer, (count, step) = _runs(of.kernel)
     with to.loop("%first", "%past"):
         kernel = to.place("operand", 1)
-        outer, inner = of.kernel.shape[:4], of.kernel.shape[4]
-        with to.loop(0, math.prod(outer), carried=[(to.vector, to.zero)]) as row:
+        extents, steps = [extent for extent, _ in outer], [each for _, each in outer]
+        with to.loop(0, math.prod(extents), carried=[(to.vector, to.zero)]) as run:
             at = kernel
-            for index, step in zip(to.unravelled(row.index, outer), of.kernel.steps, strict=False):
-                at = to.at(at, to.mul(index, step))
-            with to.loop(0, inner, to.lanes, carried=[(to.vector, row.carried[0])]) as tap:
-                mask = to.between(0, to.sub(inner, tap.index))
-                here = to.at(at, to.mul(tap.index, of.kernel.steps[4]))
-                tap.carry = [
-                    to.sum(tap.carried[0], to.difference_with_itself(to.gather(here, of.kernel.steps[4], mask)))
-                ]
-            row.carry = tap.carried
-        to.store_whether_nan(to.halved(row.carried[0]), to.place("shared", 0))
+            for index, each in zip(to.unravelled(run.index, extents), steps, strict=True):
+                at = to.at(at, to.mul(index, each))
+            with to.loop(0, count, to.lanes, carried=[(to.vector, run.carried[0])]) as some:
+                mask = to.between(0, to.sub(count, some.index))
+                here = to.at(at, to.mul(some.index, step))
+                read = to.load(here, mask) if step == to.size else to.gather(here, step, mask)
+                some.carry = [to.sum(some.carried[0], to.difference_with_itself(read))]
+            run.carry = some.carried
+        to.store_whether_nan(to.halved(run.carried[0]), to.place("shared", 0))
     return to.phase(1, math.prod(of.kernel.shape))
+
+
+def _runs(of: Tensor) -> tuple[list[tuple[int, int]], tuple[int, int]]:
+    """The axes by their steps, those as one that go on in one another: all but that of the least step, and that."""
+    axes = sorted(((e, s) for e, s in zip(of.shape, of.steps, strict=True) if e > 1), key=lambda axis: -abs(axis[1]))
+    found: list[tuple[int, int]] = []
+    for extent, step in axes:
+        if found and found[-1][1] == extent * step:
+            found[-1] = (found[-1][0] * extent, step)
+        else:
+            found.append((extent, step))
+    return found[:-1], found[-1] if found else (1, of.steps[-1])

@@ -91,7 +91,8 @@ class CorrelationWriter:
         self.width = tile.vectors * lanes
         panels = -(-of.windows // self.width)
         #: whether a panel has columns of one image, and is added up where the result lies
-        self.direct = self._lies_flat() and of.windows >= _FILLED * panels * self.width
+        flat = lies_flat(of.y.axes, [axis.windows for axis in of.axes], size)
+        self.direct = flat and of.windows >= _FILLED * panels * self.width
         self.at_once = 1 if self.direct else of.images
         self.columns = of.columns(self.at_once)
         self.panels = -(-self.at_once * of.windows // self.width)
@@ -114,15 +115,6 @@ class CorrelationWriter:
         with self.to.loop("%first", "%past") as item:
             self._item(item.index)
         return self.to.phase(self.outer * self.of.groups * self.panels * self.chunks, self.of.flops)
-
-    def _lies_flat(self) -> bool:
-        """Whether neighbouring windows lie side by side in the result, over all axes."""
-        step = self.of.itemsize
-        for axis, found in zip(reversed(self.of.axes), reversed(self.of.y.axes), strict=True):
-            if axis.windows > 1 and found != step:
-                return False
-            step *= axis.windows
-        return True
 
     def _chunk(self, rows: int) -> int:
         """Features of an item: all, unless there are few panels."""
@@ -185,6 +177,15 @@ class CorrelationWriter:
                     to.store(vector, into, mask)
                 else:
                     to.scatter(vector, into, step, mask or to.first(to.lanes))
+
+
+def lies_flat(steps: Sequence[int], extents: Sequence[int], size: int) -> bool:
+    """Whether neighbours lie side by side over all axes, `size` bytes apart."""
+    for step, extent in zip(reversed(steps), reversed(extents), strict=True):
+        if extent > 1 and step != size:
+            return False
+        size *= extent
+    return True
 
 
 def merged(to: Routine, nests: Sequence[Nest]) -> list[Nest]:

@@ -162,6 +162,14 @@ class Routine:
             f"{self.vector} {outside})"
         )
 
+    def load_row(self, pointer: str, step: int, mask: str) -> str:
+        """A vector of numbers `step` bytes apart, of which those outside the mask are 0, and not read."""
+        return (
+            self.load(pointer, mask)
+            if step == self.size
+            else self.gather(pointer, step, mask or self.first(self.lanes))
+        )
+
     def load_apart(self, pointer: str, step: int) -> str:
         """A vector of numbers `step` bytes apart, of which those between may be read, too: those up to the next vector.
 
@@ -301,6 +309,10 @@ class Routine:
     def first(self, count: int) -> str:
         """The mask of the first `count` lanes, all of them included."""
         return _mask_of([lane < count for lane in range(self.lanes)])
+
+    def last(self, count: int) -> str:
+        """The mask of the last `count` lanes."""
+        return "<" + ", ".join(f"i1 {str(lane >= self.lanes - count).lower()}" for lane in range(self.lanes)) + ">"
 
     def between(self, first: Whole, past: Whole, step: int = 1) -> str:
         """The mask of the lanes whose number times `step` is from `first` to before `past`, which may lie outside; "" for all."""

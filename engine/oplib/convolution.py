@@ -38,6 +38,7 @@ def placing_transposed(rank: int) -> dict[str, Attr]:
 class Convolution(Op):
     """Base: images [n, channels, *extents] and a kernel of the same rank; a bias has one number for each feature."""
 
+    makes_parts = True
     #: how many spatial axes there are
     rank: ClassVar[int]
     operands: ClassVar[tuple[str, ...]] = ("x", "kernel", "bias?")
