@@ -132,14 +132,14 @@ class _Search:
             seen = self.windows.seen(row, column, count, self.windows.masks(column, count))
             start = to.add(to.mul(row, self.width), column)
             for more, tap in enumerate(seen):
-                best = self._better(*best, tap, self._spread(to.add(start, more)))
+                best = self._better(best, tap, self._spread(to.add(start, more)))
             return best
 
         best = repeated(to, 0, whole, list(zip((to.vector, self.words), best, strict=True)), some)
         return some(whole, best, rest) if rest else best
 
-    def _better(self, largest: str, place: str, tap: str, here: str) -> list[str]:
-        to = self.to
+    def _better(self, best: list[str], tap: str, here: str) -> list[str]:
+        to, (largest, place) = self.to, best
         is_more = to.to.value(f"fcmp ugt {to.vector} {tap}, {largest}")
         is_number = to.to.value(f"fcmp ord {to.vector} {largest}, {largest}")
         is_better = to.both(is_more, is_number)

@@ -264,26 +264,6 @@ class Routine:
             h *= 2
         return found
 
-    def parted(self, vectors: Sequence[str]) -> list[str]:
-        """Of the lanes of n vectors, all in a row, every n-th one: from the first on, the second, … the n-th."""
-        count, n = self.lanes, len(vectors)
-        parts = []
-        for k in range(n):
-            lanes, found = range(k, k + n * count, n), vectors[0]
-            for start, vector in zip(range(count, n * count, count), vectors[1:], strict=True):
-                before = lanes if start == count else range(count)
-                chosen = zip(before, lanes, strict=True)
-                taken = [old if lane < start else min(lane - start, count - 1) + count for old, lane in chosen]
-                found = self._shuffled(found, vector, taken)
-            parts.append(found)
-        return parts
-
-    def arranged(self, vector: str, lanes: Sequence[int | None]) -> str:
-        """The lanes of these numbers, and zeros for None."""
-        if list(lanes) == list(range(self.lanes)):
-            return vector
-        return self._shuffled(vector, self.zero, [self.lanes if lane is None else lane for lane in lanes])
-
     def _exchanged(self, a: str, b: str, h: int) -> tuple[str, str]:
         n = self.lanes
         low = [lane if not lane & h else n + (lane ^ h) for lane in range(n)]
@@ -315,7 +295,10 @@ class Routine:
         return "<" + ", ".join(f"i1 {str(lane >= self.lanes - count).lower()}" for lane in range(self.lanes)) + ">"
 
     def between(self, first: Whole, past: Whole, step: int = 1) -> str:
-        """The mask of the lanes whose number times `step` is from `first` to before `past`, which may lie outside; "" for all."""
+        """The mask of the lanes whose number times `step` is from `first` to before `past`; "" for all.
+
+        Both may lie outside.
+        """
         if isinstance(first, int) and isinstance(past, int):
             inside = [first <= lane * step < past for lane in range(self.lanes)]
             return "" if all(inside) else _mask_of(inside)

@@ -17,6 +17,7 @@ from engine.microkernels.product import Matrices
 from engine.microkernels.recipe import Phase, Place, Recipe, aligned
 from engine.microkernels.register_tile import lanes_for
 from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.shuffles import arranged
 from engine.microkernels.windows import TAPS, Pool
 
 #: columns of windows at once, each with a register
@@ -159,12 +160,12 @@ class _Giving:
             term = to.load(place, mask)
         else:
             term = to.gather(place, given.column, mask or to.first(to.lanes))
-        term = to.arranged(term, lanes)
+        term = arranged(to, term, lanes)
         if not element:
             return term
         chosen = to.load(at_element(to, run.places, of.positions, to.size, 0, row, start), mask)
         words = to.to.name("int", to.lanes)
-        chosen = to.to.value(f"bitcast {to.vector} {to.arranged(chosen, lanes)} to {words}")
+        chosen = to.to.value(f"bitcast {to.vector} {arranged(to, chosen, lanes)} to {words}")
         return to.kept(term, to.to.value(f"icmp eq {words} {chosen}, {element}"))
 
     def _element(self, run: _Run) -> str:

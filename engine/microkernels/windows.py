@@ -12,7 +12,7 @@ from engine.microkernels.product import Matrices
 from engine.microkernels.recipe import Phase, Place
 from engine.microkernels.register_tile import lanes_for
 from engine.microkernels.routine import Routine, Whole
-
+from engine.microkernels.shuffles import parted
 
 #: distance of windows, at most, at which what lies between is read with what is wanted: more are gathered
 PARTED: Final = 4
@@ -82,7 +82,7 @@ class Reader:
         if step != to.size:
             return [to.gather(x, step, masks[0] or to.first(to.lanes), outside)]
         places = [to.at(x, number * to.lanes * step) for number in range(self.columns)]
-        return to.parted([to.load(place, mask, outside) for place, mask in zip(places, masks, strict=True)])
+        return parted(to, [to.load(place, mask, outside) for place, mask in zip(places, masks, strict=True)])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
