@@ -134,15 +134,14 @@ class Routine:
         """A pointer so many bytes further."""
         return pointer if offset == 0 else self.to.value(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
-    def load(self, pointer: str, mask: str = "") -> str:
-        """A vector, of whose lanes those outside the mask are 0."""
+    def load(self, pointer: str, mask: str = "", outside: str = "zeroinitializer") -> str:
+        """A vector; its lanes outside the mask are not read, and are those of `outside`."""
         if not mask:
             return self.to.value(f"load {self.vector}, ptr {pointer}, align {self.size}")
         name = f"llvm.masked.load.{self.to.suffix('float', self.lanes)}.p0"
         self.to.declare(self.vector, name, "ptr", "i32", self._mask, self.vector)
         return self.to.value(
-            f"call {self.vector} @{name}(ptr {pointer}, i32 {self.size}, {self._mask} {mask}, {self.vector} "
-            "zeroinitializer)"
+            f"call {self.vector} @{name}(ptr {pointer}, i32 {self.size}, {self._mask} {mask}, {self.vector} {outside})"
         )
 
     def store(self, value: str, pointer: str, mask: str = "") -> None:
@@ -154,13 +153,13 @@ class Routine:
         self.to.declare("void", name, self.vector, "ptr", "i32", self._mask)
         self.to.line(f"  call void @{name}({self.vector} {value}, ptr {pointer}, i32 {self.size}, {self._mask} {mask})")
 
-    def gather(self, pointer: str, step: int, mask: str) -> str:
-        """A vector of numbers `step` bytes apart; lanes outside the mask are 0, and not read."""
+    def gather(self, pointer: str, step: int, mask: str, outside: str = "zeroinitializer") -> str:
+        """A vector of numbers `step` bytes apart; lanes outside the mask as with `load`."""
         name = f"llvm.masked.gather.{self.to.suffix('float', self.lanes)}.v{self.lanes}p0"
         self.to.declare(self.vector, name, f"<{self.lanes} x ptr>", "i32", self._mask, self.vector)
         return self.to.value(
             f"call {self.vector} @{name}({self._apart(pointer, step)}, i32 {self.size}, {self._mask} {mask}, "
-            f"{self.vector} zeroinitializer)"
+            f"{self.vector} {outside})"
         )
 
     def load_row(self, pointer: str, step: int, mask: str) -> str:
@@ -289,14 +288,20 @@ class Routine:
 
     def first(self, count: int) -> str:
         """The mask of the first `count` lanes, all of them included."""
-        return "<" + ", ".join(f"i1 {str(lane < count).lower()}" for lane in range(self.lanes)) + ">"
+        return _mask_of([lane < count for lane in range(self.lanes)])
 
     def last(self, count: int) -> str:
         """The mask of the last `count` lanes."""
         return "<" + ", ".join(f"i1 {str(lane >= self.lanes - count).lower()}" for lane in range(self.lanes)) + ">"
 
     def between(self, first: Whole, past: Whole, step: int = 1) -> str:
-        """The mask of the lanes whose number times `step` is from `first` to before `past`, which may lie outside."""
+        """The mask of the lanes whose number times `step` is from `first` to before `past`; "" for all.
+
+        Both may lie outside.
+        """
+        if isinstance(first, int) and isinstance(past, int):
+            inside = [first <= lane * step < past for lane in range(self.lanes)]
+            return "" if all(inside) else _mask_of(inside)
         far = self.lanes * step
         words = f"<{self.lanes} x i32>"
         numbers = f"<{', '.join(f'i32 {lane * step}' for lane in range(self.lanes))}>"
@@ -378,6 +383,10 @@ class Routine:
         yield
         self.to.line(f"  br label %e{k}\ne{k}:")
         self._block = f"e{k}"
+
+
+def _mask_of(inside: Sequence[bool]) -> str:
+    return "<" + ", ".join(f"i1 {str(lane).lower()}" for lane in inside) + ">"
 
 
 def _lanes(numbers: Sequence[int]) -> str:

@@ -69,8 +69,7 @@ class Correlation(Convolution):
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Columns, a chunk at a time."""
-        assert isinstance(out, TensorType)
-        return correlate_workspace(self.laid_out(out, *types, **attrs), out, *types)
+        return correlate_workspace(self.laid_out(out, *types, **attrs), *types)
 
 
 class Conv1D(Composite, Correlation):
