@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
 from engine.graph.errors import ShapeMismatch
@@ -12,8 +12,14 @@ from engine.graph.ir import Value
 from engine.graph.op import ResultTypes, wrong_dtype
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DTYPES, FLOATS, Shape, TensorType, broadcast, promote, show_shape
+from engine.oplib.attention_formula import Masking
+from engine.oplib.attention_rows import ROWS
 from engine.oplib.formula import Formula
+from engine.oplib.in_tiles import batch_axes
 from engine.oplib.operands import require_extent, wrong_shape
+
+#: bytes of all scores from which they are computed a block at a time
+LARGE: Final = 4 << 20
 
 
 class Attention(Formula):
@@ -61,24 +67,14 @@ class Attention(Formula):
         return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
 
     def formula(self, q: Value, k: Value, v: Value, mask: Value | None = None, *, scale: float, causal: bool) -> Value:
-        """The scale goes to the queries, which are fewer than the scores."""
-        scores = (q * scale) @ k.transpose()
-        if mask is not None:
-            scores = hide(scores, mask) if mask.dtype.kind == "b" else scores + mask
-        if causal:
-            scores = hide(scores, not_later(scores))
-        return scores.softmax() @ v
-
-
-def hide(scores: Value, keep: Value) -> Value:
-    """The scores where `keep` is true, −∞ elsewhere."""
-    return keep.where(scores, -math.inf)
-
-
-def not_later(scores: Value) -> Value:
-    """[queries, keys]: whether the key's position is at most the query's."""
-    queries, keys = (scores.builder.arange(n) for n in scores.shape[-2:])
-    return queries.reshape(shape=(*queries.shape, 1)) >= keys
+        """By whole matrices of scores where they are small, else a block of queries at a time."""
+        operands = [x for x in (q, k, v, mask) if x is not None]
+        dtype = promote(*(x.dtype for x in operands if x.type.is_float))
+        scores = TensorType((*batch_axes(*(x.type for x in operands)), q.shape[-2], k.shape[-2]), dtype)
+        if scores.nbytes < LARGE:
+            return Masking(mask, scale, causal).scores(q, k).softmax() @ v
+        operands[:3] = (x if x.dtype == dtype else x.cast(dtype=dtype) for x in (q, k, v))
+        return q.builder.emit(ROWS, operands, {"scale": scale, "causal": causal}).output(0)
 
 
 def check_matrices(type: TensorType, i: int, name: str) -> None:
