@@ -55,50 +55,54 @@ class Saved(NamedTuple):
     lse: Value
     delta: Value
     g: Value
+    mask: Value | None = None
 
 
 class WayBack:
     """With s the scores, p = exp(s − lse) and dp = g vᵀ: the cotangent of the scores is ds = p · (dp − δ)."""
 
-    def __init__(self, saved: Saved, masking: Masking) -> None:
-        self._saved, self._masking = saved, masking
-        self._scaled = saved.q * masking.scale
-        self._p = (masking.scores(saved.q, saved.k) - saved.lse).exp()
+    def __init__(self, saved: Saved, *, scale: float, causal: bool) -> None:
+        self._saved, self._masking, self._scale = saved, Masking(saved.mask, scale, causal), scale
+        self._scaled = saved.q * scale
+        self._p = (self._masking.scores(saved.q, saved.k) - saved.lse).exp()
         self._centred = saved.g @ saved.v.transpose() - saved.delta
-        self.ds = masking.hide(self._p * self._centred, 0.0)
+        self.ds = self._masking.hide(self._p * self._centred, 0.0)
 
     @property
     def by_operands(self) -> tuple[Value, Value, Value]:
         """dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ g."""
-        k, g, scale = self._saved.k, self._saved.g, self._masking.scale
-        return self.ds @ k * scale, self.ds.transpose() @ self._scaled, self._p.transpose() @ g
+        turned = self.ds.transpose(), self._p.transpose()
+        return self.ds @ self._saved.k * self._scale, turned[0] @ self._scaled, turned[1] @ self._saved.g
 
-    def again(self, cq: Value | None, ck: Value | None, cv: Value | None) -> list[Value | None]:
-        """The cotangents of what is saved and of the mask, from those of `by_operands`."""
-        saved, scale = self._saved, self._masking.scale
-        t = [self.ds.full_like(0.0)] if cq is None and ck is None else []
-        t += [] if cq is None else [cq * scale @ saved.k.transpose()]
-        t += [] if ck is None else [self._scaled @ ck.transpose()]
-        by_q, by_k, *others = self.from_scores(reduce(add, t), cv)
-        by_q = by_q if ck is None else by_q + unbroadcast(self.ds @ ck * scale, saved.q)
-        by_k = by_k if cq is None else by_k + unbroadcast(self.ds.transpose() @ cq * scale, saved.k)
-        return [by_q, by_k, *others]
+    def again(
+        self, cq: Value | None = None, ck: Value | None = None, cv: Value | None = None, cs: Value | None = None
+    ) -> list[Value | None]:
+        """The cotangents of what is saved, from those of `by_operands` and of ds.
 
-    def from_scores(self, t: Value, cv: Value | None = None) -> tuple[Value, Value, *tuple[Value | None, ...]]:
-        """As `again`, from the cotangents `t` of ds and `cv` of dv.
-
-        Those of dp and p are t · p and t · (dp − δ) + g cvᵀ, and that of s is the latter times p.
+        With t all that arrives at ds, those of dp and p are t · p and t · (dp − δ) + g cvᵀ; that of s is p times that.
         """
-        q, k, v, _, _, g = self._saved
-        t = self._masking.hide(t, 0.0)
+        _, k, v, _, _, g, mask = self._saved
+        t = self._masking.hide(self._by_ds(cq, ck, cs), 0.0)
         by_dp, by_p = t * self._p, t * self._centred
         by_g = by_dp @ v
         if cv is not None:
             by_p, by_g = by_p + g @ cv.transpose(), by_g + self._p @ cv
         by_s = self._masking.hide(by_p * self._p, 0.0)
-        by_q, by_k = by_s @ k * self._masking.scale, by_s.transpose() @ self._scaled
-        found = (by_q, by_k, by_dp.transpose() @ g, -_row_sum(by_s), -_row_sum(by_dp), by_g)
-        return (*map(unbroadcast, found, self._saved), self._masking.by_mask(by_s))
+        by_q, by_k = by_s @ k * self._scale, by_s.transpose() @ self._scaled
+        by_q = by_q if ck is None else by_q + self.ds @ ck * self._scale
+        by_k = by_k if cq is None else by_k + self.ds.transpose() @ cq * self._scale
+        found = by_q, by_k, by_dp.transpose() @ g, -_row_sum(by_s), -_row_sum(by_dp), by_g
+        by_operands: list[Value | None] = list(map(unbroadcast, found, self._saved[:6]))
+        return by_operands if mask is None else [*by_operands, self._masking.by_mask(by_s)]
+
+    def _by_ds(self, cq: Value | None, ck: Value | None, cs: Value | None) -> Value:
+        """What arrives at ds from dq, from dk and directly."""
+        arriving = [] if cs is None else [cs]
+        if cq is not None:
+            arriving.append(cq * self._scale @ self._saved.k.transpose())
+        if ck is not None:
+            arriving.append(self._scaled @ ck.transpose())
+        return reduce(add, arriving or [self.ds.full_like(0.0)])
 
 
 def _row_sum(x: Value) -> Value:

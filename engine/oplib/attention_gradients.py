@@ -8,7 +8,7 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.tensor_type import TensorType
-from engine.oplib.attention_formula import Masking, Saved, WayBack
+from engine.oplib.attention_formula import Saved, WayBack
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.in_tiles import InTiles, batch_axes
 from engine.oplib.score_tiles import (
@@ -56,17 +56,13 @@ class AttentionGradients(InTiles):
             _add_product(xp, p.swapaxes(-1, -2), at.of_queries(back.g), at.of_keys(dv), memory)
         xp.multiply(dq, attrs["scale"], out=dq)
 
-    def vjp(
-        self, g: Sequence[Value | None], y: Value, *operands: Value, scale: float, causal: bool
-    ) -> Sequence[Value | None]:
+    def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
         """With whole matrices of scores."""
-        saved, *mask = Saved(*operands[:6]), *operands[6:]
-        return WayBack(saved, Masking(*mask or [None], scale, causal)).again(*g)[: len(operands)]
+        return WayBack(Saved(*operands), **attrs).again(*g)
 
-    def written_out(self, *operands: Value, scale: float, causal: bool) -> Sequence[Value]:
-        """The same, unbroadcast to nothing."""
-        saved, *mask = Saved(*operands[:6]), *operands[6:]
-        return WayBack(saved, Masking(*mask or [None], scale, causal)).by_operands
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """The same, with whole matrices of scores."""
+        return WayBack(Saved(*operands), **attrs).by_operands
 
     def workspace(self, out: Any, *types: TensorType, causal: bool, **attrs: Any) -> int:
         """Those of the tiles, and a product that is added."""
@@ -77,7 +73,7 @@ class AttentionMaskGradient(InTiles):
     """The cotangent of a float mask: ds, as of `AttentionGradients`, summed over what the mask was broadcast along."""
 
     name = "attention_mask_gradient"
-    operands = _OPERANDS[:-1] + ("mask",)
+    operands = (*_OPERANDS[:-1], "mask")
     products = 2
 
     def infer(self, q: TensorType, *others: TensorType, **attrs: Any) -> ResultTypes:
@@ -94,13 +90,13 @@ class AttentionMaskGradient(InTiles):
             axes = tuple(i for i, (e, whole) in enumerate(zip(part.shape, ds.shape, strict=True)) if e != whole)
             xp.add(part, xp.sum(ds, axis=axes, keepdims=True) if axes else ds, out=part)
 
-    def vjp(self, g: Value, y: Value, *operands: Value, scale: float, causal: bool) -> Sequence[Value | None]:
+    def vjp(self, g: Value, y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
         """With whole matrices of scores."""
-        return WayBack(Saved(*operands[:6]), Masking(operands[6], scale, causal)).from_scores(g)
+        return WayBack(Saved(*operands), **attrs).again(cs=g)
 
-    def written_out(self, *operands: Value, scale: float, causal: bool) -> Sequence[Value]:
-        """The same, with whole matrices."""
-        return (unbroadcast(WayBack(Saved(*operands[:6]), Masking(operands[6], scale, causal)).ds, operands[6]),)
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """The same, with whole matrices of scores."""
+        return (unbroadcast(WayBack(Saved(*operands), **attrs).ds, operands[-1]),)
 
     def workspace(self, out: Any, *types: TensorType, causal: bool, **attrs: Any) -> int:
         """Those of the tiles, and a sum of one of them."""
@@ -116,10 +112,10 @@ class _Back:
 
     def __init__(self, xp: Namespace, arrays: Sequence[Array], attrs: Mapping[str, Any]) -> None:
         q, k, v, lse, delta, g, *mask = arrays
-        self._xp, self._below = xp, attrs["causal"] and is_finite(xp, q, k, v, lse, delta, g)
+        self._xp, self._below = xp, attrs["causal"] and is_finite(xp, *arrays[:6])
         self.tiling = _squares(*arrays)
         lead = self.tiling.lead
-        self.scores = Scores(xp, q, k, *mask or [None], lead, **attrs)
+        self.scores = Scores(xp, q, k, mask[0] if mask else None, lead, **attrs)
         self._v, self._lse, self._delta, self.g = (spread(xp, readable(xp, x), lead) for x in (v, lse, delta, g))
 
     def tiles(self) -> Iterator[tuple[Tile, Array, Array]]:

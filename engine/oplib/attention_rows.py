@@ -92,5 +92,4 @@ def _whole_rows(lead: Shape, q: Array | TensorType, k: Array | TensorType) -> Ti
     return tiling(lead, q.shape[-2], k.shape[-2], q.dtype.itemsize, together=1, whole_rows=True)
 
 
-
 ROWS = AttentionRows()

@@ -41,8 +41,8 @@ class Tile(NamedTuple):
 
     def of_mask(self, x: Array) -> Array:
         """As `of_scores`, of an x that has extent 1 on axes along which it is broadcast."""
-        index = (*self.lead, self.queries, self.keys)
-        return x[tuple(i if e > 1 else 0 if isinstance(i, int) else slice(None) for i, e in zip(index, x.shape, strict=True))]
+        index = zip((*self.lead, self.queries, self.keys), x.shape, strict=True)
+        return x[tuple(i if e > 1 else 0 if isinstance(i, int) else slice(None) for i, e in index)]
 
 
 class Tiling(NamedTuple):
@@ -71,13 +71,19 @@ class Tiling(NamedTuple):
                         yield Tile(lead, slice(start, stop), slice(first, last))
 
     def _groups(self) -> Iterator[tuple[int | slice, ...]]:
-        if not self.lead:
-            yield ()
-            return
-        *outer, inner = self.lead
-        for index in np.ndindex(*outer):
-            for start in range(0, inner, self.group):
-                yield (*index, slice(start, start + self.group))
+        """Indices of matrices, those of a group neighbours along the longest axis."""
+        counts, longest = list(self.lead), _longest(self.lead)
+        if counts:
+            counts[longest] = -(-counts[longest] // self.group)
+        for index in np.ndindex(*counts):
+            lead: list[int | slice] = [*index]
+            if lead:
+                lead[longest] = slice(index[longest] * self.group, (index[longest] + 1) * self.group)
+            yield tuple(lead)
+
+
+def _longest(lead: Shape) -> int:
+    return max(range(len(lead)), key=lead.__getitem__, default=0)
 
 
 def tiling(lead: Shape, queries: int, keys: int, itemsize: int, *, together: int, whole_rows: bool) -> Tiling:
@@ -85,12 +91,13 @@ def tiling(lead: Shape, queries: int, keys: int, itemsize: int, *, together: int
     most = TILE_BYTES // (itemsize * together)
     columns = keys if whole_rows else min(keys, MOST_COLUMNS)
     rows = min(queries, max(LEAST_ROWS, most // columns))
-    group = max(1, most // (rows * columns)) if lead and (rows, columns) == (queries, keys) else 1
-    return Tiling(lead, queries, keys, min(group, *lead[-1:]) if lead else 1, rows, columns)
+    whole = (rows, columns) == (queries, keys)
+    group = min(max(lead, default=1), max(1, most // (rows * columns))) if whole else 1
+    return Tiling(lead, queries, keys, group, rows, columns)
 
 
 class Scores:
-    """The scores of q [..., queries, d] and k [..., keys, d] under a mask, for leading axes that broadcast to `lead`."""
+    """The scores of q [..., queries, d] and k [..., keys, d] under a mask; leading axes are broadcast to `lead`."""
 
     def __init__(
         self, xp: Namespace, q: Array, k: Array, mask: Array | None, lead: Shape, *, scale: float, causal: bool

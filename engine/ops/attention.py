@@ -15,11 +15,12 @@ from engine.graph.tensor_type import DTYPES, FLOATS, Shape, TensorType, broadcas
 from engine.oplib.attention_formula import Masking
 from engine.oplib.attention_rows import ROWS
 from engine.oplib.formula import Formula
-from engine.oplib.in_tiles import batch_axes
 from engine.oplib.operands import require_extent, wrong_shape
 
-#: bytes of all scores from which they are computed a block at a time
-LARGE: Final = 4 << 20
+#: bytes of scores from which none but a block of queries has them in memory; to hold all is quicker by up to a sixth
+LARGE: Final = 16 << 20
+#: and of how many elements for each of q, k and v, which are held in any case
+OUTWEIGHED: Final = 1
 
 
 class Attention(Formula):
@@ -27,7 +28,8 @@ class Attention(Formula):
 
     q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
     mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query i
-    where j > i. A query that is left no key has NaN. A. Vaswani et al., "Attention is all you need" (2017).
+    where j > i. A query that is left no key has NaN. Scores of 16 MiB or more are never all in memory, but where a
+    derivative is differentiated again. A. Vaswani et al., "Attention is all you need" (2017).
     """
 
     name = "attention"
@@ -67,14 +69,19 @@ class Attention(Formula):
         return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
 
     def formula(self, q: Value, k: Value, v: Value, mask: Value | None = None, *, scale: float, causal: bool) -> Value:
-        """By whole matrices of scores where they are small, else a block of queries at a time."""
+        """By whole matrices of scores, or, where these are large, a block of queries at a time."""
         operands = [x for x in (q, k, v, mask) if x is not None]
         dtype = promote(*(x.dtype for x in operands if x.type.is_float))
-        scores = TensorType((*batch_axes(*(x.type for x in operands)), q.shape[-2], k.shape[-2]), dtype)
-        if scores.nbytes < LARGE:
+        scores = TensorType((*leading(*(x.type for x in operands)), q.shape[-2], k.shape[-2]), dtype)
+        if not is_large(scores, q.type, k.type, v.type):
             return Masking(mask, scale, causal).scores(q, k).softmax() @ v
         operands[:3] = (x if x.dtype == dtype else x.cast(dtype=dtype) for x in (q, k, v))
         return q.builder.emit(ROWS, operands, {"scale": scale, "causal": causal}).output(0)
+
+
+def is_large(scores: TensorType, *operands: TensorType) -> bool:
+    """Whether scores take so much memory that it is better not to hold them, and more than the operands."""
+    return scores.nbytes >= LARGE and scores.size > OUTWEIGHED * sum(x.size for x in operands)
 
 
 def check_matrices(type: TensorType, i: int, name: str) -> None:
