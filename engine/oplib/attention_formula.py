@@ -97,7 +97,7 @@ class WayBack:
 
     def _by_ds(self, cq: Value | None, ck: Value | None, cs: Value | None) -> Value:
         """What arrives at ds from dq, from dk and directly."""
-        arriving = [] if cs is None else [cs]
+        arriving = [] if cs is None else [cs.broadcast_to(shape=self.ds.shape)]
         if cq is not None:
             arriving.append(cq * self._scale @ self._saved.k.transpose())
         if ck is not None:

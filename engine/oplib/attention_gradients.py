@@ -8,9 +8,11 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.tensor_type import TensorType
+from engine.oplib import batching
 from engine.oplib.attention_formula import Saved, WayBack
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.in_tiles import InTiles, batch_axes
+from engine.oplib.permutation import shaped
 from engine.oplib.score_tiles import (
     Scores,
     Tile,
@@ -93,6 +95,12 @@ class AttentionMaskGradient(InTiles):
     def vjp(self, g: Value, y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
         """With whole matrices of scores."""
         return WayBack(Saved(*operands), **attrs).again(cs=g)
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """A mask for each of N, so that each has a cotangent."""
+        n, mask = batching.size(mapped, operands), operands[-1]
+        masks = mask if mapped[-1] else mask.broadcast_to(shape=(n, *mask.shape))
+        return shaped(super().batch((*mapped[:-1], True), *operands[:-1], masks, **attrs), masks.shape)
 
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
         """The same, with whole matrices of scores."""

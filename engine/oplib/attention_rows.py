@@ -78,7 +78,8 @@ class AttentionRows(InTiles):
     ) -> Sequence[Value]:
         """The formula."""
         scores = Masking(mask, scale, causal).scores(q, k)
-        return scores.softmax() @ v, scores.logsumexp(axes=(-1,), keepdims=True)
+        y, lse = scores.softmax() @ v, scores.logsumexp(axes=(-1,), keepdims=True)
+        return y, lse.broadcast_to(shape=(*y.shape[:-1], 1))
 
     def workspace(self, out: Any, *types: TensorType, causal: bool, **attrs: Any) -> int:
         """The copies, a tile and what hides in it, and the sums."""
