@@ -15,13 +15,13 @@ from engine.oplib.in_tiles import InTiles, batch_axes
 from engine.oplib.permutation import shaped
 from engine.oplib.score_tiles import (
     Scores,
-    Tile,
+    ScoreTile,
     Tiling,
+    blas_readable,
     carved,
     copied_bytes,
     hiding_bytes,
     is_finite,
-    readable,
     spread,
     tiling,
 )
@@ -124,9 +124,9 @@ class _Back:
         self.tiling = _squares(*arrays)
         lead = self.tiling.lead
         self.scores = Scores(xp, q, k, mask[0] if mask else None, lead, **attrs)
-        self._v, self._lse, self._delta, self.g = (spread(xp, readable(xp, x), lead) for x in (v, lse, delta, g))
+        self._v, self._lse, self._delta, self.g = (spread(xp, blas_readable(xp, x), lead) for x in (v, lse, delta, g))
 
-    def tiles(self) -> Iterator[tuple[Tile, Array, Array]]:
+    def tiles(self) -> Iterator[tuple[ScoreTile, Array, Array]]:
         """Each tile, its p and its ds, which last until the next one."""
         xp, size = self._xp, self.tiling.size
         memory = xp.empty(2 * size, self.g.dtype)

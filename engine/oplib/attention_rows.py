@@ -17,7 +17,16 @@ from engine.oplib.attention_formula import Masking
 from engine.oplib.attention_gradients import GRADIENTS, MASK_GRADIENT
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.in_tiles import InTiles, batch_axes
-from engine.oplib.score_tiles import Scores, Tiling, copied_bytes, hiding_bytes, is_finite, readable, spread, tiling
+from engine.oplib.score_tiles import (
+    Scores,
+    Tiling,
+    blas_readable,
+    copied_bytes,
+    hiding_bytes,
+    is_finite,
+    spread,
+    tiling,
+)
 
 
 class AttentionRows(InTiles):
@@ -48,7 +57,10 @@ class AttentionRows(InTiles):
         """Row block by row block, as `softmax` computes rows."""
         y, lse = out
         lead = y.shape[:-2]
-        scores, values = Scores(xp, q, k, mask, lead, scale=scale, causal=causal), spread(xp, readable(xp, v), lead)
+        scores, values = (
+            Scores(xp, q, k, mask, lead, scale=scale, causal=causal),
+            spread(xp, blas_readable(xp, v), lead),
+        )
         tiles = _whole_rows(lead, q, k)
         memory = xp.empty(tiles.size, y.dtype)
         for at in tiles.tiles(below=causal and is_finite(xp, q, k, v)):

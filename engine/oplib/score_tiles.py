@@ -20,7 +20,7 @@ LEAST_ROWS: Final = 16
 MOST_COLUMNS: Final = 512
 
 
-class Tile(NamedTuple):
+class ScoreTile(NamedTuple):
     """Where a tile lies: neighbouring queries and keys, of one matrix of scores or of neighbouring ones."""
 
     lead: tuple[int | slice, ...]
@@ -60,7 +60,7 @@ class Tiling(NamedTuple):
         """Elements of the largest tile."""
         return self.group * self.rows * self.columns
 
-    def tiles(self, *, below: bool) -> Iterator[Tile]:
+    def tiles(self, *, below: bool) -> Iterator[ScoreTile]:
         """All tiles, those of the same keys one after the other; `below`: without what lies above the diagonal only."""
         for lead in self._groups():
             for first in range(0, self.keys, self.columns):
@@ -68,7 +68,7 @@ class Tiling(NamedTuple):
                     stop = min(start + self.rows, self.queries)
                     last = min(first + self.columns, self.keys, stop if below else self.keys)
                     if first < last:
-                        yield Tile(lead, slice(start, stop), slice(first, last))
+                        yield ScoreTile(lead, slice(start, stop), slice(first, last))
 
     def _groups(self) -> Iterator[tuple[int | slice, ...]]:
         """Indices of matrices, those of a group neighbours along the longest axis."""
@@ -104,11 +104,11 @@ class Scores:
     ) -> None:
         self._xp = xp
         self.q = spread(xp, xp.multiply(q, scale), lead)
-        self.k = spread(xp, readable(xp, k), lead)
+        self.k = spread(xp, blas_readable(xp, k), lead)
         self._mask = None if mask is None else xp.broadcast_to(mask, (*lead, q.shape[-2], k.shape[-2]))
         self._causal = causal
 
-    def write(self, at: Tile, memory: Array) -> Array:
+    def write(self, at: ScoreTile, memory: Array) -> Array:
         """The tile, in `memory`: −∞ where a key is hidden."""
         xp = self._xp
         q, k = at.of_queries(self.q), at.of_keys(self.k)
@@ -119,7 +119,7 @@ class Scores:
         self.hide(at, scores, -math.inf)
         return scores
 
-    def hide(self, at: Tile, scores: Array, fill: float) -> None:
+    def hide(self, at: ScoreTile, scores: Array, fill: float) -> None:
         """Write `fill` where a key is hidden from its query."""
         xp = self._xp
         if self._mask is not None and self._mask.dtype.kind == "b":
@@ -134,7 +134,7 @@ def spread(xp: Namespace, x: Array, lead: Shape) -> Array:
     return xp.broadcast_to(x, (*lead, *x.shape[-2:]))
 
 
-def readable(xp: Namespace, x: Array) -> Array:
+def blas_readable(xp: Namespace, x: Array) -> Array:
     """x, copied where BLAS cannot read it as it lies."""
     return x if is_readable(x, x.dtype) else xp.ascontiguousarray(x)
 
@@ -153,7 +153,7 @@ def is_finite(xp: Namespace, *arrays: Array) -> bool:
 
 
 def copied_bytes(q: TensorType, *others: TensorType) -> int:
-    """Bytes of the scaled queries, and of the `others` that `readable` copies."""
+    """Bytes of the scaled queries, and of the `others` that `blas_readable` copies."""
     return q.nbytes + sum(x.nbytes for x in others if not is_readable(x, x.dtype))
 
 

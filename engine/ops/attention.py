@@ -18,7 +18,7 @@ from engine.oplib.formula import Formula
 from engine.oplib.operands import require_extent, wrong_shape
 
 #: bytes of scores from which none but a block of queries has them in memory; to hold all is quicker by up to a sixth
-LARGE: Final = 16 << 20
+SCORES_HELD: Final = 16 << 20
 #: and of how many elements for each of q, k and v, which are held in any case
 OUTWEIGHED: Final = 1
 
@@ -81,7 +81,7 @@ class Attention(Formula):
 
 def is_large(scores: TensorType, *operands: TensorType) -> bool:
     """Whether scores take so much memory that it is better not to hold them, and more than the operands."""
-    return scores.nbytes >= LARGE and scores.size > OUTWEIGHED * sum(x.size for x in operands)
+    return scores.nbytes >= SCORES_HELD and scores.size > OUTWEIGHED * sum(x.size for x in operands)
 
 
 def check_matrices(type: TensorType, i: int, name: str) -> None:

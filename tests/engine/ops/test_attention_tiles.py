@@ -10,7 +10,7 @@ import pytest
 
 from engine import Limits, Program, Statement, TensorType, Values, registry
 from engine.oplib import score_tiles
-from engine.oplib.score_tiles import Tile, tiling
+from engine.oplib.score_tiles import ScoreTile, tiling
 from engine.ops import attention
 from engine.planning.compiler import plan_call
 from tests.engine.ops.run import Array, grads, run
@@ -23,7 +23,7 @@ CLOSE: Final = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """All attention in tiles of a few scores."""
-    monkeypatch.setattr(attention, "LARGE", 0)
+    monkeypatch.setattr(attention, "SCORES_HELD", 0)
     monkeypatch.setattr(attention, "OUTWEIGHED", 0)
     monkeypatch.setattr(score_tiles, "TILE_BYTES", 8 * 40)
     monkeypatch.setattr(score_tiles, "LEAST_ROWS", 3)
@@ -75,7 +75,9 @@ def steps(*operands: Array, **attrs: Any) -> list[str]:
     nodes = [Statement(registry().ops["input"])] * len(operands)
     program = Program(registry(), [*nodes, Statement(registry().ops["attention"], tuple(range(len(operands))), attrs)])
     types = dict(enumerate(map(TensorType.of, operands)))
-    return [step.op.name for step in plan_call(program, types, Values.of_program(program, [len(nodes)]), Limits())[1].steps]
+    return [
+        step.op.name for step in plan_call(program, types, Values.of_program(program, [len(nodes)]), Limits())[1].steps
+    ]
 
 
 def draw(*shape: int, dtype: str = "float64") -> Array:
@@ -154,7 +156,7 @@ SPECIAL: Final = (np.nan, np.inf, -np.inf)
 def test_what_is_not_finite_is_as_the_formula_has_it(
     monkeypatch: pytest.MonkeyPatch, at: int, mask: str, causal: bool
 ) -> None:
-    """Wherever it stands, also where it is hidden. Of an infinite cotangent, NaN there may be ±∞ here: δ has one sum."""
+    """Wherever it stands, also where it is hidden. Of an infinite cotangent, NaN there may be ±∞ here."""
     laid = {**masks(7, 9), "hidden row": np.arange(7)[:, None] + 0 * np.arange(9) != 3}
     laid["added -inf"] = np.where(laid["hidden row"], 0.0, -np.inf)
     for special in SPECIAL:
@@ -164,11 +166,12 @@ def test_what_is_not_finite_is_as_the_formula_has_it(
             *given, g = [*operands[:3], *([] if laid[mask] is None else [laid[mask]]), operands[3]]
             value, gradients = grads("attention", *given, cotangent=g, causal=causal)
             with monkeypatch.context() as patched:
-                patched.setattr(attention, "LARGE", math.inf)
+                patched.setattr(attention, "SCORES_HELD", math.inf)
                 wanted, wanted_gradients = grads("attention", *given, cotangent=g, causal=causal)
-            for found, expected in zip([value, *gradients], [wanted, *wanted_gradients], strict=True):
-                if at == 3 and np.isinf(special):
-                    found, expected = (np.where(np.isfinite(x), x, np.nan) for x in (found, expected))
+            compared = [value, *gradients], [wanted, *wanted_gradients]
+            if at == 3 and np.isinf(special):
+                compared = tuple([np.where(np.isfinite(x), x, np.nan) for x in side] for side in compared)
+            for found, expected in zip(*compared, strict=True):
                 np.testing.assert_allclose(found, expected, 1e-10, 1e-11)
 
 
@@ -190,5 +193,5 @@ def test_tiles_cover_every_score_once(lead: tuple[int, ...], queries: int, keys:
 
 
 def test_a_tile_of_a_mask_keeps_the_axes_that_are_broadcast() -> None:
-    at = Tile((1, slice(2, 4)), slice(0, 3), slice(4, 6))
+    at = ScoreTile((1, slice(2, 4)), slice(0, 3), slice(4, 6))
     assert at.of_mask(np.empty((1, 5, 1, 8))).shape == (2, 1, 2)
