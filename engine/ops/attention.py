@@ -28,8 +28,8 @@ class Attention(Formula):
 
     q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
     mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query i
-    where j > i. A query that is left no key has NaN. Scores of 16 MiB or more are never all in memory, but where a
-    derivative is differentiated again. A. Vaswani et al., "Attention is all you need" (2017).
+    where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are not held in
+    memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all you need" (2017).
     """
 
     name = "attention"
