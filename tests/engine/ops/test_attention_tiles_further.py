@@ -224,3 +224,38 @@ def test_the_peak_is_as_planned(dtype: str, shape: tuple[int, ...], mask: str | 
         plan = plan_of(*map(TensorType.of, arrays), differentiated=differentiated, causal=causal)
         assert any(isinstance(step.op, InTiles) for step in plan.steps)
         assert_planned_peak_holds(plan, dict(enumerate(arrays)))
+
+
+@small
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_query_without_keys_leaves_the_others_their_second_derivatives(
+    monkeypatch: pytest.MonkeyPatch, causal: bool
+) -> None:
+    """NaN is where the formula has it."""
+    net = Net()
+    q, k, v = (net.leaf(RNG.normal(size=(5, 2))) for _ in "qkv")
+    keep = np.arange(5)[:, None] + 0 * np.arange(5) != 3
+    y = net.add("attention", q, k, v, net.leaf(keep, "input"), causal=causal)
+    shown = net.add("where", net.leaf(keep[:, :1], "input"), y, net.leaf(np.zeros((5, 2)), "input"))
+    loss = net.add("sum", net.add("square", shown))
+    vectors, along = net.given("vectors", {x: RNG.normal(size=(5, 2)) for x in (q, k)})
+    found = kind(net.ask(HVP.along(net.program, vectors, loss, [q, k]), along), "hvp")
+    monkeypatch.setattr(attention, "SCORES_HELD", np.inf)
+    expected = kind(net.ask(HVP.along(net.program, vectors, loss, [q, k]), along), "hvp")
+    for x in (q, k):
+        np.testing.assert_allclose(found[(x,)], expected[(x,)], 1e-9, 1e-11)
+    assert np.isfinite(found[(q,)]).all()
+
+
+@small
+def test_a_query_without_keys_has_no_part_in_cotangents_of_queries_and_keys() -> None:
+    """Its logarithm and its δ are NaN, as its row of the result."""
+    arrays = operands(GRADIENTS, "keep")
+    arrays[6][3] = False
+    for row in arrays[3:5]:
+        row[..., 3, :] = np.nan
+    builder, leaves, results = written(GRADIENTS, arrays, ATTRS[0])
+    seeds = [(y, builder.constant(RNG.normal(size=y.shape))) for y in results[:2]]
+    by_q, by_k = (g for g in vjp(builder, seeds, leaves[:2]) if g is not None)
+    for found in run_graph(graph_of(builder, [by_q, by_k]), dict(enumerate(arrays))):
+        assert np.isfinite(found).all()
