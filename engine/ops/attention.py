@@ -17,7 +17,7 @@ from engine.oplib.attention_rows import ROWS
 from engine.oplib.formula import Formula
 from engine.oplib.operands import require_extent, wrong_shape
 
-#: bytes of scores from which none but a block of queries has them in memory; to hold all is quicker by up to a sixth
+#: bytes of scores from which only those of a block of queries are in memory; to hold all is quicker, by a tenth or more
 SCORES_HELD: Final = 16 << 20
 #: and of how many elements for each of q, k and v, which are held in any case
 OUTWEIGHED: Final = 1
