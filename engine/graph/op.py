@@ -71,7 +71,7 @@ class Definition(ABC):
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
-    #: written by planning alone, and not in the registry
+    #: written by the engine alone, and not in the registry
     internal: ClassVar[bool] = False
     #: fed: its result comes with the request
     is_leaf: ClassVar[bool] = False
