@@ -1,8 +1,8 @@
 """Algebraic simplification: what differentiation writes down mechanically, said shorter.
 
 Every rule keeps the value, but for the sign of a zero (x + 0 becomes x, also where x is −0.0) and, where a factor is
-put together from several or a sum is taken before a product, for the last digits. None drops a factor that could be
-infinite or NaN: x · 0 stays.
+put together from several, a sum is taken before a product or a product is transposed, for the last digits. None drops a
+factor that could be infinite or NaN: x · 0 stays.
 """
 
 from __future__ import annotations
@@ -104,6 +104,7 @@ ALONE: dict[str, tuple[tuple[int, Rule], ...]] = {
     "mul": ((0, arithmetic.sign_out(0)), (1, arithmetic.sign_out(1))),
     "reshape": ((0, movement.kept_sum),),
     "sum": ((0, products.sum_of_product),),
+    "transpose": ((0, products.transposed_product),),
 }
 
 _NUMBER = {"full", "broadcast_to", "reshape"}

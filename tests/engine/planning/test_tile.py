@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import Builder, Graph, Limits, TensorType, Value, registry
+from engine import Builder, Compiler, Graph, Limits, Program, Statement, TensorType, Value, registry
+from engine.graph.op import View
 from engine.planning.fit import compiled_within
-from engine.planning.plan import Plan, make_plan
+from engine.planning.plan import Plan, graph_of, make_plan
 from engine.planning.tile import tile
 from engine.planning.tiled import Tiled
 
@@ -171,3 +172,36 @@ def _made(plan: Plan | None) -> tuple[tuple[str, ...], ...]:
     """The texts of a plan's tiled steps."""
     steps = plan.steps if plan is not None else ()
     return tuple(tuple(phase.text for phase in s.op.made_by.phases) for s in steps if isinstance(s.op, Tiled))
+
+
+# ---------------------------------------------------------------- what products read
+
+LAYERS: dict[str, tuple[str, dict[str, Any], list[tuple[int, ...]]]] = {
+    "linear": ("linear", {"activation": "tanh"}, [(20, 30), (30, 40), (40,)]),
+    "linear of a batch": ("linear", {"activation": "relu"}, [(3, 20, 30), (30, 40), (40,)]),
+    "mlp_layer": ("mlp_layer", {"activation": "relu"}, [(20, 30), (40, 30), (40,)]),
+    "matmul of a batch": ("matmul", {}, [(3, 20, 30), (3, 30, 40)]),
+    "matmul, broadcast": ("matmul", {}, [(3, 1, 20, 30), (2, 30, 40)]),
+    "einsum, b by rows": ("einsum", {"equation": "ij,kj->ik"}, [(20, 30), (40, 30)]),
+    "einsum, a by columns": ("einsum", {"equation": "ji,jk->ik"}, [(20, 30), (20, 40)]),
+    "einsum of a batch": ("einsum", {"equation": "bij,bjk->bik"}, [(3, 20, 30), (3, 30, 40)]),
+    "einsum of three": ("einsum", {"equation": "ij,jk,kl->li"}, [(20, 30), (30, 40), (40, 50)]),
+    "attention": ("attention", {}, [(2, 4, 20, 16)] * 3),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_no_operand_of_a_product_is_copied_forth_or_back(layer: str) -> None:
+    """A transposed one is read as it lies; and each product is tiled."""
+    name, attrs, shapes = LAYERS[layer]
+    statements = [Statement(registry().get("parameter"), (), {}) for _ in shapes]
+    statements.append(Statement(registry().get(name), tuple(range(len(shapes))), attrs))
+    y = len(shapes)
+    statements += [Statement(registry().get("mul"), (y, y), {}), Statement(registry().get("sum"), (y + 1,), {})]
+    program = Program(registry(), statements, LIMITS)
+    types = {i: TensorType(shape, np.dtype("float32")) for i, shape in enumerate(shapes)}
+    plan = compiled_within(graph_of(Compiler(LIMITS).gradients(program, types).plan, registry()), PLENTY, 1)
+    assert plan is not None
+    made = [step.op for step in plan.steps if step.places]
+    assert not any(isinstance(op, View) or op.name in ("matmul", "identity") for op in made)
+    assert sum(isinstance(op, Tiled) for op in made) >= 3
