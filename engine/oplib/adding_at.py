@@ -11,7 +11,6 @@ from engine.graph.tensor_type import INT64, HostArray, TensorType
 from engine.oplib.flat_places import PIECE, element_steps, pieces, pieces_bytes
 
 
-
 def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any) -> None:
     """target[index] += updates."""
     if xp is not np and target.dtype == np.int64:

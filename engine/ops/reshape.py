@@ -13,12 +13,11 @@ from engine.graph.op import Array, Namespace, ResultTypes, View
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axes, show_shape
 from engine.oplib.batching import shift
-from engine.oplib.copying import CopiedView
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.operands import require_axes
 
 
-class Reshape(CopiedView):
+class Reshape(View):
     """y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
 
     An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
@@ -118,7 +117,7 @@ class BroadcastTo(View):
         return aligned.broadcast_to(shape=(n, *shape))
 
 
-class Transpose(CopiedView):
+class Transpose(View):
     """y = x with its axes permuted.
 
     Without `axes` the last two are swapped (born reverses all: give `axes`). As many entries as axes: y's axis i is

@@ -75,7 +75,7 @@ def _rewritten(node: Node, operands: Sequence[Value], shared: set[int]) -> Value
 
 
 def _same(_: Node, operands: Sequence[Value]) -> Value | None:
-    """The operand itself, where the op changes nothing: identity, reshape or cast to what it is."""
+    """The operand itself, where the op changes nothing: identity, reshape or cast to what it is, a pad of no width."""
     return operands[0]
 
 
@@ -84,6 +84,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "copy_to_device": (_same,),
     "stop_gradient": (_same,),
     "cast": (_same,),
+    "pad": (_same,),
     "reshape": (movement.reshape_of_reshape,),
     "broadcast_to": (movement.broadcast_of_broadcast,),
     "transpose": (movement.transpose_in_place, movement.transpose_of_transpose),
