@@ -56,7 +56,7 @@ def _telling(op: Definition) -> frozenset[str] | None:
     own = op.name in RULES or op.name in ALONE
     if own and op.name not in TELLING:
         return None
-    spread = {"broadcast_to"} if isinstance(op, Elementwise) else set[str]()
+    spread = {"broadcast_to", "transpose"} if isinstance(op, Elementwise) else set[str]()
     return TELLING.get(op.name, frozenset()) | spread
 
 
@@ -69,9 +69,10 @@ def _rewritten(node: Node, operands: Sequence[Value], shared: set[int]) -> Value
         found = None if operands[position].index in shared else rule(node, operands)
         if found is not None and found.type == node.type:
             return found
-    if len(operands) > 1 and isinstance(node.op, Elementwise):
-        return movement.broadcast_in_place(node, operands)
-    return None
+    if not isinstance(node.op, Elementwise):
+        return None
+    alike = movement.broadcast_in_place(node, operands) if len(operands) > 1 else None
+    return alike or movement.transposed_last(node, operands)
 
 
 def _same(_: Node, operands: Sequence[Value]) -> Value | None:
@@ -97,7 +98,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "sub_scalar": (arithmetic.without_scalar(0.0),),
     "mul_scalar": (arithmetic.without_scalar(1.0), arithmetic.scalar_of_negated, arithmetic.scalars_together),
     "div_scalar": (arithmetic.without_scalar(1.0),),
-    "sum": (movement.sum_of_broadcast,),
+    "sum": (movement.sum_of_broadcast, movement.sum_of_transpose),
 }
 
 #: rules on the operand at `position`, which save nothing where another node reads it, too
@@ -116,5 +117,5 @@ TELLING: dict[str, frozenset[str]] = {
     "sub": frozenset(_NUMBER),
     "mul": frozenset({"neg", *_NUMBER}),
     "div": frozenset(_NUMBER),
-    "sum": frozenset({"broadcast_to", "matmul", "neg"}),
+    "sum": frozenset({"broadcast_to", "matmul", "neg", "transpose"}),
 }
