@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from engine.executors.binding import Binder, bind_step
-from engine.graph.op import Array, KernelCall, Namespace
+from engine.graph.op import Array, Kernel, KernelCall, Namespace
 from engine.graph.tensor_type import HostArray
 from engine.loops.blocks import bind_blocks
 from engine.loops.kernel_errors import KernelUnavailable
@@ -20,8 +20,10 @@ from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
 from engine.loops.turns import make_calls
 from engine.loops.within_range import bind_within_range
+from engine.microkernels.binding import PhaseCode, bind_recipe, load_phase
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
+from engine.planning.tiled import Tiled
 
 #: kernels that could not be made, which are remembered
 MOST_REFUSED: Final = 4096
@@ -34,12 +36,16 @@ class CompiledLoop(NamedTuple):
     loop: Loop
 
 
+Compiled = CompiledLoop | Sequence[PhaseCode]
+K = TypeVar("K", NativeKernel, PhaseCode)
+
+
 def _never() -> bool:
     return False
 
 
 class Kernels:
-    """Makes the kernels of fused nodes. Threads may share it.
+    """Makes the kernels of fused and tiled nodes. Threads may share it.
 
     A kernel that could not be made is not tried again, so that a plan runs one way as long as this lives.
     """
@@ -47,7 +53,7 @@ class Kernels:
     def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:
         self.threads = threads
         self._store = KernelStore() if store is None else store
-        self._loaded: WeakValueDictionary[str, NativeKernel] = WeakValueDictionary()
+        self._loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._refused: dict[str, str] = {}
         #: kernels that were compiled or loaded, so far
         self.made = 0
@@ -60,90 +66,114 @@ class Kernels:
         As many threads take part in them as may, unless they would work in more memory than was planned: then one.
         Raises KernelUnavailable: either all of a plan's kernels are there, or none is used.
         """
-        made: dict[Fused, CompiledLoop] = {}
+        made: dict[Kernel, Compiled] = {}
         for step in plan.steps:
-            if isinstance(step.op, Fused) and step.op not in made:
+            if isinstance(step.op, (Fused, Tiled)) and step.op not in made:
                 if closing():
                     return None
-                made[step.op] = self._compiled(step.op)
+                made[step.op] = self._loop(step.op) if isinstance(step.op, Fused) else self._phases(step.op)
         return self._fitting(plan, made)
 
-    def _fitting(self, plan: Plan, made: Mapping[Fused, CompiledLoop]) -> LoopBinder:
+    def _fitting(self, plan: Plan, made: Mapping[Kernel, Compiled]) -> LoopBinder:
         """So that bits do not depend on threads, it is decided for one whether kernels fit in what was planned."""
         alone, together = LoopBinder(made, 1), LoopBinder(made, self.threads)
         takes = {binder: max(map(binder.workspace, plan.steps), default=0) for binder in (alone, together)}
-        room = max((op.works_in(1) for op in made), default=0)
+        room = max((_planned(op, 1) for op in made), default=0)
         if takes[alone] > room:
             raise KernelUnavailable(f"kernels would work in {takes[alone]} bytes, and {room} were planned")
-        return together if takes[together] <= max((op.works_in(op.threads) for op in made), default=0) else alone
+        return together if takes[together] <= max((_planned(op) for op in made), default=0) else alone
 
-    def _compiled(self, op: Fused) -> CompiledLoop:
+    def _loop(self, op: Fused) -> CompiledLoop:
         loop = op.expanded
         lanes = lanes_of(loop, op.space.columns)
-        text = llvm_text(loop, lanes)
-        key = kernel_key(text, **target())
-        kernel = self._loaded.get(key)
-        if kernel is None:
-            kernel = self._loaded[key] = self._made(key, loop, lanes, text)
-            self.made += 1
-        return CompiledLoop(kernel, loop)
+        return CompiledLoop(self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes)), loop)
 
-    def _made(self, key: str, loop: Loop, lanes: int, text: str) -> NativeKernel:
+    def _phases(self, op: Tiled) -> Sequence[PhaseCode]:
+        return [self._kernel(phase.text, load_phase) for phase in op.made_by.phases]
+
+    def _kernel(self, text: str, load: Callable[[bytes], K]) -> K:
+        """The kernel of this text: one that is in use, or is kept, or a new one."""
+        key = kernel_key(text, **target())
+        kernel: K | None = self._loaded.get(key)
+        if kernel is None:
+            kernel = self._loaded[key] = self._made(key, text, load)
+            self.made += 1
+        return kernel
+
+    def _made(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
         if key in self._refused:
             raise KernelUnavailable(self._refused[key])
         try:
-            return self._kept(key, loop, lanes) or self._new(key, loop, lanes, text)
+            return self._kept(key, load) or self._new(key, text, load)
         except KernelUnavailable as error:
             self._refused[key] = str(error)
             if len(self._refused) > MOST_REFUSED:
                 self._refused.pop(next(iter(self._refused)), None)
             raise
 
-    def _kept(self, key: str, loop: Loop, lanes: int) -> NativeKernel | None:
+    def _kept(self, key: str, load: Callable[[bytes], K]) -> K | None:
         """The kernel that was kept; None where there is none, or it cannot be loaded."""
         code = self._store.get(key)
         try:
-            return None if code is None else native_kernel(loop, lanes, code)
+            return None if code is None else load(code)
         except KernelUnavailable:
             return None
 
-    def _new(self, key: str, loop: Loop, lanes: int, text: str) -> NativeKernel:
+    def _new(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
         code = machine_code(text)
-        kernel = native_kernel(loop, lanes, code)
+        kernel = load(code)
         self._store.put(key, code)
         return kernel
 
 
+def _planned(op: Kernel, threads: int | None = None) -> int:
+    """Bytes that were planned for kernels to work in, of so many threads, or of those that the plan is for."""
+    if isinstance(op, Fused):
+        return op.works_in(op.threads if threads is None else threads)
+    assert isinstance(op, Tiled)
+    return op.made_by.workspace(op.threads if threads is None else threads)
+
+
 class LoopBinder(Binder):
-    """Binds loops to their kernels, where there are any, else to NumPy, which computes them block by block.
+    """Binds loops and tiles to their kernels, where there are any; without, NumPy computes loops block by block.
 
     `threads` may take part in a kernel, and in the rest those that it was planned for. Other steps are bound to their
     ops' own calls.
     """
 
-    def __init__(self, compiled: Mapping[Fused, CompiledLoop], threads: int) -> None:
+    def __init__(self, compiled: Mapping[Kernel, Compiled], threads: int) -> None:
         self.compiled = compiled
         self._threads = threads
 
     def workspace(self, step: Step) -> int:
         """That of a kernel. NumPy's is allocated anew with each run."""
-        if not isinstance(step.op, Fused) or step.op not in self.compiled:
+        found = self.compiled.get(step.op)
+        if found is None:
             return 0
-        kernel, loop = self.compiled[step.op]
-        return kernel_workspace(kernel, loop, step.op.space, self._threads)
+        if isinstance(step.op, Tiled):
+            return step.op.made_by.workspace(self._taking_part(step.op))
+        assert isinstance(step.op, Fused)
+        assert isinstance(found, CompiledLoop)
+        return kernel_workspace(found.kernel, found.loop, step.op.space, self._threads)
 
     def calls(
         self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
     ) -> Sequence[KernelCall]:
         """As its parent."""
-        if not isinstance(step.op, Fused):
-            return bind_step(xp, step, operands, out)
         op, found = step.op, self.compiled.get(step.op)
-        if found is None:
+        if isinstance(op, Tiled) and found is not None and not isinstance(found, CompiledLoop):
+            otherwise = bind_step(xp, step, operands, out)
+            return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), workspace, otherwise)
+        if not isinstance(op, Fused):
+            return bind_step(xp, step, operands, out)
+        if not isinstance(found, CompiledLoop):
             return [(_run_blocks, (op, operands, out))]
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
         kernel, loop = found
         return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, workspace)
+
+    def _taking_part(self, op: Tiled) -> int:
+        return min(self._threads, op.threads)
 
 
 def _run_blocks(op: Fused, operands: Sequence[Array], out: Array) -> None:

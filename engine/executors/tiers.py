@@ -14,9 +14,10 @@ from engine.executors.compiling import BackgroundCompiler
 from engine.executors.kernels import Kernels
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.ops import registry
-from engine.planning.fit import fused_within
+from engine.planning.fit import compiled_within
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, graph_of
+from engine.planning.tiled import Tiled
 
 Determinism = Literal["fast", "bitwise"]
 
@@ -105,11 +106,11 @@ class Tiers:
             twin.asked = True
 
     def _promote(self, plan: Plan | None, twin: _Twin) -> None:
-        """Fuse all that can be, and compile it. Raises KernelUnavailable."""
+        """Fuse and tile all that can be, and compile it. Raises KernelUnavailable."""
         if plan is None:
             return
-        chosen = fused_within(graph_of(plan, registry()), plan.peak_bytes, self._kernels.threads) or replace(plan)
-        if any(isinstance(step.op, Fused) for step in chosen.steps):
+        chosen = compiled_within(graph_of(plan, registry()), plan.peak_bytes, self._kernels.threads) or replace(plan)
+        if any(isinstance(step.op, (Fused, Tiled)) for step in chosen.steps):
             binder = self._kernels.compile(chosen, lambda: self._compiler.closing)
             if binder is not None:
                 twin.instead = Tier(chosen, binder)

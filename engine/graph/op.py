@@ -30,6 +30,7 @@ Namespace = Any  # the module numpy or cupy
 ResultTypes = TensorType | tuple[TensorType, ...]
 #: a kernel on arrays that are fixed: a function, and what it is called with
 KernelCall = tuple[Callable[..., object], tuple[Any, ...]]
+Recipe = Any  # engine.microkernels.recipe.Recipe: the contract asks for one, and does not know what it says
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -176,6 +177,13 @@ class Kernel(Definition):
         dtypes, strides and attributes, and never on an element: nothing has been computed yet.
         """
         return partial(self.forward, xp, *operands, out=out, **attrs), ()
+
+    def recipe(self, out: Any, *types: Any, **attrs: Any) -> Recipe | None:
+        """How compiled kernels make the result, for these types, of operands that lie as their `strides` say.
+
+        None where there are no such kernels, or `forward` is quicker.
+        """
+        return None
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Floating-point operations of one run; by default one for each element of the result."""

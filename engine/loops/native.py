@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,15 +11,14 @@ import numpy as np
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.helping_threads import run_in_pieces
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code
+from engine.loops.native_call import SIGNATURE, NativeCall
 from engine.loops.object_file import load_function
 from engine.loops.program import Loop, Space, part_elements
 from engine.loops.schedule import Schedule, lanes_of, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
 
-_SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 #: instructions on elements, below which a second thread costs more than it helps: some 0.2 ms
 WORTH_THREADS: Final = 2_000_000
 
@@ -30,37 +28,13 @@ class NativeKernel:
     """A loaded kernel. What it needs to be bound was found out once."""
 
     function: Callable[[int, int, Any], None]
+    address: int
     lanes: int
     layout: TableLayout
     scratch_rows: int
     #: instructions an element, of all sweeps
     work: int
     memory: Any
-
-
-class KernelTable(ctypes.c_void_p):
-    """The table that a kernel is called with, as the pointer that it takes; it keeps the kernel and what it points at.
-
-    `entries` has a row for each thread that may take part, alike but for their scratch.
-    """
-
-    entries: HostArray
-    layout: TableLayout
-    kept: dict[int, HostArray]
-    kernel: NativeKernel
-
-    def point_operand(self, number: int, array: HostArray) -> None:
-        """Let an operand lie elsewhere from the next call on, with the same strides."""
-        self.point(self.layout.operands[number], array)
-
-    def point_result(self, number: int, array: HostArray) -> None:
-        """Let a result lie elsewhere; not for columns and total, which NumPy may add up."""
-        self.point(self.layout.results[number], array)
-
-    def point(self, position: int, array: HostArray) -> None:
-        """Put the address of an array at a position of the table."""
-        self.entries[:, position] = array.ctypes.data
-        self.kept[position] = array
 
 
 def compile_loop(loop: Loop, lanes: int) -> bytes:
@@ -77,7 +51,9 @@ def native_kernel(loop: Loop, lanes: int, data: bytes) -> NativeKernel:
 def kernel_at(loop: Loop, lanes: int, address: int, memory: Any) -> NativeKernel:
     """The kernel of a loop whose code is at `address`, as long as `memory` lives."""
     passes = schedule(loop)
-    return NativeKernel(_SIGNATURE(address), lanes, table_layout(loop), len(passes.scratch), _work(passes), memory)
+    return NativeKernel(
+        SIGNATURE(address), address, lanes, table_layout(loop), len(passes.scratch), _work(passes), memory
+    )
 
 
 def bind_native(
@@ -91,8 +67,8 @@ def bind_native(
 ) -> list[KernelCall]:
     """The calls that compute `results` from `operands`, arrays whose memory starts at row 0, column 0 of the space.
 
-    `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. The last argument of the first
-    call is a `KernelTable`. With several threads, where that is worth it, blocks are shared among them; the bits stay
+    `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. Where there are rows, the first
+    call is a `NativeCall`. With several threads, where that is worth it, blocks are shared among them; the bits stay
     the same. One thread at a time may make these calls.
 
     The scratch of each thread and the parts of sums over blocks lie in `workspace`, of at least `kernel_workspace`
@@ -105,12 +81,14 @@ def bind_native(
     each = _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
     scratch: HostArray = np.ndarray((taking_part, each), loop.dtype, workspace)
     places, sums = _parts(loop, space, blocks, results, workspace[scratch.nbytes :])
-    pointer = _table(kernel, space, [*operands, *places], scratch)
     if not blocks:
         return sums
-    if taking_part == 1:
-        return [(kernel.function, (0, blocks, pointer)), *sums]
-    return [(_run_in_threads, (kernel.function, blocks, taking_part, pointer)), *sums]
+    entries = _entries(kernel, space, scratch)
+    call = NativeCall(kernel.function, kernel.address, blocks, entries, (kernel, workspace))
+    positions = (*kernel.layout.operands, *kernel.layout.results)
+    for position, array in zip(positions, [*operands, *places], strict=True):
+        call.point(position, array)
+    return [(call, ()), *sums]
 
 
 def kernel_workspace(kernel: NativeKernel, loop: Loop, space: Space, threads: int) -> int:
@@ -151,11 +129,6 @@ def _scratch_elements(scratch_rows: int, lanes: int, space: Space) -> int:
     return scratch_rows * -(-space.columns // lanes) * lanes
 
 
-def _run_in_threads(function: Callable[[int, int, int], object], blocks: int, threads: int, of: KernelTable) -> None:
-    tables = len(of.entries)
-    run_in_pieces(function, [of.entries[i % tables].ctypes.data for i in range(threads)], blocks)
-
-
 def _parts(
     loop: Loop, space: Space, blocks: int, results: Sequence[HostArray], memory: HostArray
 ) -> tuple[list[HostArray], list[KernelCall]]:
@@ -173,19 +146,14 @@ def _parts(
     return places, sums
 
 
-def _table(kernel: NativeKernel, space: Space, arrays: Sequence[HostArray], scratch: HostArray) -> KernelTable:
-    """A table whose entries have a row for each row of `scratch`; one where there is none."""
+def _entries(kernel: NativeKernel, space: Space, scratch: HostArray) -> HostArray:
+    """A table for each row of `scratch`, but for the addresses of operands and results."""
     layout, threads = kernel.layout, len(scratch)
-    entries: HostArray = np.zeros((threads if scratch.size else 1, layout.size), np.int64)
+    entries: HostArray = np.zeros((threads, layout.size), np.int64)
     sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
     entries[:, TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
     if scratch.size:
         entries[:, layout.scratch] = scratch.ctypes.data + scratch.strides[0] * np.arange(threads)
-    pointer = KernelTable(entries.ctypes.data)
-    pointer.entries, pointer.layout, pointer.kept = entries, layout, {layout.scratch: scratch}
-    pointer.kernel = kernel
-    positions = (*layout.operands, *layout.results)
-    for position, array, strides in zip(positions, arrays, space.strides, strict=True):
-        pointer.point(position, array)
+    for position, strides in zip((*layout.operands, *layout.results), space.strides, strict=True):
         entries[:, position + 1 : position + 1 + len(strides)] = strides
-    return pointer
+    return entries

@@ -8,7 +8,8 @@ import numpy as np
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.native import KernelTable, NativeKernel, bind_native
+from engine.loops.native import NativeKernel, bind_native
+from engine.loops.native_call import NativeCall
 from engine.loops.program import Loop, Space
 from engine.loops.turns import make_calls
 
@@ -36,21 +37,26 @@ def bind_within_range(
     count = np.zeros((), loop.dtype)
     wider = space._replace(strides=(*space.strides, ()))
     calls = bind_native(kernel, loop, wider, operands, [*results, count], threads, workspace)
-    table = calls[0][1][-1]
+    call = calls[0][0]
     # with no rows there is no kernel to call
-    again = [(_compute_again, (count, loop, table, results, otherwise))] if isinstance(table, KernelTable) else []
+    again = [(_compute_again, (count, kernel, loop, call, results, otherwise))] if isinstance(call, NativeCall) else []
     return [*calls, *again]
 
 
 def _compute_again(
-    count: HostArray, loop: Loop, table: KernelTable, results: Sequence[HostArray], otherwise: Otherwise
+    count: HostArray,
+    kernel: NativeKernel,
+    loop: Loop,
+    call: NativeCall,
+    results: Sequence[HostArray],
+    otherwise: Otherwise,
 ) -> None:
     if not count:
         return
-    operands = [table.kept[position] for position in table.layout.operands]
+    operands = [call.arrays[position] for position in kernel.layout.operands]
     # a total and columns may be sums of what the table points at, and never move
     now = [
-        table.kept[position] if not result.adds_up else array
-        for position, result, array in zip(table.layout.results, loop.results, results, strict=False)
+        call.arrays[position] if not result.adds_up else array
+        for position, result, array in zip(kernel.layout.results, loop.results, results, strict=False)
     ]
     make_calls(otherwise(operands, now))

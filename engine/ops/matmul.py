@@ -9,7 +9,9 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DType, TensorType
+from engine.graph.tensor_type import FLOAT16, DType, TensorType
+from engine.microkernels.product import Matrices, Product, product
+from engine.microkernels.recipe import Recipe
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator, wide_out_bytes
 from engine.oplib.elementwise import unbroadcast
@@ -71,6 +73,15 @@ class MatMul(Op):
             return xp.matmul, (*operands, out)
         return super().bind(xp, operands, out, attrs)
 
+    def recipe(self, out: TensorType, a: TensorType, b: TensorType) -> Recipe | None:
+        """Tiles in registers; none for a matrix times a vector, which BLAS is better at."""
+        if out.dtype.kind != "f" or not a.dtype == b.dtype == out.dtype or out.dtype == FLOAT16 or _is_by_vector(b):
+            return None
+        itemsize = out.dtype.itemsize
+        lying = [_lying(x, out.ndim) for x in (a, b, out)]
+        inner, columns = b.shape[-2:]
+        return product(Product(out.dtype.name, itemsize, out.shape[:-2], a.shape[-2], inner, columns, *lying))
+
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """The textbook's, for matrices; `decompose` leaves no others."""
         return unbroadcast(g @ b.transpose(), a), unbroadcast(a.transpose() @ g, b)
@@ -89,6 +100,17 @@ class MatMul(Op):
         dtype = accumulator(out)
         copies = sum(x.size for x in types if not _is_readable(x, dtype))
         return dtype.itemsize * copies + wide_out_bytes(out)
+
+
+def _is_by_vector(b: TensorType) -> bool:
+    return b.ndim == 2 and b.shape[-1] == 1
+
+
+def _lying(x: TensorType, rank: int) -> Matrices:
+    """How the matrices of an operand lie, which is broadcast along batch axes."""
+    steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
+    row, column = x.strides[-2:]
+    return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))
 
 
 def _is_readable(x: Array | TensorType, dtype: DType) -> bool:

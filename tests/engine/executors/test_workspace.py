@@ -15,7 +15,7 @@ from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.loops import native
 from engine.loops.kernel_errors import KernelUnavailable
-from engine.planning.fit import fused_within
+from engine.planning.fit import compiled_within
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.plan import make_plan
@@ -100,7 +100,7 @@ def test_each_thread_is_planned_for() -> None:
     for compiled in (True, False):
         one, four = (make_plan(fuse(graph, 0, compiled=compiled, threads=n), LIMITS) for n in (1, 4))
         assert four.peak_bytes - one.peak_bytes >= 3 * 8 * SHAPE[1]
-    within = fused_within(graph, plan_of(y, 1).peak_bytes, 4)
+    within = compiled_within(graph, plan_of(y, 1).peak_bytes, 4)
     assert within is None or within.peak_bytes <= plan_of(y, 1).peak_bytes
 
 

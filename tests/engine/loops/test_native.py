@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.graph.op import KernelCall
 from engine.loops import native
 from engine.loops.functions import expand_functions
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import host_processor, machine_code
 from engine.loops.native import NativeKernel, bind_native, native_kernel, native_workspace
+from engine.loops.native_call import NativeCall
 from engine.loops.program import FUNCTIONS, Level, LoopBuilder, Space
 from engine.loops.schedule import lanes_of, schedule
 from tests.engine.loops.c_compiler import COMPILER, c_kernel
@@ -38,6 +40,13 @@ def run(kernel: NativeKernel, case: Case, threads: int = 1) -> list[Array]:
     for function, arguments in bind_native(kernel, case.loop, case.space, case.operands, results, threads):
         function(*arguments)
     return results
+
+
+def native_call(calls: list[KernelCall]) -> NativeCall:
+    """The kernel's, which comes first."""
+    call = calls[0][0]
+    assert isinstance(call, NativeCall)
+    return call
 
 
 def softmax(rows: int, columns: int) -> Case:
@@ -92,7 +101,7 @@ def test_threads_have_scratch_of_their_own(monkeypatch: pytest.MonkeyPatch) -> N
     kernel = llvm_kernel(case)
     assert kernel.scratch_rows == 1
     calls = bind_native(kernel, case.loop, case.space, case.operands, case.results(), 2)
-    assert len(set(calls[0][1][-1].entries[:, kernel.layout.scratch])) == 2
+    assert len(set(native_call(calls).entries[:, kernel.layout.scratch])) == 2
     for _ in range(5):
         assert_same_bits(case, run(kernel, case, 2), expected(case))
 
@@ -119,7 +128,8 @@ def test_little_work_stays_on_the_calling_thread() -> None:
     case = softmax(6, 70)
     kernel = llvm_kernel(case)
     calls = bind_native(kernel, case.loop, case.space, case.operands, case.results(), 2)
-    assert calls[0][0] is kernel.function
+    call = native_call(calls)
+    assert (call.function, call.address, len(call.entries)) == (kernel.function, kernel.address, 1)
 
 
 @pytest.mark.parametrize("columns", [1, 10, 64, 130])
@@ -169,12 +179,13 @@ def test_nothing_is_written_beyond_a_row() -> None:
 
 def test_a_bound_kernel_can_be_pointed_elsewhere() -> None:
     case = softmax(6, 20)
-    calls = bind_native(llvm_kernel(case), case.loop, case.space, case.operands, case.results(), 1)
-    table = calls[0][1][-1]
+    kernel = llvm_kernel(case)
+    calls = bind_native(kernel, case.loop, case.space, case.operands, case.results(), 1)
+    call = native_call(calls)
     moved = Case(case.loop, case.space, [case.operands[0][::-1].copy()])
     result = moved.results()[0]
-    table.point_operand(0, moved.operands[0])
-    table.point_result(0, result)
+    call.point(kernel.layout.operands[0], moved.operands[0])
+    call.point(kernel.layout.results[0], result)
     for function, arguments in calls:
         function(*arguments)
     np.testing.assert_array_equal(result, expected(moved)[0])
@@ -213,11 +224,12 @@ def test_functions_have_the_same_bits_everywhere(function: str, dtype: str, tmp_
 def test_what_a_kernel_allocates_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORTH_THREADS", 0)
     case = softmax(9, 130)
-    calls = bind_native(llvm_kernel(case), case.loop, case.space, case.operands, case.results(), 2)
-    scratch = calls[0][1][-1].kept[llvm_kernel(case).layout.scratch]
+    kernel = llvm_kernel(case)
+    calls = bind_native(kernel, case.loop, case.space, case.operands, case.results(), 2)
+    scratch = 4 * 2 * kernel.scratch_rows * 192  # of each thread, in whole vectors
     parts = [arguments[0] for _, arguments in calls[1:]]
     assert [part.shape for part in parts] == [(3, 130), (3,)]
-    assert native_workspace(case.loop, case.space, 2) == scratch.nbytes + sum(part.nbytes for part in parts)
+    assert native_workspace(case.loop, case.space, 2) == scratch + sum(part.nbytes for part in parts)
 
 
 def test_the_table_of_a_kernel() -> None:
@@ -228,12 +240,11 @@ def test_the_table_of_a_kernel() -> None:
     space = Space((2, 3), 4, 24, 5, ((12, 4), (1, 0), (), (3, 1)))
     case = Case(builder.loop(), space, [np.zeros((2, 3, 4), "float32"), np.zeros(2, "float32")])
     results = [np.zeros(4, "float32"), np.zeros((2, 3), "float32")]
-    (call, (_, arguments)) = bind_native(llvm_kernel(case), case.loop, space, case.operands, results)
-    first, past, table = call[1]
+    calls = bind_native(llvm_kernel(case), case.loop, space, case.operands, results)
+    call, arguments = native_call(calls), calls[1][1]
     address = [array.ctypes.data for array in (*case.operands, arguments[0], results[1])]
     entries = [4, 24, 6, 5, 2, 3, address[0], 12, 4, address[1], 1, 0, address[2], address[3], 3, 1, 0]
-    assert (first, past, table.entries.tolist()) == (0, 2, [entries])
-    assert table.value == table.entries.ctypes.data
+    assert (call.items, call.entries.tolist()) == (2, [entries])
 
 
 def test_long_programs_have_fewer_lanes() -> None:

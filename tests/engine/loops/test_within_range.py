@@ -12,7 +12,8 @@ import pytest
 from engine.graph.op import KernelCall
 from engine.loops.blocks import bind_blocks
 from engine.loops.functions import expand_functions
-from engine.loops.native import KernelTable, NativeKernel, compile_loop, native_kernel
+from engine.loops.native import NativeKernel, compile_loop, native_kernel
+from engine.loops.native_call import NativeCall
 from engine.loops.program import Level, Loop, LoopBuilder, Space
 from engine.loops.turns import make_calls
 from engine.loops.within_range import Otherwise, bind_within_range
@@ -95,11 +96,11 @@ def test_within_range_nothing_is_computed_again() -> None:
 def test_arrays_that_were_moved() -> None:
     x = np.full((ROWS, COLUMNS), 1e12, np.float32)
     results, calls = bound(waves("float32"), ROWS, np.zeros_like(x), block=2)
-    table = calls[0][1][-1]
-    assert isinstance(table, KernelTable)
+    call, layout = calls[0][0], kernel_of("float32").layout
+    assert isinstance(call, NativeCall)
     moved = np.empty_like(x)
-    table.point_operand(0, x)
-    table.point_result(0, moved)
+    call.point(layout.operands[0], x)
+    call.point(layout.results[0], moved)
     make_calls(calls)
     assert_close([moved, *results[1:]], x)
     assert (results[0] == -7).all()

@@ -1,0 +1,84 @@
+"""Recipes bound to their memory: the calls that make a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.graph.op import KernelCall
+from engine.graph.tensor_type import HostArray
+from engine.loops.native import WORTH_THREADS
+from engine.loops.native_call import SIGNATURE, NativeCall
+from engine.loops.object_file import load_function
+from engine.microkernels.recipe import Phase, Recipe
+
+
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class PhaseCode:
+    """The machine code of a phase, loaded; `memory` holds it."""
+
+    function: Callable[[int, int, Any], object]
+    address: int
+    memory: Any
+
+
+def load_phase(data: bytes) -> PhaseCode:
+    """What the object file of a phase has. Raises KernelUnavailable."""
+    code = load_function(data)
+    return PhaseCode(SIGNATURE(code.address), code.address, code.memory)
+
+
+def bind_recipe(
+    codes: Sequence[PhaseCode],
+    recipe: Recipe,
+    operands: Sequence[HostArray],
+    result: HostArray,
+    threads: int,
+    workspace: HostArray,
+    otherwise: Sequence[KernelCall],
+) -> list[KernelCall]:
+    """The calls that compute `result` from `operands`, of the types and strides that the recipe is for.
+
+    They work in `workspace`, `recipe.workspace(threads)` bytes, which others may use between two runs. `otherwise` are
+    made where a recipe that is `checked` finds that it does not hold.
+    """
+    calls: list[KernelCall] = []
+    for phase, code in zip(recipe.phases, codes, strict=True):
+        taking_part = min(threads, phase.items) if phase.work >= WORTH_THREADS else 1
+        entries = np.empty((taking_part, len(phase.places)), np.int64)
+        call = NativeCall(code.function, code.address, phase.items, entries, (code, workspace))
+        _point(call, phase, recipe, operands, result, workspace)
+        calls.append((call, ()))
+    if recipe.checked:
+        calls.append((_unless_sound, (workspace[:8].view(np.int64), otherwise)))
+    return calls
+
+
+def _point(
+    call: NativeCall,
+    phase: Phase,
+    recipe: Recipe,
+    operands: Sequence[HostArray],
+    result: HostArray,
+    workspace: HostArray,
+) -> None:
+    start = workspace.ctypes.data
+    for position, (kind, number) in enumerate(phase.places):
+        match kind:
+            case "operand":
+                call.point(position, operands[number])
+            case "result":
+                call.point(position, result)
+            case "shared":
+                call.entries[:, position] = start + number
+            case "own":
+                call.entries[:, position] = start + recipe.shared + recipe.own * np.arange(len(call.entries)) + number
+
+
+def _unless_sound(flag: HostArray, otherwise: Sequence[KernelCall]) -> None:
+    if flag[0]:
+        for function, arguments in otherwise:
+            function(*arguments)

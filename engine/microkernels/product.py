@@ -1,0 +1,153 @@
+"""Matrix products: panels of columns, packed where they do not lie well, times tiles of rows.
+
+c[b, i, j] = Σₖ a[b, i, k] · b[b, k, j]. Each element is summed up in the order of k, whatever the tiles are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from engine.microkernels.packing import copy_rows, transpose_rows
+from engine.microkernels.recipe import Recipe, aligned
+from engine.microkernels.register_tile import Nest, TileShape, accumulate, lanes_for, tile_shape
+from engine.microkernels.routine import Routine, Whole
+
+#: bytes of a panel that is read in place: larger ones lie on too many pages
+IN_PLACE: Final = 1 << 16
+#: rows of a tile that a packed panel must serve, at least, where several items share the rows
+TILES_OF_A_PANEL: Final = 8
+#: items of a kernel, at least, so that threads find work
+ITEMS: Final = 8
+#: steps of a sum that are taken before the next panel is packed: so long it stays in the cache
+DEPTH: Final = 1024
+
+
+class Matrices(NamedTuple):
+    """An operand or the result: bytes to the next row and column, and to the next along each batch axis."""
+
+    row: int
+    column: int
+    batch: tuple[int, ...]
+
+
+class Product(NamedTuple):
+    """A product of matrices, many of them along the extents `batch`."""
+
+    dtype: str
+    itemsize: int
+    batch: tuple[int, ...]
+    rows: int
+    inner: int
+    columns: int
+    a: Matrices
+    b: Matrices
+    c: Matrices
+
+
+def product(of: Product) -> Recipe:
+    """The kernel of a product. The columns of c lie side by side, and those of b, or b's rows."""
+    return _Writer(of).recipe()
+
+
+class _Writer:
+    def __init__(self, of: Product) -> None:
+        self.of = of
+        self.to = Routine(of.dtype, lanes_for(of.itemsize))
+        self.tile: TileShape = tile_shape(of.rows, of.columns, self.to.lanes)
+        self.width = self.tile.vectors * self.to.lanes
+        self.panels = -(-of.columns // self.width)
+        self.chunk = self._chunk()
+        self.chunks = -(-of.rows // self.chunk)
+        self.packs = not self._lies_well()
+        self.depth = min(of.inner, DEPTH) if self.packs else of.inner
+
+    def recipe(self) -> Recipe:
+        of, items = self.of, math.prod(self.of.batch) * self.panels * self.chunks
+        with self.to.loop("%first", "%past") as item:
+            self._item(item.index)
+        flops = 2 * math.prod(of.batch) * of.rows * of.inner * of.columns
+        own = aligned(-(-self.depth // self.to.lanes) * self.to.lanes * self.width * of.itemsize) if self.packs else 0
+        return Recipe((self.to.phase(items, flops),), own=own)
+
+    def _chunk(self) -> int:
+        """Rows of an item: all, unless there are few panels; then so many that packing one is soon repaid."""
+        panels = math.prod(self.of.batch) * self.panels
+        wanted = -(-ITEMS // panels)
+        tiles = -(-self.of.rows // self.tile.rows)
+        return self.tile.rows * max(-(-tiles // wanted), min(tiles, TILES_OF_A_PANEL))
+
+    def _lies_well(self) -> bool:
+        of = self.of
+        whole = of.columns % self.width == 0 and of.b.column == of.itemsize
+        return whole and (of.inner * of.b.row <= IN_PLACE or of.rows <= 2 * self.tile.rows)
+
+    def _item(self, item: Whole) -> None:
+        to, of = self.to, self.of
+        batch_panel, chunk = to.divided(item, self.chunks)
+        batch, panel = to.divided(batch_panel, self.panels)
+        a, b, c = (
+            self._matrix(pointer, batch, lying.batch)
+            for pointer, lying in (
+                (to.place("operand", 0), of.a),
+                (to.place("operand", 1), of.b),
+                (to.place("result", 0), of.c),
+            )
+        )
+        first = to.mul(panel, self.width)
+        b, c = to.at(b, to.mul(first, of.b.column)), to.at(c, to.mul(first, of.c.column))
+        left = to.sub(of.columns, first)
+        with to.loop(0, of.inner, self.depth) as k:
+            steps: Whole = of.inner
+            if self.depth < of.inner:
+                steps = to.least(self.depth, to.sub(of.inner, k.index))
+            numbers, vectors = to.at(a, to.mul(k.index, of.a.column)), to.at(b, to.mul(k.index, of.b.row))
+            nest = Nest(steps, of.a.column, of.b.row)
+            if self.packs:
+                vectors, nest = self._packed(vectors, steps, left), Nest(steps, of.a.column, self.width * of.itemsize)
+            self._chunk_of_rows(numbers, vectors, c, chunk, nest, k.index, left)
+
+    def _matrix(self, pointer: str, batch: Whole, steps: Sequence[int]) -> str:
+        for index, step in zip(self.to.unravelled(batch, self.of.batch), steps, strict=True):
+            pointer = self.to.at(pointer, self.to.mul(index, step))
+        return pointer
+
+    def _packed(self, b: str, steps: Whole, left: Whole) -> str:
+        """The panel in memory of the thread's own, with zeros where there are no columns."""
+        of, own = self.of, self.to.place("own", 0)
+        if of.b.column == of.itemsize:
+            copy_rows(self.to, b, own, steps, of.b.row, self.tile.vectors, left)
+        else:
+            transpose_rows(self.to, b, own, steps, of.b.column, of.b.row, self.tile.vectors, left)
+        return own
+
+    def _chunk_of_rows(self, a: str, b: str, c: str, chunk: Whole, nest: Nest, done: Whole, left: Whole) -> None:
+        """All whole tiles of a chunk; and of the last one, the tile of the rows that remain."""
+        to, of = self.to, self.of
+        start = to.mul(chunk, self.chunk)
+        whole = of.rows - of.rows % self.tile.rows
+        with to.loop(start, to.least(to.add(start, self.chunk), whole), self.tile.rows) as row:
+            self._tile(a, b, c, row.index, self.tile.rows, nest, done, left)
+        if whole < of.rows:
+            with to.when("eq", chunk, self.chunks - 1):
+                self._tile(a, b, c, whole, of.rows - whole, nest, done, left)
+
+    def _tile(self, a: str, b: str, c: str, row: Whole, rows: int, nest: Nest, done: Whole, left: Whole) -> None:
+        """What was summed up before goes on, where `done` steps were; so the order is one from first to last."""
+        to, of = self.to, self.of
+        into = to.at(c, to.mul(row, of.c.row))
+        numbers, offsets = to.at(a, to.mul(row, of.a.row)), [p * of.a.row for p in range(rows)]
+        places = [
+            to.at(into, p * of.c.row + v * to.lanes * to.size) for p in range(rows) for v in range(self.tile.vectors)
+        ]
+        sums = [to.zero] * len(places)
+        if self.depth < of.inner:
+            some = to.choose("eq", done, 0, 0, left)
+            before = [to.below(to.sub(some, v * to.lanes)) for v in range(self.tile.vectors)]
+            sums = [to.load(place, before[i % self.tile.vectors]) for i, place in enumerate(places)]
+        sums = accumulate(to, sums, offsets, [nest], numbers, b)
+        cut = of.columns % self.width
+        masks = [to.below(to.sub(left, v * to.lanes)) if cut else "" for v in range(self.tile.vectors)]
+        for i, (total, place) in enumerate(zip(sums, places, strict=True)):
+            to.store(total, place, masks[i % self.tile.vectors])

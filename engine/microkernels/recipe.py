@@ -1,0 +1,60 @@
+"""A recipe: the kernels that make a result, one after the other, and the memory that they work in."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+
+class Place(NamedTuple):
+    """What an entry of a kernel's table points at.
+
+    An operand or a result, by its number; or workspace, by its offset in bytes: of all (`shared`), or of the thread
+    that runs the kernel (`own`).
+    """
+
+    kind: Literal["operand", "result", "shared", "own"]
+    number: int
+
+
+class Phase(NamedTuple):
+    """`void kernel(int64 first, int64 past, const int64* table)` as LLVM IR, and what it is called with.
+
+    It makes the items first to past, in any order and on any thread: which ones are made together changes no bit. All
+    items are made before the next phase begins. `work` is the number of FLOPs, or of elements that are moved.
+    """
+
+    text: str
+    items: int
+    places: tuple[Place, ...]
+    work: int
+
+
+class Recipe(NamedTuple):
+    """What to do, in order. Workspaces are multiples of `ALIGNMENT` bytes.
+
+    With `checked`, the first eight bytes of the shared workspace are an int64 that is 0 before and after, unless the
+    result is not to be used: then the op computes it in another way.
+    """
+
+    phases: tuple[Phase, ...]
+    shared: int = 0
+    own: int = 0
+    checked: bool = False
+
+    def workspace(self, threads: int) -> int:
+        """Bytes that so many threads work in."""
+        return self.shared + threads * self.own
+
+    @property
+    def work(self) -> int:
+        """That of all phases."""
+        return sum(phase.work for phase in self.phases)
+
+
+#: of workspaces, and of what lies in them: a line of the cache, and the widest vector
+ALIGNMENT = 64
+
+
+def aligned(nbytes: int) -> int:
+    """The next multiple of ALIGNMENT."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,300 @@
+"""A kernel while it is written: whole numbers that fold, loops with carried values, vectors, and masks for their ends.
+
+Offsets are in bytes. A whole number is an int where it is known, else the name of an i64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.loops.llvm_instructions import Assembly, literal
+from engine.microkernels.recipe import Phase, Place
+
+Whole = int | str
+
+_ATTRIBUTES: Final = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }'
+#: between the steps of a sum, so that LLVM keeps no number of one of them in a register for the next, and spills
+_BARRIER: Final = '  call void asm sideeffect "", "~{memory}"()'
+
+
+@dataclass(eq=False, slots=True)
+class Counted:
+    """A loop being written: its index, what it carries into a round, and what it is to carry out of it."""
+
+    index: str
+    carried: list[str]
+    carry: list[str] = field(default_factory=list)
+
+
+class Routine:
+    """The text of `kernel(first, past, table)`, in floats of one dtype and vectors of `lanes` of them."""
+
+    def __init__(self, dtype: str, lanes: int) -> None:
+        self.to = Assembly(dtype)
+        self.lanes = lanes
+        self.places: list[Place] = []
+        self._names = 0
+        self._block = "entry"
+
+    @property
+    def size(self) -> int:
+        """Bytes of a float."""
+        return self.to.bits // 8
+
+    @property
+    def vector(self) -> str:
+        """The type of a vector."""
+        return self.to.name("float", self.lanes)
+
+    def phase(self, items: int, work: int) -> Phase:
+        """What has been written."""
+        head = "define void @kernel(i64 %first, i64 %past, ptr noalias readonly %table) #0 {\nentry:"
+        text = "\n".join([head, *self.to.lines, "  ret void\n}", *sorted(self.to.declarations), _ATTRIBUTES, ""])
+        return Phase(text, items, tuple(self.places), work)
+
+    # whole numbers
+
+    def add(self, a: Whole, b: Whole) -> Whole:
+        """a + b."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        return b if a == 0 else a if b == 0 else self.to.value(f"add nsw i64 {a}, {b}")
+
+    def sub(self, a: Whole, b: Whole) -> Whole:
+        """a − b."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a - b
+        return a if b == 0 else self.to.value(f"sub nsw i64 {a}, {b}")
+
+    def mul(self, a: Whole, b: int) -> Whole:
+        """a · b."""
+        if isinstance(a, int):
+            return a * b
+        return 0 if b == 0 else a if b == 1 else self.to.value(f"mul nsw i64 {a}, {b}")
+
+    def divided(self, a: Whole, b: int) -> tuple[Whole, Whole]:
+        """Quotient and remainder of a ≥ 0."""
+        if isinstance(a, int):
+            return divmod(a, b)
+        if b == 1:
+            return a, 0
+        quotient = self.to.value(f"udiv i64 {a}, {b}")
+        return quotient, self.sub(a, self.mul(quotient, b))
+
+    def unravelled(self, a: Whole, extents: Sequence[int]) -> list[Whole]:
+        """The index tuple of a flat index a ≥ 0, in row-major order."""
+        if not extents:
+            return []
+        indices: list[Whole] = []
+        for extent in reversed(extents[1:]):
+            a, index = self.divided(a, extent)
+            indices.append(index)
+        return [a, *reversed(indices)]
+
+    def least(self, a: Whole, b: Whole) -> Whole:
+        """The smaller of the two."""
+        if isinstance(a, int) and isinstance(b, int):
+            return min(a, b)
+        is_less = self.to.value(f"icmp slt i64 {a}, {b}")
+        return self.to.value(f"select i1 {is_less}, i64 {a}, i64 {b}")
+
+    # memory
+
+    def place(self, kind: str, number: int) -> str:
+        """The address of an operand, a result, or workspace: see `Place`."""
+        found = Place(kind, number)  # type: ignore[arg-type]
+        if found not in self.places:
+            self.places.append(found)
+        entry = self.to.value(f"getelementptr i64, ptr %table, i64 {self.places.index(found)}")
+        return self.to.value(f"load ptr, ptr {entry}, align 8")
+
+    def at(self, pointer: str, offset: Whole) -> str:
+        """A pointer so many bytes further."""
+        return pointer if offset == 0 else self.to.value(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+
+    def load(self, pointer: str, mask: str = "") -> str:
+        """A vector, of whose lanes those outside the mask are 0."""
+        if not mask:
+            return self.to.value(f"load {self.vector}, ptr {pointer}, align {self.size}")
+        name = f"llvm.masked.load.{self.to.suffix('float', self.lanes)}.p0"
+        self.to.declare(self.vector, name, "ptr", "i32", self._mask, self.vector)
+        return self.to.value(
+            f"call {self.vector} @{name}(ptr {pointer}, i32 {self.size}, {self._mask} {mask}, {self.vector} "
+            "zeroinitializer)"
+        )
+
+    def store(self, value: str, pointer: str, mask: str = "") -> None:
+        """Write a vector, or its lanes inside the mask."""
+        if not mask:
+            self.to.line(f"  store {self.vector} {value}, ptr {pointer}, align {self.size}")
+            return
+        name = f"llvm.masked.store.{self.to.suffix('float', self.lanes)}.p0"
+        self.to.declare("void", name, self.vector, "ptr", "i32", self._mask)
+        self.to.line(f"  call void @{name}({self.vector} {value}, ptr {pointer}, i32 {self.size}, {self._mask} {mask})")
+
+    def gather(self, pointer: str, step: int, mask: str) -> str:
+        """A vector of numbers `step` bytes apart; lanes outside the mask are 0, and not read."""
+        offsets = ", ".join(f"i64 {lane * step}" for lane in range(self.lanes))
+        pointers = f"<{self.lanes} x ptr>"
+        found = self.to.value(f"getelementptr i8, ptr {pointer}, <{self.lanes} x i64> <{offsets}>")
+        name = f"llvm.masked.gather.{self.to.suffix('float', self.lanes)}.v{self.lanes}p0"
+        self.to.declare(self.vector, name, pointers, "i32", self._mask, self.vector)
+        return self.to.value(
+            f"call {self.vector} @{name}({pointers} {found}, i32 {self.size}, {self._mask} {mask}, {self.vector} "
+            "zeroinitializer)"
+        )
+
+    def load_number(self, pointer: str) -> str:
+        """One number."""
+        return self.to.value(f"load {self.to.name('float')}, ptr {pointer}, align {self.size}")
+
+    def store_number(self, value: str, pointer: str) -> None:
+        """Write one number."""
+        self.to.line(f"  store {self.to.name('float')} {value}, ptr {pointer}, align {self.size}")
+
+    def broadcast(self, pointer: str) -> str:
+        """A vector of one number."""
+        return self.to.splat(self.load_number(pointer), "float", self.lanes)
+
+    # vectors
+
+    @property
+    def zero(self) -> str:
+        """A vector of zeros."""
+        return "zeroinitializer"
+
+    def splat(self, number: float) -> str:
+        """A vector of a constant."""
+        return f"splat ({self.to.name('float')} {literal(number, 'float')})"
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        """a · b + c, rounded once."""
+        name = f"llvm.fma.{self.to.suffix('float', self.lanes)}"
+        self.to.declare(self.vector, name, *[self.vector] * 3)
+        return self.to.value(f"call {self.vector} @{name}({self.vector} {a}, {self.vector} {b}, {self.vector} {c})")
+
+    def sum(self, a: str, b: str) -> str:
+        """a + b."""
+        return self.to.value(f"fadd {self.vector} {a}, {b}")
+
+    def halved(self, vector: str) -> str:
+        """The sum of the lanes: the lower half and the upper one, until there is one number."""
+        lanes = self.lanes
+        while lanes > 1:
+            whole, lanes = self.to.name("float", lanes), lanes // 2
+            halves = [
+                self.to.value(
+                    f"shufflevector {whole} {vector}, {whole} poison, <{lanes} x i32> <{_lanes(range(k, k + lanes))}>"
+                )
+                for k in (0, lanes)
+            ]
+            vector = self.to.value(f"fadd {self.to.name('float', lanes)} {halves[0]}, {halves[1]}")
+        return self.to.value(f"extractelement {self.to.name('float', 1)} {vector}, i32 0")
+
+    def transposed(self, rows: Sequence[str]) -> list[str]:
+        """As many vectors as there are lanes, transposed: off-diagonal blocks are exchanged, ever larger."""
+        found, h = list(rows), 1
+        while h < self.lanes:
+            for i in range(self.lanes):
+                if not i & h:
+                    found[i], found[i | h] = self._exchanged(found[i], found[i | h], h)
+            h *= 2
+        return found
+
+    def _exchanged(self, a: str, b: str, h: int) -> tuple[str, str]:
+        n = self.lanes
+        low = [lane if not lane & h else n + (lane ^ h) for lane in range(n)]
+        high = [(lane | h) if not lane & h else n + lane for lane in range(n)]
+        return self._shuffled(a, b, low), self._shuffled(a, b, high)
+
+    def _shuffled(self, a: str, b: str, lanes: Sequence[int]) -> str:
+        numbers = f"<{len(lanes)} x i32> <{_lanes(lanes)}>"
+        return self.to.value(f"shufflevector {self.vector} {a}, {self.vector} {b}, {numbers}")
+
+    # masks
+
+    @property
+    def _mask(self) -> str:
+        return f"<{self.lanes} x i1>"
+
+    def below(self, count: Whole) -> str:
+        """The mask of the first `count` lanes: none where it is negative, all where there are no more; "" for all."""
+        if isinstance(count, int):
+            return "" if count >= self.lanes else self.first(count)
+        return self.between(0, count)
+
+    def first(self, count: int) -> str:
+        """The mask of the first `count` lanes, all of them included."""
+        return "<" + ", ".join(f"i1 {str(lane < count).lower()}" for lane in range(self.lanes)) + ">"
+
+    def between(self, first: Whole, past: Whole) -> str:
+        """The mask of the lanes from `first` to before `past`, each of which may lie outside."""
+        words = f"<{self.lanes} x i64>"
+        lanes = f"<{', '.join(f'i64 {lane}' for lane in range(self.lanes))}>"
+        under = self.to.value(f"icmp slt {words} {lanes}, {self._spread(past)}")
+        if first == 0:
+            return under
+        over = self.to.value(f"icmp sge {words} {lanes}, {self._spread(first)}")
+        return self.to.value(f"and {self._mask} {under}, {over}")
+
+    def _spread(self, number: Whole) -> str:
+        if isinstance(number, int):
+            return f"splat (i64 {number})"
+        words = f"<{self.lanes} x i64>"
+        first = self.to.value(f"insertelement {words} poison, i64 {number}, i32 0")
+        return self.to.value(f"shufflevector {words} {first}, {words} poison, <{self.lanes} x i32> zeroinitializer")
+
+    # control
+
+    def choose(self, comparison: str, a: Whole, b: Whole, on_true: Whole, on_false: Whole) -> Whole:
+        """`on_true` where a compares so (LLVM's: slt, eq, …) with b, else `on_false`."""
+        holds = self.to.value(f"icmp {comparison} i64 {a}, {b}")
+        return self.to.value(f"select i1 {holds}, i64 {on_true}, i64 {on_false}")
+
+    def barrier(self) -> None:
+        """Keep what comes before apart from what comes after, for the allocation of registers."""
+        self.to.line(_BARRIER)
+
+    @contextmanager
+    def loop(
+        self, first: Whole, past: Whole, step: int = 1, carried: Sequence[tuple[str, str]] = ()
+    ) -> Iterator[Counted]:
+        """For each index from `first` to before `past`. `carried` are types and first values.
+
+        Inside, `carry` is to be set to the values of the next round; after the loop `carried` are those of the last.
+        """
+        self._names += 1
+        k, before = self._names, self._block
+        found = Counted(f"%i{k}", [f"%c{k}.{j}" for j in range(len(carried))])
+        self.to.line(f"  br label %h{k}\nh{k}:")
+        head = len(self.to.lines)
+        self.to.line(f"  %m{k} = icmp slt i64 {found.index}, {past}\n  br i1 %m{k}, label %b{k}, label %x{k}\nb{k}:")
+        self._block = f"b{k}"
+        yield found
+        following = self.add(found.index, step)
+        phis = [f"  {found.index} = phi i64 [ {first}, %{before} ], [ {following}, %{self._block} ]"]
+        phis += [
+            f"  {name} = phi {type} [ {start}, %{before} ], [ {value}, %{self._block} ]"
+            for (type, start), name, value in zip(carried, found.carried, found.carry, strict=True)
+        ]
+        self.to.lines[head:head] = phis
+        self.to.line(f"  br label %h{k}\nx{k}:")
+        self._block = f"x{k}"
+
+    @contextmanager
+    def when(self, comparison: str, a: Whole, b: Whole) -> Iterator[None]:
+        """What is written inside happens where a compares so (LLVM's: slt, eq, …) with b."""
+        self._names += 1
+        k = self._names
+        self.to.line(f"  %w{k} = icmp {comparison} i64 {a}, {b}\n  br i1 %w{k}, label %t{k}, label %e{k}\nt{k}:")
+        self._block = f"t{k}"
+        yield
+        self.to.line(f"  br label %e{k}\ne{k}:")
+        self._block = f"e{k}"
+
+
+def _lanes(numbers: Sequence[int]) -> str:
+    return ", ".join(f"i32 {i}" for i in numbers)

@@ -1,0 +1,38 @@
+"""The op that takes the place of a node whose op has kernels for its shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.graph.op import Kernel, Namespace, ResultTypes
+from engine.microkernels.recipe import Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class Tiled(Kernel):
+    """`op`, made by `recipe` with at most `threads` threads. No op of the opset: one is made for each node."""
+
+    op: Kernel
+    made_by: Recipe
+    threads: int
+
+    name = "tiled"
+    operands = ("x...",)
+    internal = True
+
+    def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
+        """As the op."""
+        return self.op.infer(*types, **attrs)
+
+    def forward(self, xp: Namespace, *arrays: Any, out: Any, **attrs: Any) -> None:
+        """As the op."""
+        self.op.forward(xp, *arrays, out=out, **attrs)
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """Those of the op."""
+        return self.op.flops(out, *types, **attrs)
+
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """What the kernels work in."""
+        return self.made_by.workspace(self.threads)
