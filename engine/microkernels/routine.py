@@ -194,6 +194,10 @@ class Routine:
             vector = self.to.value(f"fadd {self.to.name('float', lanes)} {halves[0]}, {halves[1]}")
         return self.to.value(f"extractelement {self.to.name('float', 1)} {vector}, i32 0")
 
+    def reversed(self, vector: str) -> str:
+        """The lanes from the last to the first."""
+        return self._shuffled(vector, "poison", range(self.lanes - 1, -1, -1))
+
     def transposed(self, rows: Sequence[str]) -> list[str]:
         """As many vectors as there are lanes, transposed: off-diagonal blocks are exchanged, ever larger."""
         found, h = list(rows), 1

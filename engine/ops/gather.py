@@ -13,6 +13,8 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, Shape, TensorType, normalise_axis, promote, show_shape
+from engine.microkernels.picking import FLOATS, LANES, Picking, picking
+from engine.microkernels.recipe import Recipe
 from engine.oplib import batching
 from engine.oplib.adding_at import add_at, add_elements, add_elements_bytes, add_rows, add_rows_bytes
 from engine.oplib.flat_places import element_steps, is_walked_forwards, memory_of, pieces, pieces_bytes
@@ -83,6 +85,18 @@ class Gather(Op):
                 xp.take(memory[first:], places, out=out[where], mode="clip")
         else:
             out[...] = _cropped(x, index.shape, axis)[_grid(xp, index, axis)]
+
+    def recipe(self, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **attrs: Any) -> Recipe | None:
+        """Vectors of indices; none for whole slices, nor where rows are short, or of bits that no vector has."""
+        step, kind = index.strides[-1], index.dtype.kind
+        if out.dtype.itemsize not in FLOATS or step != index.dtype.itemsize or index.shape[-1] < LANES:
+            return None
+        if x.is_dense and _picks_slices(x, index, axis):
+            return None
+        extent = x.shape[axis]
+        return picking(
+            Picking(out.dtype.itemsize, out.shape, axis, extent, x.strides, index.strides, step, kind == "i")
+        )
 
     def vjp(self, g: Value, y: Value, x: Value, index: Value, *, axis: int, indices: None) -> Sequence[Value | None]:
         """The adjoint of reading is adding."""
