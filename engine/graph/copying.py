@@ -29,7 +29,8 @@ def _is_turned(x: HostArray) -> bool:
     """Whether rows of x run across those of memory, and there are enough of them."""
     if x.size < _LEAST_ELEMENTS or x.strides[-1] < _LINE:
         return False
-    return x.shape[-1] > _STRIP and x.size >= _LEAST_ROWS * x.shape[-1]
+    columns: int = x.shape[-1]
+    return columns > _STRIP and x.size >= _LEAST_ROWS * columns
 
 
 def _copy_in_strips(x: HostArray, out: HostArray) -> None:

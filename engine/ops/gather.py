@@ -87,11 +87,11 @@ class Gather(Op):
             out[...] = _cropped(x, index.shape, axis)[_grid(xp, index, axis)]
 
     def recipe(self, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **attrs: Any) -> Recipe | None:
-        """Vectors of indices; none for whole slices, nor where rows are short, or of bits that no vector has."""
+        """Vectors of indices; none for whole rows, nor where they are short, or of bits that no vector has."""
         step, kind = index.strides[-1], index.dtype.kind
         if out.dtype.itemsize not in FLOATS or step != index.dtype.itemsize or index.shape[-1] < LANES:
             return None
-        if x.is_dense and _picks_slices(x, index, axis):
+        if axis < x.ndim - 1 and x.is_dense and _picks_slices(x, index, axis):
             return None
         extent = x.shape[axis]
         return picking(
