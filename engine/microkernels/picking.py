@@ -11,14 +11,12 @@ from typing import Final
 
 from engine.graph.tensor_type import Shape
 from engine.microkernels.recipe import ALIGNMENT, Phase, Recipe
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import MOVED_AS, Routine, Whole
 
 #: indices that are read at once
-LANES: Final = 8
+PICKED_AT_ONCE: Final = 8
 #: elements of an item, which follow one another on the last axis
-ITEM: Final = 1 << 12
-#: types of elements by their bytes: bits are moved, whatever they mean
-FLOATS: Final = {4: "float32", 8: "float64"}
+_ITEM: Final = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,9 @@ def _unflagged() -> Phase:
 class _Writer:
     def __init__(self, of: Picking) -> None:
         self.of = of
-        self.to = Routine(FLOATS[of.itemsize], LANES)
+        self.to = Routine(MOVED_AS[of.itemsize], PICKED_AT_ONCE)
         self.run = of.shape[-1]
-        self.parts = -(-self.run // ITEM)
+        self.parts = -(-self.run // _ITEM)
 
     def phase(self) -> Phase:
         of, to = self.of, self.to
@@ -76,10 +74,10 @@ class _Writer:
         for at, step, index_step in zip(lead, steps, of.index, strict=False):
             x, index = to.at(x, to.mul(at, step)), to.at(index, to.mul(at, index_step))
         y = to.at(self.y, to.mul(row, self.run * of.itemsize))
-        begin = to.mul(part, ITEM)
-        end = to.least(to.add(begin, ITEM), self.run)
-        middle = to.least(end, self.run - self.run % LANES)
-        for first, past, lanes in ((begin, middle, LANES), (middle, end, 1)):
+        begin = to.mul(part, _ITEM)
+        end = to.least(to.add(begin, _ITEM), self.run)
+        middle = to.least(end, self.run - self.run % PICKED_AT_ONCE)
+        for first, past, lanes in ((begin, middle, PICKED_AT_ONCE), (middle, end, 1)):
             self._elements(x, index, y, (first, past), lanes)
 
     def _elements(self, x: str, index: str, y: str, between: tuple[Whole, Whole], lanes: int) -> None:

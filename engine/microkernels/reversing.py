@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from engine.graph.tensor_type import Shape
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import lanes_for
-from engine.microkernels.routine import Routine
-
-#: types of elements by their bytes: bits are moved, whatever they mean
-FLOATS: Final = {4: "float32", 8: "float64"}
+from engine.microkernels.routine import MOVED_AS, Routine
 
 
 def reversing(itemsize: int, shape: Shape, strides: tuple[int, ...]) -> Recipe:
     """Of operand 0, of these strides in bytes, the last of which is −itemsize."""
-    to = Routine(FLOATS[itemsize], lanes_for(itemsize))
+    to = Routine(MOVED_AS[itemsize], lanes_for(itemsize))
     x, y, run = to.place("operand", 0), to.place("result", 0), shape[-1]
     whole = run - run % to.lanes
     with to.loop("%first", "%past") as row:

@@ -15,6 +15,9 @@ from engine.microkernels.recipe import Phase, Place
 
 Whole = int | str
 
+#: elements of so many bytes are moved as these floats, whatever their bits mean
+MOVED_AS: Final = {4: "float32", 8: "float64"}
+
 _ATTRIBUTES: Final = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }'
 #: between the steps of a sum, so that LLVM keeps no number of one of them in a register for the next, and spills
 _BARRIER: Final = '  call void asm sideeffect "", "~{memory}"()'

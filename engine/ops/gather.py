@@ -13,8 +13,9 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, Shape, TensorType, normalise_axis, promote, show_shape
-from engine.microkernels.picking import FLOATS, LANES, Picking, picking
+from engine.microkernels.picking import PICKED_AT_ONCE, Picking, picking
 from engine.microkernels.recipe import Recipe
+from engine.microkernels.routine import MOVED_AS
 from engine.oplib import batching
 from engine.oplib.adding_at import add_at, add_elements, add_elements_bytes, add_rows, add_rows_bytes
 from engine.oplib.flat_places import element_steps, is_walked_forwards, memory_of, pieces, pieces_bytes
@@ -89,7 +90,7 @@ class Gather(Op):
     def recipe(self, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **attrs: Any) -> Recipe | None:
         """Vectors of indices; none for whole rows, nor where they are short, or of bits that no vector has."""
         step, kind = index.strides[-1], index.dtype.kind
-        if out.dtype.itemsize not in FLOATS or step != index.dtype.itemsize or index.shape[-1] < LANES:
+        if out.dtype.itemsize not in MOVED_AS or step != index.dtype.itemsize or index.shape[-1] < PICKED_AT_ONCE:
             return None
         if axis < x.ndim - 1 and x.is_dense and _picks_slices(x, index, axis):
             return None

@@ -33,7 +33,7 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     renamed: list[int] = []
     readers = Counter(chain.from_iterable(node.operands for node in graph.nodes))
     readers.update(graph.outputs)
-    shared: set[int] = set()
+    shared, outputs = set[int](), frozenset(graph.outputs)
     telling = dict[Definition, frozenset[str] | None]()
     for i, node in enumerate(allowance.over(graph.nodes)):
         operands = tuple([renamed[j] for j in node.operands])
@@ -42,7 +42,7 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
         told, shorter = telling[node.op], None
         if told is None or not told.isdisjoint([nodes[j].op.name for j in operands]):
             builder.origin = node.origin
-            shorter = _rewritten(node, [builder.value(j) for j in operands], shared)
+            shorter = _rewritten(node, [builder.value(j) for j in operands], shared, is_output=i in outputs)
         renamed.append(len(nodes) if shorter is None else shorter.index)
         if shorter is None:
             nodes.append(node.on(operands))
@@ -60,7 +60,7 @@ def _telling(op: Definition) -> frozenset[str] | None:
     return TELLING.get(op.name, frozenset()) | spread
 
 
-def _rewritten(node: Node, operands: Sequence[Value], shared: set[int]) -> Value | None:
+def _rewritten(node: Node, operands: Sequence[Value], shared: set[int], *, is_output: bool) -> Value | None:
     for rule in RULES.get(node.op.name, ()):
         found = rule(node, operands)
         if found is not None and found.type == node.type:
@@ -72,7 +72,8 @@ def _rewritten(node: Node, operands: Sequence[Value], shared: set[int]) -> Value
     if not isinstance(node.op, Elementwise):
         return None
     alike = movement.broadcast_in_place(node, operands) if len(operands) > 1 else None
-    return alike or movement.transposed_last(node, operands)
+    # An output lies densely: after a transpose, it would have to be copied.
+    return alike if alike or is_output else movement.transposed_last(node, operands)
 
 
 def _same(_: Node, operands: Sequence[Value]) -> Value | None:

@@ -46,3 +46,11 @@ def test_the_values_stay(case: str) -> None:
     )
     np.testing.assert_allclose(found, wanted, rtol=1e-14)
     assert sum(node.op.name == "transpose" for node in dce(short).nodes) == left
+
+
+def test_what_is_handed_out_is_written_as_it_has_to_lie() -> None:
+    """And not turned afterwards, which takes a copy."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((2, 3), np.dtype("float64")), 0)
+    short = simplify(builder.graph([x.transpose().exp()]))
+    assert short.nodes[short.outputs[0]].op.name == "exp"
