@@ -72,7 +72,7 @@ class Definition(ABC):
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
-    #: written by planning alone, and not in the registry
+    #: written by the engine alone, and not in the registry
     internal: ClassVar[bool] = False
     #: fed: its result comes with the request
     is_leaf: ClassVar[bool] = False
@@ -162,6 +162,8 @@ class Kernel(Definition):
     """An op that computes its result. It can be planned and run."""
 
     is_kernel = True
+    #: whether kernels make a leading part of the result, where nobody reads the rest
+    makes_parts: ClassVar[bool] = False
 
     @abstractmethod
     def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
@@ -181,6 +183,7 @@ class Kernel(Definition):
     def recipe(self, out: Any, *types: Any, **attrs: Any) -> Recipe | None:
         """How compiled kernels make the result, for these types, of operands that lie as their `strides` say.
 
+        With `makes_parts`, `out` may be a leading part of the result, lying in the whole.
         None where there are no such kernels, or `forward` is quicker.
         """
         return None

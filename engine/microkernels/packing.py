@@ -25,8 +25,8 @@ def transpose_rows(
     is written.
     """
     if step == to.size:
-        with to.loop(0, rows, to.lanes) as row:
-            _turn(to, source, packed, row.index, to.sub(rows, row.index), column, vectors, left)
+        with to.loop(0, vectors) as each, to.loop(0, rows, to.lanes) as row:
+            _turn(to, source, packed, row.index, to.sub(rows, row.index), column, each.index, vectors, left)
         return
     width = to.lanes * to.size
     masks = [to.below(to.sub(left, v * to.lanes)) or to.first(to.lanes) for v in range(vectors)]
@@ -38,17 +38,16 @@ def transpose_rows(
 
 
 def _turn(
-    to: Routine, source: str, packed: str, row: Whole, rows: Whole, column: int, vectors: int, left: Whole
+    to: Routine, source: str, packed: str, row: Whole, rows: Whole, column: int, v: Whole, vectors: int, left: Whole
 ) -> None:
-    """A block of rows, of which `rows` are there, read by columns: as a vector each."""
+    """A block of rows, of which `rows` are there, of the columns of vector v: read by columns, as a vector each."""
     width, some = to.lanes * to.size, to.below(rows)
-    here = to.at(source, to.mul(row, to.size))
-    there = to.at(packed, to.mul(row, vectors * width))
-    for v in range(vectors):
-        read = []
-        for lane in range(to.lanes):
-            # a column that is not there is read as the last one that is, and never stored
-            at = to.least(v * to.lanes + lane, to.sub(left, 1))
-            read.append(to.load(to.at(here, to.mul(at, column)), some))
-        for r, vector in enumerate(to.transposed(read)):
-            to.store(vector, to.at(there, (r * vectors + v) * width))
+    here, first = to.at(source, to.mul(row, to.size)), to.mul(v, to.lanes)
+    read = []
+    for lane in range(to.lanes):
+        # a column that is not there is read as the last one that is, and never stored
+        at = to.least(to.add(first, lane), to.sub(left, 1))
+        read.append(to.load(to.at(here, to.mul(at, column)), some))
+    there = to.at(to.at(packed, to.mul(row, vectors * width)), to.mul(v, width))
+    for r, vector in enumerate(to.transposed(read)):
+        to.store(vector, to.at(there, r * vectors * width))

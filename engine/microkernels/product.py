@@ -22,6 +22,13 @@ TILES_OF_A_PANEL: Final = 8
 ITEMS: Final = 8
 #: steps of a sum that are taken before the next panel is packed: so long it stays in the cache
 DEPTH: Final = 1024
+#: bytes of a that they reach over, at most, and how many they are all the same: each may lie on a page of its own
+REACH: Final = 1 << 21
+SHALLOW: Final = 128
+#: multiply-adds from which BLAS is quicker where a side is a vector, so that no number in a register serves twice: for a
+#: row times a matrix whose columns lie side by side, and else
+ROW: Final = 1 << 14
+VECTOR: Final = 1 << 9
 
 
 class Matrices(NamedTuple):
@@ -47,8 +54,16 @@ class Product(NamedTuple):
 
 
 def product(of: Product) -> Recipe:
-    """The kernel of a product. The columns of c lie side by side, and those of b, or b's rows."""
+    """The kernel of a product. The columns of c lie side by side."""
     return _Writer(of).recipe()
+
+
+def is_for_blas(of: Product) -> bool:
+    """Whether BLAS is quicker than the kernel, as docs/adr/0033-kernels-for-shapes.md measures."""
+    if min(of.rows, of.columns) > 1:
+        return False
+    most = ROW if of.rows == 1 and of.b.column == of.itemsize else VECTOR
+    return of.rows * of.inner * of.columns > most
 
 
 class _Writer:
@@ -61,7 +76,7 @@ class _Writer:
         self.chunk = self._chunk()
         self.chunks = -(-of.rows // self.chunk)
         self.packs = not self._lies_well()
-        self.depth = min(of.inner, DEPTH) if self.packs else of.inner
+        self.depth = self._depth() if self.packs else of.inner
 
     def recipe(self) -> Recipe:
         of, items = self.of, math.prod(self.of.batch) * self.panels * self.chunks
@@ -78,10 +93,15 @@ class _Writer:
         tiles = -(-self.of.rows // self.tile.rows)
         return self.tile.rows * max(-(-tiles // wanted), min(tiles, TILES_OF_A_PANEL))
 
+    def _depth(self) -> int:
+        within_reach = REACH // max(1, abs(self.of.a.column))
+        return min(self.of.inner, DEPTH, max(SHALLOW, within_reach))
+
     def _lies_well(self) -> bool:
+        """In place: by few rows, or on few pages without a vector that must be cut off in each step."""
         of = self.of
-        whole = of.columns % self.width == 0 and of.b.column == of.itemsize
-        return whole and (of.inner * of.b.row <= IN_PLACE or of.rows <= 2 * self.tile.rows)
+        few, whole = of.rows <= 2 * self.tile.rows, of.columns % self.width == 0
+        return of.b.column == of.itemsize and (few or (whole and of.inner * abs(of.b.row) <= IN_PLACE))
 
     def _item(self, item: Whole) -> None:
         to, of = self.to, self.of
@@ -146,8 +166,8 @@ class _Writer:
             some = to.choose("eq", done, 0, 0, left)
             before = [to.below(to.sub(some, v * to.lanes)) for v in range(self.tile.vectors)]
             sums = [to.load(place, before[i % self.tile.vectors]) for i, place in enumerate(places)]
-        sums = accumulate(to, sums, offsets, [nest], numbers, b)
         cut = of.columns % self.width
         masks = [to.below(to.sub(left, v * to.lanes)) if cut else "" for v in range(self.tile.vectors)]
+        sums = accumulate(to, sums, offsets, [nest], numbers, b, () if self.packs else masks)
         for i, (total, place) in enumerate(zip(sums, places, strict=True)):
             to.store(total, place, masks[i % self.tile.vectors])

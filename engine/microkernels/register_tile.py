@@ -85,28 +85,31 @@ def accumulate(
     nests: Sequence[Nest],
     numbers: str,
     columns: str,
+    masks: Sequence[str] = (),
 ) -> list[str]:
     """The sums, row by row, with numbers[rows[p] + …] · columns[v + …] added for each step of the nested loops.
 
-    `rows` are the offsets of the numbers of a step.
+    `rows` are the offsets of the numbers of a step; of its vectors, what is outside `masks` is not read.
     """
     if not nests:
-        return _step(to, sums, rows, numbers, columns)
+        return _step(to, sums, rows, numbers, columns, masks)
     (times, row_step, vector_step), *inner = nests
     if times == 1:
-        return accumulate(to, sums, rows, inner, numbers, columns)
+        return accumulate(to, sums, rows, inner, numbers, columns, masks)
     carried = [*((to.vector, s) for s in sums), ("ptr", numbers), ("ptr", columns)]
     with to.loop(0, times, carried=carried) as each:
         *so_far, a, b = each.carried
-        added = accumulate(to, so_far, rows, inner, a, b)
+        added = accumulate(to, so_far, rows, inner, a, b, masks)
         each.carry = [*added, to.at(a, row_step), to.at(b, vector_step)]
     return each.carried[:-2]
 
 
-def _step(to: Routine, sums: Sequence[str], rows: Sequence[int], numbers: str, columns: str) -> list[str]:
+def _step(
+    to: Routine, sums: Sequence[str], rows: Sequence[int], numbers: str, columns: str, masks: Sequence[str]
+) -> list[str]:
     count = len(sums) // len(rows)
     width = to.lanes * to.size
-    vectors = [to.load(to.at(columns, v * width)) for v in range(count)]
+    vectors = [to.load(to.at(columns, v * width), masks[v] if masks else "") for v in range(count)]
     added: list[str] = []
     for p, offset in enumerate(rows):
         number = to.broadcast(to.at(numbers, offset))

@@ -9,7 +9,7 @@ from engine.graph.op import Kernel, Namespace, ResultTypes
 from engine.microkernels.recipe import Recipe
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tiled(Kernel):
     """`op`, made by `recipe` with at most `threads` threads. No op of the opset: one is made for each node."""
 
