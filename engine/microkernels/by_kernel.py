@@ -17,9 +17,9 @@ from engine.microkernels.routine import Routine, Whole
 from engine.microkernels.row_tiles import RowTiles
 
 #: taps that are taken at a time: so long what they see stays in the cache
-DEPTH: Final = 128
+DEPTH: Final = 64
 #: rows of an item, about: so many repay turning the kernel
-ROWS: Final = 160
+ROWS: Final = 288
 #: items at least, so that threads find work; else the sum is taken in so many parts
 ITEMS: Final = 4
 
@@ -36,8 +36,8 @@ class _Writer:
         self.of = of
         lanes = lanes_for(of.itemsize)
         each = of.windows
-        self.images = min(of.images, max(1, ROWS // each))
-        self.ranges = -(-of.images // self.images)
+        self.ranges = -(-of.images // max(1, ROWS // each))
+        self.images = -(-of.images // self.ranges)
         self.parts = 1 if of.groups * self.ranges >= ITEMS else min(of.channels, ITEMS)
         self.tile = tile_shape(min(self.images * each, ROWS), of.features, lanes)
         self.width = self.tile.vectors * lanes

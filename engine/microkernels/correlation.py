@@ -22,6 +22,9 @@ DEPTH: Final = 288
 ITEMS: Final = 8
 #: tiles of features that a panel must serve, at least, where several items share them
 TILES_OF_A_PANEL: Final = 8
+#: bytes of a kernel that stays near by itself; and panels that share what is read of a larger one
+NEAR: Final = 1 << 18
+ABREAST: Final = 4
 #: what part of its panels one image must fill for its columns to have panels of their own
 _FILLED: Final = 0.9
 
@@ -88,15 +91,17 @@ class CorrelationWriter:
         self.to = Routine(of.dtype, lanes_for(of.itemsize))
         size, lanes = of.itemsize, self.to.lanes
         tile = tile_shape(of.features, of.images * of.windows, lanes)
-        self.width = tile.vectors * lanes
-        panels = -(-of.windows // self.width)
+        narrow = tile.vectors * lanes
+        panels = -(-of.windows // narrow)
         #: whether a panel has columns of one image, and is added up where the result lies
         flat = lies_flat(of.y.axes, [axis.windows for axis in of.axes], size)
-        self.direct = flat and of.windows >= _FILLED * panels * self.width
+        self.direct = flat and of.windows >= _FILLED * panels * narrow
         self.at_once = 1 if self.direct else of.images
         self.columns = of.columns(self.at_once)
-        self.panels = -(-self.at_once * of.windows // self.width)
         self.outer = of.images // self.at_once
+        self.abreast = self._abreast(-(-self.at_once * of.windows // narrow))
+        self.width = self.abreast * narrow
+        self.panels = -(-self.at_once * of.windows // self.width)
         self.chunk = self._chunk(tile.rows)
         self.chunks = -(-of.features // self.chunk)
         self.block = max(1, min(of.channels, DEPTH // of.taps))
@@ -115,6 +120,12 @@ class CorrelationWriter:
         with self.to.loop("%first", "%past") as item:
             self._item(item.index)
         return self.to.phase(self.outer * self.of.groups * self.panels * self.chunks, self.of.flops)
+
+    def _abreast(self, panels: int) -> int:
+        """How many panels share what is read of the kernel: several, where it is large, as long as items remain."""
+        size = self.of.features * self.of.channels * self.of.taps * self.of.itemsize
+        items = self.outer * self.of.groups * panels
+        return max(1, min(ABREAST, panels, items // ITEMS)) if size > NEAR else 1
 
     def _chunk(self, rows: int) -> int:
         """Features of an item: all, unless there are few panels."""
@@ -146,7 +157,7 @@ class CorrelationWriter:
             self.columns.pack(to, memory, here, packed, first, self.width, count, self.pitch)
             numbers = to.at(k, to.mul(channel.index, of.k.channel))
             adds = channel.index if self.block < of.channels else 0
-            self.tiles.multiply(to, numbers, self._nests(count), packed, sums, left, adds, begin, past)
+            self.tiles.multiply(to, numbers, self._nests(count), packed, sums, left, adds, begin, past, self.abreast)
         if not self.direct:
             self._spread(y, sums, first, begin, past)
 

@@ -32,19 +32,43 @@ class RowTiles(NamedTuple):
         adds: Whole,
         first: Whole = 0,
         past: Whole | None = None,
+        panels: int = 1,
     ) -> None:
         """Compute the rows `first` to before `past`, by default all; both are multiples of `tile`, or the end.
 
-        The panel has `left` columns that are wanted: others are not written. Where `adds` is not 0, sums go on from
-        what lies in their place: so one that is taken in several parts has one order, from first to last.
+        There are `panels` panels side by side, in the result, too, with `left` columns that are wanted: others are not
+        written. All are multiplied by a tile of rows before the next. Where `adds` is not 0, sums go on from what lies
+        in their place: so one that is taken in several parts has one order, from first to last.
         """
         past = self.rows if past is None else past
         whole = self.rows - self.rows % self.tile
         with to.loop(first, to.least(past, whole), self.tile) as row:
-            self._tile(to, numbers, nests, panel, result, left, adds, row.index, self.tile)
+            self._tiles(to, numbers, nests, panel, result, left, adds, row.index, self.tile, panels)
         if whole < self.rows:
             with to.when("eq", past, self.rows):
-                self._tile(to, numbers, nests, panel, result, left, adds, whole, self.rows - whole)
+                self._tiles(to, numbers, nests, panel, result, left, adds, whole, self.rows - whole, panels)
+
+    def _tiles(
+        self,
+        to: Routine,
+        numbers: str,
+        nests: Sequence[Nest],
+        panel: str,
+        result: str,
+        left: Whole,
+        adds: Whole,
+        row: Whole,
+        rows: int,
+        panels: int,
+    ) -> None:
+        if panels == 1:
+            self._tile(to, numbers, nests, panel, result, left, adds, row, rows)
+            return
+        width = self.vectors * to.lanes
+        with to.loop(0, to.least(left, panels * width), width) as column:
+            there = to.mul(column.index, to.size)
+            here, into = to.at(panel, there), to.at(result, there)
+            self._tile(to, numbers, nests, here, into, to.sub(left, column.index), adds, row, rows)
 
     def _tile(
         self,
