@@ -60,11 +60,19 @@ def _multiply(xp: Namespace, weights: Array, seen: Array, out: Array, sizes: Lay
         return
     places = math.prod(positions)
     each = matrix(xp, seen, (images, groups, sizes.lines, places), sizes.dtype)
-    into = out.reshape(images, groups, features, places)
-    if out.dtype == sizes.dtype and xp.may_share_memory(into, out):
-        xp.matmul(weights, each, out=into)
+    if out.dtype == sizes.dtype and _is_run(out.shape[3:], out.strides[3:], out.itemsize):
+        xp.matmul(weights, each, out=out.reshape(images, groups, features, places))
     else:
         out[...] = xp.matmul(weights, each).reshape(out.shape)
+
+
+def _is_run(extents: Shape, strides: Shape, step: int) -> bool:
+    """Whether axes lie as one without gaps."""
+    for extent, stride in zip(reversed(extents), reversed(strides), strict=True):
+        if extent > 1 and stride != step:
+            return False
+        step *= extent
+    return True
 
 
 def correlate_by_kernel(xp: Namespace, x: Array, narrow: Array, out: Array, sizes: Layout) -> None:
