@@ -95,7 +95,9 @@ def add_windows_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> i
     """Bytes that `add_windows` allocates."""
     if _is_sparse(sizes):
         return _spread_workspace(sizes, x, kernel)
-    return max((groups_workspace(phase, x, None) for phase, _ in _each_phase(sizes)), default=0)
+    is_direct = set(sizes.windows.stride) == {1} and x.dtype == sizes.dtype
+    each = (groups_workspace(phase, x, weights_lie=False, is_direct=is_direct) for phase, _ in _each_phase(sizes))
+    return max(each, default=0)
 
 
 def _spread_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:

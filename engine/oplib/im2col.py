@@ -11,7 +11,6 @@ import math
 
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import DType, Shape, TensorType
-from engine.oplib.taps import correlate_taps, goes_by_taps, taps_workspace
 from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
@@ -45,9 +44,6 @@ def _split(x: Array, axis: int, groups: int) -> Array:
 
 def correlate_groups(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
     """`correlate` of what is split by group, on axis 1 of `x` and `out`, and axis 0 of `weights`."""
-    if goes_by_taps(sizes):
-        correlate_taps(xp, x, weights, out, sizes)
-        return
     for groups, part in sizes.parts():
         rows = matrices(xp, weights[groups], part)
         for images in part.image_chunks():
@@ -57,9 +53,26 @@ def correlate_groups(xp: Namespace, x: Array, weights: Array, out: Array, sizes:
 
 
 def _multiply(xp: Namespace, weights: Array, seen: Array, out: Array, sizes: Layout) -> None:
-    products = xp.matmul(weights, columns(xp, seen, sizes))
     images, groups, features, *positions = out.shape
-    out[...] = products.reshape(groups, features, images, *positions).transpose(2, 0, 1, *range(3, out.ndim))
+    if sizes.channels_last:
+        products = xp.matmul(weights, columns(xp, seen, sizes))
+        out[...] = products.reshape(groups, features, images, *positions).transpose(2, 0, 1, *range(3, out.ndim))
+        return
+    places = math.prod(positions)
+    each = matrix(xp, seen, (images, groups, sizes.lines, places), sizes.dtype)
+    if out.dtype == sizes.dtype and _is_run(out.shape[3:], out.strides[3:], out.itemsize):
+        xp.matmul(weights, each, out=out.reshape(images, groups, features, places))
+    else:
+        out[...] = xp.matmul(weights, each).reshape(out.shape)
+
+
+def _is_run(extents: Shape, strides: Shape, step: int) -> bool:
+    """Whether axes lie as one without gaps."""
+    for extent, stride in zip(reversed(extents), reversed(strides), strict=True):
+        if extent > 1 and stride != step:
+            return False
+        step *= extent
+    return True
 
 
 def correlate_by_kernel(xp: Namespace, x: Array, narrow: Array, out: Array, sizes: Layout) -> None:
@@ -145,21 +158,19 @@ def matrix(xp: Namespace, array: Array, shape: Shape, dtype: DType) -> Array:
 # ------------------------------------------------------------ memory
 
 
-def correlate_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:
+def correlate_workspace(sizes: Layout, out: TensorType, x: TensorType, kernel: TensorType) -> int:
     """Bytes that `correlate` allocates."""
-    return (
-        _by_kernel_workspace(sizes.exchanged, x, kernel) if sizes.large_windows else groups_workspace(sizes, x, kernel)
-    )
+    if sizes.large_windows:
+        return _by_kernel_workspace(sizes.exchanged, x, kernel)
+    lie = kernel.is_dense and kernel.dtype == sizes.dtype and not sizes.channels_last
+    return groups_workspace(sizes, x, weights_lie=lie, is_direct=out.dtype == sizes.dtype)
 
 
-def groups_workspace(sizes: Layout, x: TensorType, kernel: TensorType | None) -> int:
-    """Bytes that `correlate_groups` allocates; without a kernel, for weights that do not lie as they are read."""
-    if goes_by_taps(sizes):
-        return taps_workspace(sizes)
+def groups_workspace(sizes: Layout, x: TensorType, *, weights_lie: bool, is_direct: bool) -> int:
+    """Bytes that `correlate_groups` allocates, if weights lie as they are read, and results as they are made."""
     part = sizes.part(sizes.groups_at_once)
-    lie = kernel is not None and kernel.is_dense and kernel.dtype == sizes.dtype and not sizes.channels_last
-    weights = 0 if lie else part.groups * part.features * part.lines
-    products = part.groups * part.features * part.places_at_once
+    weights = 0 if weights_lie else part.groups * part.features * part.lines
+    products = part.groups * part.features * part.places_at_once if sizes.channels_last or not is_direct else 0
     return (weights + products) * sizes.dtype.itemsize + _columns_workspace(part, x)
 
 
@@ -180,4 +191,4 @@ def _columns_workspace(sizes: Layout, x: TensorType) -> int:
     as_is = sizes.windows.taps == 1 and set(sizes.windows.stride) == {1} and (not lie or x.is_dense)
     if as_is and (sizes.channels_last or sizes.images_at_once == 1):
         return canvas
-    return canvas + sizes.places_at_once * sizes.place_bytes
+    return canvas + sizes.groups * sizes.lines * sizes.places_at_once * sizes.dtype.itemsize

@@ -16,7 +16,7 @@ from engine.oplib.windows import Windows
 
 #: bytes of columns laid out at a time, unless one row of windows takes more: they stay in the cache, and an allocator
 #: keeps them, where larger pieces come from the system anew, page by page
-CHUNK = 1 << 20
+CHUNK = 2 << 20
 #: windows laid out at a time, at least: for fewer, reading the kernel takes longer than multiplying by it
 LEAST = 256
 #: how many times longer runs of channels must be than runs of positions, so that moving channels to the end pays
@@ -96,13 +96,13 @@ class Layout:
 
     @property
     def place_bytes(self) -> int:
-        """Bytes of what one window sees in all channels."""
-        return self.groups * self.lines * self.dtype.itemsize
+        """Bytes of what one window sees in all channels, or gives, if that is more."""
+        return self.groups * max(self.lines, self.features) * self.dtype.itemsize
 
     @property
     def groups_at_once(self) -> int:
         """As many groups as CHUNK holds the columns of one image of, one at least."""
-        return within_chunk(self.groups, self.places * self.lines * self.dtype.itemsize)
+        return within_chunk(self.groups, self.places * self.place_bytes // self.groups)
 
     def parts(self) -> Iterator[tuple[slice, Layout]]:
         """Some groups at a time, and the layout of so many."""

@@ -69,7 +69,8 @@ class Correlation(Convolution):
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Columns, a chunk at a time."""
-        return correlate_workspace(self.laid_out(out, *types, **attrs), *types)
+        assert isinstance(out, TensorType)
+        return correlate_workspace(self.laid_out(out, *types, **attrs), out, *types)
 
 
 class Conv1D(Composite, Correlation):

@@ -295,7 +295,7 @@ def chain(x: Value, length: int = 20) -> Value:
 
 WORKLOADS: dict[str, tuple[Callable[..., Value], list[tuple[int, ...]]]] = {
     "perceptron": (perceptron, [(2048, 1024), (1024, 1024), (1024, 2048), (2048, 1000)]),
-    "convolutional": (convolutional, [(64, 3, 48, 48), (16, 3, 3, 3), (32, 16, 3, 3)]),
+    "convolutional": (convolutional, [(80, 3, 48, 48), (16, 3, 3, 3), (32, 16, 3, 3)]),
     "attentive": (attentive, [(8, 256, 256), *[(256, 256)] * 3, (256, 1024), (1024, 256)]),
     "20 steps": (chain, [(1 << 20,)]),
     "1,000 steps": (lambda x: chain(x, 1000), [(1 << 15,)]),
