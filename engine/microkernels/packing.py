@@ -25,8 +25,8 @@ def transpose_rows(
     is written.
     """
     if step == to.size:
-        with to.loop(0, vectors) as each, to.loop(0, rows, to.lanes) as row:
-            _turn(to, source, packed, row.index, to.sub(rows, row.index), column, each.index, vectors, left)
+        with to.loop(0, vectors) as vector, to.loop(0, rows, to.lanes) as row:
+            _turn(to, source, packed, row.index, to.sub(rows, row.index), column, vector.index, vectors, left)
         return
     width = to.lanes * to.size
     masks = [to.below(to.sub(left, v * to.lanes)) or to.first(to.lanes) for v in range(vectors)]

@@ -25,7 +25,9 @@ DEPTH: Final = 1024
 #: bytes of a that they reach over, at most, and how many they are all the same: each may lie on a page of its own
 REACH: Final = 1 << 21
 SHALLOW: Final = 128
-#: multiply-adds from which BLAS is quicker where a side is a vector: then no number in a register serves twice
+#: multiply-adds from which BLAS is quicker where a side is a vector, so that no number in a register serves twice: for a
+#: row times a matrix whose columns lie side by side, and else
+ROW: Final = 1 << 14
 VECTOR: Final = 1 << 9
 
 
@@ -58,7 +60,10 @@ def product(of: Product) -> Recipe:
 
 def is_for_blas(of: Product) -> bool:
     """Whether BLAS is quicker than the kernel, as docs/adr/0033-kernels-for-shapes.md measures."""
-    return min(of.rows, of.columns) == 1 and of.rows * of.inner * of.columns > VECTOR
+    if min(of.rows, of.columns) > 1:
+        return False
+    most = ROW if of.rows == 1 and of.b.column == of.itemsize else VECTOR
+    return of.rows * of.inner * of.columns > most
 
 
 class _Writer:

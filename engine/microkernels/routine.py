@@ -15,6 +15,9 @@ from engine.microkernels.recipe import Phase, Place
 
 Whole = int | str
 
+#: elements of so many bytes are moved as these floats, whatever their bits mean
+MOVED_AS: Final = {4: "float32", 8: "float64"}
+
 _ATTRIBUTES: Final = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }'
 #: between the steps of a sum, so that LLVM keeps no number of one of them in a register for the next, and spills
 _BARRIER: Final = '  call void asm sideeffect "", "~{memory}"()'
@@ -253,6 +256,10 @@ class Routine:
             ]
             vector = self.to.value(f"fadd {self.to.name('float', lanes)} {halves[0]}, {halves[1]}")
         return self.to.value(f"extractelement {self.to.name('float', 1)} {vector}, i32 0")
+
+    def reversed(self, vector: str) -> str:
+        """The lanes from the last to the first."""
+        return self._shuffled(vector, "poison", range(self.lanes - 1, -1, -1))
 
     def transposed(self, rows: Sequence[str]) -> list[str]:
         """As many vectors as there are lanes, transposed: off-diagonal blocks are exchanged, ever larger."""

@@ -1,4 +1,4 @@
-"""Rules of simplification for products of matrices, which are sums: a sum of them need not have all of them made."""
+"""Rules of simplification for products of matrices: a sum of one need not make all of it, nor a transpose move it."""
 
 from __future__ import annotations
 
@@ -32,3 +32,27 @@ def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     others = tuple(axis for axis in axes if axis < row)
     y = shaped(y.sum(axes=others) if others else y, node.type.shape)
     return -y if negated else y
+
+
+def transposed_product(node: Node, operands: Sequence[Value]) -> Value | None:
+    """(a b)ᵀ = bᵀ aᵀ, which lies as it is to be read: a product reads its operands by rows or by columns.
+
+    The gradient by a matrix that was transposed is one.
+    """
+    (x,) = operands
+    if x.node.op.name != "matmul" or node.attrs["axes"] != _swapping(x):
+        return None
+    a, b = (x.builder.value(i) for i in x.node.operands)
+    if min(a.ndim, b.ndim) < 2 or a.ndim == 2 < b.ndim:  # many matrices times one are one: they would be moved for it
+        return None
+    return _swapped(b) @ _swapped(a)
+
+
+def _swapped(x: Value) -> Value:
+    inner = source(x, "transpose")
+    return inner if inner is not None and x.node.attrs["axes"] == _swapping(x) else x.transpose()
+
+
+def _swapping(x: Value) -> tuple[int, ...]:
+    """The permutation that swaps the last two axes."""
+    return (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)

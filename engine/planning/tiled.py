@@ -9,7 +9,7 @@ from engine.graph.op import Kernel, Namespace, ResultTypes
 from engine.microkernels.recipe import Recipe
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tiled(Kernel):
     """`op`, made by `recipe` with at most `threads` threads. No op of the opset: one is made for each node."""
 
@@ -20,6 +20,10 @@ class Tiled(Kernel):
     name = "tiled"
     operands = ("x...",)
     internal = True
+
+    def __post_init__(self) -> None:
+        # Which attributes there are is stated by a class, elsewhere.
+        object.__setattr__(self, "attrs", self.op.attrs)
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
         """As the op."""

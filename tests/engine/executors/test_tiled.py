@@ -1,0 +1,198 @@
+"""Plans whose products are kernels of their shapes: right, the same for any threads, kept, within what was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, Graph, Limits, Plan, TensorType, registry
+from engine.executors import kernels
+from engine.executors.binding import Binder
+from engine.executors.bound import Bound
+from engine.executors.kernels import Kernels
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.graph.op import KernelCall, Namespace
+from engine.loops.kernel_errors import KernelUnavailable
+from engine.loops.kernel_store import KernelStore
+from engine.loops.native_call import NativeCall
+from engine.planning.fit import compiled_within
+from engine.planning.plan import Step, make_plan
+from engine.planning.tile import tile
+from engine.planning.tiled import Tiled
+from tests.engine.executors.kernel_plans import counted
+
+pytest.importorskip("llvmlite")
+Array = np.ndarray[Any, Any]
+PLENTY = 1 << 40
+LIMITS = Limits()
+
+
+def attention_like(dtype: str = "float32") -> tuple[Graph, dict[int, Array]]:
+    """Products of views: transposed, flipped, sliced, broadcast, along batch axes; two are worth a second thread."""
+    builder, random = Builder(registry()), np.random.default_rng(0)
+    feeds = {i: random.normal(size=s).astype(dtype) for i, s in enumerate([(3, 130, 64), (64, 130), (64, 70)])}
+    x, w, v = (builder.leaf(TensorType.of(feeds[i]), i) for i in range(3))
+    scores = x @ x.transpose()
+    y = scores @ x
+    z = x.flip(axes=(1,)) @ v
+    part = y.slice(starts=(0, 1, 2), stops=(3, 51, 33)) @ v.slice(starts=(5, 0), stops=(36, 70))
+    return builder.graph([scores, y @ w, z.transpose() @ y, part, z.sum()]), feeds
+
+
+def compiled(graph: Graph, threads: int = 1) -> Plan:
+    plan = compiled_within(graph, PLENTY, threads)
+    assert plan is not None
+    return plan
+
+
+def run(plan: Plan, feeds: Mapping[Any, Array], binder: Binder, times: int = 1) -> list[Array]:
+    bound = Bound(plan, NumPyExecutor(), binder)
+    found: list[Array] = []
+    for _ in range(times):
+        found = bound.run(feeds)
+    return found
+
+
+def ready(plan: Plan, threads: int = 1, store: KernelStore | None = None) -> Binder:
+    binder = Kernels(store, threads).compile(plan)
+    assert binder is not None
+    return binder
+
+
+def assert_close(found: list[Array], wanted: list[Array]) -> None:
+    for one, other in zip(found, wanted, strict=True):
+        scale = float(abs(other).max())
+        np.testing.assert_allclose(one, other, rtol=0, atol=300 * scale * np.finfo(one.dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_of_views_are_what_numpy_has(dtype: str) -> None:
+    graph, feeds = attention_like(dtype)
+    plan = compiled(graph)
+    assert sum(isinstance(step.op, Tiled) for step in plan.steps) == 6
+    found = run(plan, feeds, ready(plan), times=2)
+    wide, others = attention_like("float64")
+    assert_close(found, NumPyExecutor().interpret(make_plan(wide, LIMITS), {i: feeds[i].astype(float) for i in others}))
+
+
+def test_no_view_is_copied_for_a_kernel() -> None:
+    graph, _ = attention_like()
+    places = [step.op.name for step in compiled(graph).steps if step.places]
+    assert not {"transpose", "flip", "slice"}.intersection(places)
+
+
+def test_threads_change_no_bit() -> None:
+    graph, feeds = attention_like()
+    found = {tuple(a.tobytes() for a in run(p, feeds, ready(p, n))) for n in (1, 2, 3) for p in [compiled(graph, n)]}
+    assert len(found) == 1
+
+
+def test_a_plan_for_one_thread_is_run_by_one() -> None:
+    """However many the server has, so that no more memory is worked in than was planned."""
+    graph, feeds = attention_like()
+    plan = compiled(graph, 1)
+    binder = ready(plan, 3)
+    assert max(map(binder.workspace, plan.steps)) == max(
+        step.op.made_by.workspace(1) for step in plan.steps if isinstance(step.op, Tiled)
+    )
+    assert [a.tobytes() for a in run(plan, feeds, binder)] == [a.tobytes() for a in run(plan, feeds, ready(plan))]
+
+
+class Guarded(Binder):
+    """Another binder, whose steps find bytes behind their workspace that nobody may write."""
+
+    def __init__(self, inner: Binder) -> None:
+        self.inner = inner
+        self.tiled: list[Sequence[KernelCall]] = []
+        self.checked = 0
+
+    def workspace(self, step: Step) -> int:
+        return self.inner.workspace(step) + 256
+
+    def calls(
+        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: Array
+    ) -> Sequence[KernelCall]:
+        size = self.inner.workspace(step)
+        calls = self.inner.calls(xp, step, operands, out, workspace[:size])
+        if isinstance(step.op, Tiled):
+            assert size == step.op.workspace(step.types[0])
+            self.tiled.append(calls)
+        return [(workspace[size:].fill, (0xA5,)), *calls, (self._check, (workspace[size:],))]
+
+    def _check(self, behind: Array) -> None:
+        assert (behind == 0xA5).all()
+        self.checked += 1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_products_work_in_what_was_planned(threads: int) -> None:
+    graph, feeds = attention_like()
+    plan = make_plan(tile(graph, PLENTY, threads), LIMITS)
+    guarded = Guarded(ready(plan, threads))
+    assert_close(run(plan, feeds, guarded), NumPyExecutor().interpret(make_plan(graph, LIMITS), feeds))
+    assert guarded.checked >= 6
+
+
+def test_a_batched_product_is_one_call() -> None:
+    """The matrices of a batch are items of the kernel: none is a call of its own."""
+    graph, feeds = attention_like()
+    plan = make_plan(tile(graph, PLENTY, 1), LIMITS)
+    guarded = Guarded(ready(plan))
+    run(plan, feeds, guarded)
+    assert len(guarded.tiled) >= 6
+    for calls in guarded.tiled:
+        ((call, _),) = calls
+        assert isinstance(call, NativeCall)
+
+
+def test_kernels_are_kept_and_found_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    graph, feeds = attention_like()
+    plan, texts = compiled(graph), counted(monkeypatch)
+    first = run(plan, feeds, ready(plan, store=KernelStore(tmp_path)))
+    made = len(texts)
+    assert made == len(list(tmp_path.iterdir())) >= 5
+    second = run(plan, feeds, ready(plan, store=KernelStore(tmp_path)))
+    assert len(texts) == made
+    assert [a.tobytes() for a in second] == [a.tobytes() for a in first]
+
+
+def test_fast_answers_change_once_and_bitwise_ones_never() -> None:
+    graph, feeds = attention_like()
+    plan = make_plan(graph, LIMITS)
+    fast = NumPyExecutor(determinism="fast")
+    fast.run(plan, feeds)
+    fast.run(plan, feeds)
+    fast.settle()
+    assert fast.kernels >= 5
+    after = [fast.run(plan, feeds) for _ in range(2)]
+    assert [a.tobytes() for a in after[0]] == [a.tobytes() for a in after[1]]
+    assert_close(after[0], fast.interpret(plan, feeds))
+    bitwise = NumPyExecutor(determinism="bitwise")
+    bits = [[a.tobytes() for a in bitwise.run(plan, feeds)] for _ in range(3)]
+    bitwise.settle()
+    assert bits[0] == bits[1] == bits[2] == [a.tobytes() for a in bitwise.run(plan, feeds)]
+
+
+def test_bitwise_runs_what_was_tiled_by_kernels_from_the_first_run_on() -> None:
+    graph, feeds = attention_like()
+    plan = make_plan(tile(graph, PLENTY, 1), LIMITS)
+    executor = NumPyExecutor(determinism="bitwise")
+    found = [[a.tobytes() for a in executor.run(plan, feeds)] for _ in range(2)]
+    assert executor.kernels >= 5
+    assert found[0] == found[1] == [a.tobytes() for a in run(plan, feeds, ready(plan))]
+
+
+def test_without_a_compiler_numpy_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: str) -> bytes:
+        raise KernelUnavailable("no")
+
+    graph, feeds = attention_like()
+    monkeypatch.setattr(kernels, "machine_code", refuses)
+    wanted = NumPyExecutor().run(make_plan(graph, LIMITS), feeds)
+    plan = make_plan(tile(graph, PLENTY, 1), LIMITS)
+    found = NumPyExecutor(determinism="bitwise").run(plan, feeds)
+    assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
