@@ -1,4 +1,4 @@
-"""WindowVector over planes, side by side in vectors: what each of them sees at one of its taps."""
+"""Windows over planes, side by side in vectors: what each of them sees at one of its taps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAPS: Final = 16
 
 
 class PoolGeometry(NamedTuple):
-    """WindowVector over planes [*batch, *extents] that lie as `planes` says, `positions` of them; two numbers of each.
+    """Windows over planes [*batch, *extents] that lie as `planes` says, `positions` of them; two numbers of each.
 
     Each window has a tap inside of its plane.
     """
