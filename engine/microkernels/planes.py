@@ -10,7 +10,7 @@ from engine.microkernels.product import Matrices
 from engine.microkernels.routine import Routine, Whole
 
 #: planes, at least, of which each is an item, so that threads find work; of fewer each row is one
-ITEMS: Final = 8
+PLANES: Final = 8
 #: vectors of a row that are written out one by one, with masks that are constants
 _WRITTEN_OUT: Final = 4
 
@@ -31,7 +31,7 @@ def sweep(
     are among the `inner` ones, of which less is to be asked.
     """
     planes, (rows, columns) = math.prod(batch), extents
-    parts = 1 if planes >= ITEMS else rows
+    parts = 1 if planes >= PLANES else rows
     with to.loop("%first", "%past") as item:
         plane, part = to.divided(item.index, parts)
         start = to.mul(part, rows // parts)

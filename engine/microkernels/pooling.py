@@ -15,7 +15,7 @@ from engine.loops.llvm_instructions import larger
 from engine.microkernels.planes import repeated
 from engine.microkernels.recipe import Phase, Place, Recipe
 from engine.microkernels.routine import Routine, Whole
-from engine.microkernels.windows import TAPS, Pool, Windows, each_window
+from engine.microkernels.windows import TAPS, PoolGeometry, WindowVector, each_window
 
 #: columns of a window at once, each with a register
 _COLUMNS: Final = 8
@@ -25,23 +25,23 @@ _X, _Y = Place("operand", 0), Place("result", 0)
 Combine = Callable[[str, str], str]
 
 
-def max_pool(of: Pool) -> Recipe:
+def max_pool(of: PoolGeometry) -> Recipe:
     """y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one."""
 
-    def reduce(windows: Windows, y: str) -> None:
+    def reduce(windows: WindowVector, y: str) -> None:
         to = windows.reader.to
         to.store(_reduced(windows, lambda a, b: larger(to.to, "maximum", a, b, to.lanes)), y, windows.here)
 
     return Recipe((each_window(of, -math.inf, of.itemsize, reduce, _X, _Y),))
 
 
-def avg_pool(of: Pool) -> Recipe:
+def avg_pool(of: PoolGeometry) -> Recipe:
     """y[…, i, j] = the sum of the window at (i, j), divided by the number of its taps.
 
     A sum begins with −0, which changes nothing; where NumPy begins with 0, that is added in the end.
     """
 
-    def reduce(windows: Windows, y: str) -> None:
+    def reduce(windows: WindowVector, y: str) -> None:
         to = windows.reader.to
         total = _reduced(windows, to.sum)
         if not (of.is_whole(0) and of.is_whole(1)):
@@ -51,7 +51,7 @@ def avg_pool(of: Pool) -> Recipe:
     return Recipe((each_window(of, -0.0, of.itemsize, reduce, _X, _Y),))
 
 
-def _reduced(windows: Windows, combine: Combine) -> str:
+def _reduced(windows: WindowVector, combine: Combine) -> str:
     """All taps combined."""
     to, start = windows.reader.to, windows.reader.to.splat(windows.reader.outside)
     whole, rest = divmod(windows.reader.of.size[1], _COLUMNS)
@@ -66,7 +66,7 @@ def _reduced(windows: Windows, combine: Combine) -> str:
     return (some(whole, found, rest) if rest else found)[0]
 
 
-def _columns(windows: Windows, column: Whole, count: int, combine: Combine) -> list[str]:
+def _columns(windows: WindowVector, column: Whole, count: int, combine: Combine) -> list[str]:
     """Of so many columns, the taps of each one combined."""
     to, start = windows.reader.to, windows.reader.to.splat(windows.reader.outside)
     masks = windows.masks(column, count)
@@ -77,22 +77,22 @@ def _columns(windows: Windows, column: Whole, count: int, combine: Combine) -> l
     return repeated(to, windows.first, windows.past, [(to.vector, start)] * count, add, TAPS // count)
 
 
-def max_pool_indices(of: Pool) -> Recipe:
+def max_pool_indices(of: PoolGeometry) -> Recipe:
     """y[…, i, j] = where the first maximum (in row-major order) of the window at (i, j) lies: h · width + w, int64.
 
     A NaN is a maximum. Planes have less than 2³¹ elements.
     """
 
-    def reduce(windows: Windows, y: str) -> None:
+    def reduce(windows: WindowVector, y: str) -> None:
         _store_wide(windows.reader.to, _Search(windows).found(), y, windows.here)
 
     return Recipe((each_window(of, -math.inf, INT64.itemsize, reduce, _X, _Y),))
 
 
-def first_maxima(of: Pool, planes: Place, results: Place) -> Phase:
+def first_maxima(of: PoolGeometry, planes: Place, results: Place) -> Phase:
     """As max_pool_indices, but integers as wide as the floats."""
 
-    def reduce(windows: Windows, y: str) -> None:
+    def reduce(windows: WindowVector, y: str) -> None:
         to, found = windows.reader.to, _Search(windows)
         to.store(to.to.value(f"bitcast {found.words} {found.found()} to {to.vector}"), y, windows.here)
 
@@ -102,7 +102,7 @@ def first_maxima(of: Pool, planes: Place, results: Place) -> Phase:
 class _Search:
     """For the first maxima: taps in row-major order, the largest so far, and where it lies, from the first tap."""
 
-    def __init__(self, windows: Windows) -> None:
+    def __init__(self, windows: WindowVector) -> None:
         self.windows, self.to = windows, windows.reader.to
         self.size, self.width, self.stride = (of := windows.reader.of).size, of.extents[1], of.stride[1]
         self.words = self.to.to.name("int", self.to.lanes)

@@ -18,13 +18,13 @@ from engine.microkernels.recipe import Phase, Place, Recipe, aligned
 from engine.microkernels.register_tile import lanes_for
 from engine.microkernels.routine import Routine, Whole
 from engine.microkernels.shuffles import arranged
-from engine.microkernels.windows import TAPS, Pool
+from engine.microkernels.windows import TAPS, PoolGeometry
 
 #: columns of windows at once, each with a register
 _COLUMNS: Final = 8
 
 
-def max_pool_back(of: Pool, g: Matrices) -> Recipe | None:
+def max_pool_back(of: PoolGeometry, g: Matrices) -> Recipe | None:
     """y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first maximum, in row-major order.
 
     Operands are g and x; a NaN is a maximum. Planes have less than 2³¹ elements. None where windows are further apart
@@ -38,12 +38,12 @@ def max_pool_back(of: Pool, g: Matrices) -> Recipe | None:
     return Recipe((search, _Giving(of, g, places).phase()), shared=room)
 
 
-def avg_pool_back(of: Pool, g: Matrices) -> Recipe | None:
+def avg_pool_back(of: PoolGeometry, g: Matrices) -> Recipe | None:
     """y[…, h, w] = Σ g[…, i, j] over the windows (i, j) that [h, w] is in. None as with `max_pool_back`."""
     return Recipe((_Giving(of, g).phase(),)) if _fits(of) else None
 
 
-def _fits(of: Pool) -> bool:
+def _fits(of: PoolGeometry) -> bool:
     return of.stride[1] <= lanes_for(of.itemsize)
 
 
@@ -69,7 +69,7 @@ class _Run:
 class _Giving:
     """The kernel that adds up; of what is chosen where `places` are given, which lie densely."""
 
-    def __init__(self, of: Pool, g: Matrices, places: Place | None = None) -> None:
+    def __init__(self, of: PoolGeometry, g: Matrices, places: Place | None = None) -> None:
         self.of, self.given = of, g
         self.to = to = Routine(of.dtype, lanes_for(of.itemsize))
         self.step = to.lanes // of.stride[1] * of.stride[1]

@@ -20,7 +20,7 @@ PARTED: Final = 4
 TAPS: Final = 16
 
 
-class Pool(NamedTuple):
+class PoolGeometry(NamedTuple):
     """Windows over planes [*batch, *extents] that lie as `planes` says, `positions` of them; two numbers of each.
 
     Each window has a tap inside of its plane.
@@ -55,11 +55,11 @@ class Pool(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Reader:
+class ColumnReader:
     """Reads what a vector of windows sees in neighbouring columns of theirs, `columns` at a time."""
 
     to: Routine
-    of: Pool
+    of: PoolGeometry
     outside: float
 
     @property
@@ -86,14 +86,14 @@ class Reader:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Windows:
+class WindowVector:
     """A vector of windows, one right of the other.
 
     `top` and `left` say where in the plane the first one's first tap is, `x` where in memory, and `first` and `past`
     which rows of theirs are inside. Of `wide` ones all columns are. `here` is the mask of those that there are.
     """
 
-    reader: Reader
+    reader: ColumnReader
     x: str
     top: Whole
     left: Whole
@@ -122,11 +122,16 @@ class Windows:
 
 
 def each_window(
-    of: Pool, outside: float, itemsize: int, reduce: Callable[[Windows, str], None], planes: Place, results: Place
+    of: PoolGeometry,
+    outside: float,
+    itemsize: int,
+    reduce: Callable[[WindowVector, str], None],
+    planes: Place,
+    results: Place,
 ) -> Phase:
     """`reduce` writes the results of windows, numbers of so many bytes, to an address. Padding counts as `outside`."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
-    reader, x, y = Reader(to, of, outside), to.place(*planes), to.place(*results)
+    reader, x, y = ColumnReader(to, of, outside), to.place(*planes), to.place(*results)
     reach = -(-of.size[1] // reader.columns) * reader.columns
     columns = of.inner(1, reach)
     rows = of.inner(0, of.size[0]) if of.padding[0] == 0 or math.prod(of.size) <= TAPS else range(0)
@@ -140,7 +145,7 @@ def each_window(
     return to.phase(items, of.work)
 
 
-def _windows(reader: Reader, x: str, row: Whole, column: Whole, is_inner: bool, wide: bool) -> Windows:
+def _windows(reader: ColumnReader, x: str, row: Whole, column: Whole, is_inner: bool, wide: bool) -> WindowVector:
     to, of = reader.to, reader.of
     top = to.sub(to.mul(row, of.stride[0]), of.padding[0])
     left = to.sub(to.mul(column, of.stride[1]), of.padding[1])
@@ -148,4 +153,4 @@ def _windows(reader: Reader, x: str, row: Whole, column: Whole, is_inner: bool, 
     past: Whole = of.size[0] if is_inner else to.least(of.size[0], to.sub(of.extents[0], top))
     x = to.at(x, to.add(to.mul(top, of.planes.row), to.mul(left, of.planes.column)))
     here = "" if wide else to.below(to.sub(of.positions[1], column))
-    return Windows(reader, x, top, left, first, past, wide, here)
+    return WindowVector(reader, x, top, left, first, past, wide, here)

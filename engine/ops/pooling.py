@@ -18,7 +18,7 @@ from engine.microkernels.pooling import avg_pool, max_pool, max_pool_indices
 from engine.microkernels.product import Matrices
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.unpooling import max_pool_back
-from engine.microkernels.windows import Pool
+from engine.microkernels.windows import PoolGeometry
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
 from engine.oplib.operands import require_shape
@@ -229,7 +229,7 @@ class AvgPool2D(Pooling):
         return rows_of(x, sums).nbytes + (sums.nbytes if sums.dtype != out.dtype else 0)
 
 
-def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> Pool | None:
+def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry | None:
     """The windows for kernels, which see x and give as many numbers as `pooled` has; None where there are no such."""
     if x.dtype not in (FLOAT32, FLOAT64) or math.prod(x.shape[-2:]) > _LARGEST:
         return None
@@ -238,7 +238,7 @@ def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> Pool | None:
     stride = _pair(tuple(s if n > 1 else 1 for s, n in zip(windows.stride, positions, strict=True)))
     extents, size, padding = (_pair(p) for p in (x.shape[-2:], windows.size, windows.padding))
     batch = x.shape[:-2]
-    return Pool(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _lying(x))
+    return PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _lying(x))
 
 
 def _lying(x: TensorType) -> Matrices:
