@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import INT64, HostArray, TensorType
-from engine.oplib.flat_places import PIECE, element_steps, pieces, pieces_bytes
+from engine.oplib.flat_places import PICKED_PIECE, element_steps, pieces, pieces_bytes
 
 
 def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any) -> None:
@@ -67,12 +67,12 @@ def add_elements(target: HostArray, index: HostArray, axis: int, updates: HostAr
 
 def add_elements_bytes(index: TensorType) -> int:
     """What `add_elements` allocates: positions, and a piece of the updates where these have to be converted."""
-    return pieces_bytes(index) + INT64.itemsize * min(PIECE, index.size)
+    return pieces_bytes(index) + INT64.itemsize * min(PICKED_PIECE, index.size)
 
 
 def _rows_of_piece(count: int, width: int, ready: bool) -> int:
     """How many rows are added at a time, of so many, each of so many elements."""
-    return min(count, PIECE if ready else max(1, PIECE // max(1, width)))
+    return min(count, PICKED_PIECE if ready else max(1, PICKED_PIECE // max(1, width)))
 
 
 def _is_ready(rows: HostArray, dtype: np.dtype[Any]) -> bool:

@@ -10,10 +10,10 @@ import numpy as np
 from engine.graph.tensor_type import INT64, HostArray, Shape, TensorType
 
 #: elements of a piece: its positions stay in the second cache
-PIECE: Final = 1 << 14
+PICKED_PIECE: Final = 1 << 14
 
 
-class Piece(NamedTuple):
+class PickedPlaces(NamedTuple):
     """Neighbours in an index tensor: what to index that by to see them, and what they pick.
 
     `places` is int64, dense and of their shape; it counts elements from number `first` of the array's memory, and holds
@@ -25,7 +25,7 @@ class Piece(NamedTuple):
     places: HostArray
 
 
-def pieces(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[Piece]:
+def pieces(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[PickedPlaces]:
     """All of `index`, in its order: it picks on `axis` of an array, and on the others the position that it stands at.
 
     `steps` has the array's distance between neighbours on each axis, in elements. In a piece nothing is ever negative.
@@ -44,12 +44,12 @@ def pieces(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[Piece]
             places = np.multiply(picked, steps[axis], out=buffer[: len(picked)], dtype=INT64)
             if own is not None:
                 places += own[: len(picked)]
-            yield Piece(where, begin + start * outer[cut], places)
+            yield PickedPlaces(where, begin + start * outer[cut], places)
 
 
 def pieces_bytes(index: TensorType) -> int:
     """What `pieces` allocates: the positions of a piece, and what all of them have in common."""
-    return 2 * INT64.itemsize * min(PIECE, index.size)
+    return 2 * INT64.itemsize * min(PICKED_PIECE, index.size)
 
 
 def memory_of(x: HostArray) -> HostArray | None:
@@ -74,8 +74,8 @@ def _cut(shape: Shape) -> tuple[int, int]:
     """The axis along which pieces follow one another, and the extent of one there; behind it they have all."""
     inner = 1
     for axis in reversed(range(len(shape))):
-        if inner * shape[axis] > PIECE:
-            return axis, PIECE // inner
+        if inner * shape[axis] > PICKED_PIECE:
+            return axis, PICKED_PIECE // inner
         inner *= shape[axis]
     return 0, shape[0]
 

@@ -17,7 +17,7 @@ from engine.graph.tensor_type import FLOAT64, HostArray, Shape
 _LARGE: Final = 64
 
 
-def is_large(shape: Shape) -> bool:
+def is_for_lapack(shape: Shape) -> bool:
     """Whether matrices of this shape, on its last two axes, are worth a call each."""
     return shape[-1] >= _LARGE
 

@@ -11,7 +11,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
-from engine.oplib.lapack import factor_each, factor_each_bytes, is_large
+from engine.oplib.lapack import factor_each, factor_each_bytes, is_for_lapack
 from engine.oplib.matrices import SquareMatrix, answer_each, computed
 from engine.oplib.widening import widened
 
@@ -38,7 +38,7 @@ class Cholesky(SquareMatrix):
 
     def forward(self, xp: Namespace, x: Array, *, out: Array) -> None:
         """LAPACK's potrf, on the symmetric part."""
-        if xp is np and is_large(x.shape):
+        if xp is np and is_for_lapack(x.shape):
             factor_each(x, out)
             return
         dtype = computed(xp, out)
@@ -62,4 +62,4 @@ class Cholesky(SquareMatrix):
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """One matrix at a time, where these are large."""
-        return factor_each_bytes(x.shape) if is_large(x.shape) else super().workspace(out, x)
+        return factor_each_bytes(x.shape) if is_for_lapack(x.shape) else super().workspace(out, x)

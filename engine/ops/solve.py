@@ -13,7 +13,7 @@ from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.elementwise import unbroadcast
-from engine.oplib.lapack import is_large, solve_each, solve_each_bytes
+from engine.oplib.lapack import is_for_lapack, solve_each, solve_each_bytes
 from engine.oplib.matrices import SquareMatrix, System, answer_each, computed, converted
 from engine.oplib.widening import widened
 
@@ -44,7 +44,7 @@ class Solve(System):
 
     def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
         """LAPACK's gesv, or what it is made of."""
-        if xp is np and is_large(a.shape):
+        if xp is np and is_for_lapack(a.shape):
             solve_each(xp.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])), xp.broadcast_to(b, out.shape), out)
             return
         left, right = (xp.asarray(x, dtype=computed(xp, out)) for x in (a, b))
@@ -64,7 +64,7 @@ class Solve(System):
 
     def workspace(self, out: Any, a: TensorType, b: TensorType) -> int:
         """In doubles: the operands where they are none, the answers, and the matrices that LAPACK works on."""
-        if is_large(a.shape):
+        if is_for_lapack(a.shape):
             return solve_each_bytes(out.shape)
         n, m = out.shape[-2:]
         scratch = n * (n + m) if out.size else 0

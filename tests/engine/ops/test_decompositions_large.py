@@ -33,8 +33,8 @@ def close(found: Array, wanted: Array, dtype: str = "float64") -> None:
 @pytest.fixture(autouse=True)
 def by_lapack(monkeypatch: pytest.MonkeyPatch) -> None:
     """NumPy's functions are the reference, and not what is tested."""
-    assert lapack.is_large((N, N))
-    assert not lapack.is_large((N, 8, 8))
+    assert lapack.is_for_lapack((N, N))
+    assert not lapack.is_for_lapack((N, 8, 8))
     monkeypatch.setattr("engine.ops.solve.answer_each", None)
     monkeypatch.setattr("engine.ops.cholesky.answer_each", None)
 
