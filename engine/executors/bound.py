@@ -17,7 +17,7 @@ from engine.executors.feeds import fed
 from engine.executors.handout import Handout
 from engine.executors.interpreter import Buffer, Executor
 from engine.executors.rebound import Rebound
-from engine.executors.regions import Watch
+from engine.executors.regions import RegionWatch
 from engine.executors.residence import Lasting, Residence
 from engine.executors.segments import Segments
 from engine.graph.limits import NO_DEADLINE, Deadline
@@ -61,7 +61,7 @@ class Bound:
         self._binder = binder
         self._slots: list[Array] = [None] * plan.slots
         self._segments = Segments()
-        self._watch = Watch()
+        self._watch = RegionWatch()
         self._is_gathered = False
         #: steps on arrays that do not last, and which of them are bound or looked at with every run
         self._rebound: list[Rebound | Step] = []

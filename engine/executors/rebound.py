@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from engine.executors.segments import Member, Segment
+from engine.executors.segments import Segment, StepCalls
 from engine.graph.op import Array, KernelCall
-from engine.loops.native_call import NativeCall, NativeGuard, Place, places_of
+from engine.loops.native_call import NativeCall, NativeGuard, TablePlace, places_of
 from engine.planning.plan import Step
 
 #: binds a step: operands and result to calls
@@ -19,7 +19,7 @@ class _Move(NamedTuple):
 
     slot: int
     which: int | None
-    places: Sequence[Place]
+    places: Sequence[TablePlace]
 
 
 class Rebound:
@@ -27,7 +27,7 @@ class Rebound:
 
     __slots__ = ("_member", "_moves", "_segment", "_step")
 
-    def __init__(self, step: Step, segment: Segment, member: Member) -> None:
+    def __init__(self, step: Step, segment: Segment, member: StepCalls) -> None:
         self._step, self._segment, self._member = step, segment, member
         self._moves: list[_Move] | None = None
 

@@ -13,7 +13,7 @@ from engine.graph.tensor_type import HostArray
 from engine.loops.helping_threads import PIECES_PER_THREAD
 from engine.loops.native_call import NativeCall, NativeGuard
 from engine.loops.runner import Runner
-from engine.loops.runner_text import MOST_HELPERS, MOST_PARTS, NEVER, StepEntry, WatchEntry
+from engine.loops.runner_layout import MOST_HELPERS, MOST_STEP_PARTS, NEVER_COMES, StepEntry, WatchEntry
 
 #: a part takes less, at a nanosecond a FLOP and a byte that is written, where its step has items enough
 PART_NANOSECONDS: Final = 5_000_000
@@ -28,11 +28,11 @@ class NativeStep(NamedTuple):
     nanoseconds: int
 
 
-class Watch:
+class RegionWatch:
     """What the regions of a run look at: its deadline, and the byte that ends it. Without one they look at nothing."""
 
     def __init__(self) -> None:
-        self._entries: HostArray = np.array([NEVER, 0], np.int64)
+        self._entries: HostArray = np.array([NEVER_COMES, 0], np.int64)
         self._deadline = NO_DEADLINE
         self._stop: HostArray | None = None
         self.address: int = self._entries.ctypes.data
@@ -41,8 +41,8 @@ class Watch:
         """From now on look at this one."""
         if deadline is not self._deadline:
             self._deadline = deadline
-            moment = min(deadline.at * 1e9 + _ROUNDING, NEVER)
-            self._entries[WatchEntry.MOMENT] = NEVER if moment == NEVER else int(moment)
+            moment = min(deadline.at * 1e9 + _ROUNDING, NEVER_COMES)
+            self._entries[WatchEntry.MOMENT] = NEVER_COMES if moment == NEVER_COMES else int(moment)
             self._stop = _memory(deadline)
             self._entries[WatchEntry.STOP] = 0 if self._stop is None else self._stop.ctypes.data
 
@@ -62,7 +62,7 @@ class Watch:
 class Region:
     """Calls in a row as one, for one thread at a time. It refers to what the calls keep."""
 
-    def __init__(self, runner: Runner, watch: Watch, steps: Sequence[NativeStep]) -> None:
+    def __init__(self, runner: Runner, watch: RegionWatch, steps: Sequence[NativeStep]) -> None:
         self._runner, self._watch = runner, watch
         self._calls = [step.call for step in steps]
         self._steps: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
@@ -106,6 +106,6 @@ def _write(row: HostArray, step: NativeStep) -> None:
     row[StepEntry.ITEMS] = call.items
     row[StepEntry.TABLE] = call.entries.ctypes.data
     row[StepEntry.STRIDE] = call.entries.strides[0]
-    row[StepEntry.PARTS] = min(pieces, call.items, MOST_PARTS)
+    row[StepEntry.PARTS] = min(pieces, call.items, MOST_STEP_PARTS)
     row[StepEntry.HELPERS] = threads - 1
     row[StepEntry.NANOSECONDS] = step.nanoseconds

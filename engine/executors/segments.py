@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import length_hint
 from typing import Final, cast
 
-from engine.executors.regions import NativeStep, Region, Watch
+from engine.executors.regions import NativeStep, Region, RegionWatch
 from engine.graph.errors import EngineError
 from engine.graph.ir import Origin
 from engine.graph.op import KernelCall
@@ -25,7 +25,7 @@ _LATER: Final[KernelCall] = (lambda: None, ())
 
 
 @dataclass(eq=False, slots=True)
-class Member:
+class StepCalls:
     """A step of a segment. Its calls stay as they are; or are `renewed` with each run, and then made as one."""
 
     calls: Sequence[KernelCall]
@@ -42,23 +42,23 @@ class Segment:
     __slots__ = ("_members", "_origins", "calls", "size")
 
     def __init__(self) -> None:
-        self._members: list[Member] = []
+        self._members: list[StepCalls] = []
         #: calls of the steps
         self.size = 0
         #: empty until all steps are there
         self.calls: list[KernelCall] = []
         self._origins: list[Origin | None] = []
 
-    def add(self, member: Member) -> None:
+    def add(self, member: StepCalls) -> None:
         """Append a step, whose calls may be filled in later."""
         self._members.append(member)
         self.size += max(1, len(member.calls))
 
-    def renew(self, member: Member, calls: Sequence[KernelCall] = (_LATER,)) -> None:
+    def renew(self, member: StepCalls, calls: Sequence[KernelCall] = (_LATER,)) -> None:
         """Put calls in the place of a renewed step's; by default, let go of them."""
         self.calls[member.position] = joined(calls)
 
-    def gather(self, runner: Runner | None, watch: Watch) -> None:
+    def gather(self, runner: Runner | None, watch: RegionWatch) -> None:
         """Make regions of neighbouring native calls, if there is a runner for them: no step is added any more."""
         for is_native, flat in groupby(self._flat(), lambda each: runner is not None and _is_native(*each)):
             if is_native:
@@ -83,7 +83,7 @@ class Segment:
             origin = self._origins[len(self.calls) - length_hint(remaining) - 1]
             raise at_origin(error, origin) from None
 
-    def _flat(self) -> Iterator[tuple[Member, KernelCall]]:
+    def _flat(self) -> Iterator[tuple[StepCalls, KernelCall]]:
         for member in self._members:
             calls = (joined(member.calls),) if member.renewed else member.calls
             yield from ((member, call) for call in calls)
@@ -109,7 +109,7 @@ class Segments(list[Segment]):
         """What goes forth, and from where on it goes back."""
         return self[: self._turn], [] if self._turn is None else self[self._turn :]
 
-    def add(self, step: Step, calls: Sequence[KernelCall] = ()) -> tuple[Segment, Member]:
+    def add(self, step: Step, calls: Sequence[KernelCall] = ()) -> tuple[Segment, StepCalls]:
         """Append a step with its calls; without, they are to be filled in before the segment is gathered."""
         if self._turn is None and step.origin is not None and step.origin.backward:
             self._turn, self._left = len(self), 0
@@ -118,12 +118,12 @@ class Segments(list[Segment]):
             self._left = MOST_NANOSECONDS
         nanoseconds = step.flops + step.types[0].nbytes * len(step.types)
         self._left -= nanoseconds
-        member = Member(calls, step.origin, nanoseconds)
+        member = StepCalls(calls, step.origin, nanoseconds)
         self[-1].add(member)
         return self[-1], member
 
 
-def _is_native(member: Member, call: KernelCall) -> bool:
+def _is_native(member: StepCalls, call: KernelCall) -> bool:
     return not member.renewed and isinstance(call[0], NativeCall | NativeGuard)
 
 

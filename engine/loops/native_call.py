@@ -67,7 +67,7 @@ class NativeGuard:
             function(*arguments)
 
 
-class Place(NamedTuple):
+class TablePlace(NamedTuple):
     """Where a table points at an array."""
 
     call: NativeCall
@@ -79,10 +79,10 @@ class Place(NamedTuple):
         return self.call.arrays[self.position]
 
 
-def places_of(array: HostArray, calls: Sequence[KernelCall]) -> list[Place]:
+def places_of(array: HostArray, calls: Sequence[KernelCall]) -> list[TablePlace]:
     """Where the tables of native calls point at this very object."""
     return [
-        Place(call, position)
+        TablePlace(call, position)
         for call, _ in calls
         if isinstance(call, NativeCall)
         for position, found in call.arrays.items()

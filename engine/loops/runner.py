@@ -18,7 +18,8 @@ from engine.loops.kernel_errors import KernelUnavailable
 from engine.loops.kernel_store import KernelStore, kernel_key
 from engine.loops.machine_code import machine_code, target
 from engine.loops.object_file import load_function
-from engine.loops.runner_text import MOST_HELPERS, PoolEntry, runner_text
+from engine.loops.runner_layout import CLOSED, MOST_HELPERS, PoolEntry
+from engine.loops.runner_text import runner_text
 
 #: the system calls and the pause of a runner are those of one system
 IS_SUPPORTED: Final = sys.platform == "linux" and platform.machine() == "x86_64"
@@ -86,7 +87,7 @@ class Runner:
         #: how many there are
         self.helpers = 0
         self._pool[:] = 0
-        self._pool[PoolEntry.TICKET] = 0xFFFF
+        self._pool[PoolEntry.TICKET] = CLOSED
         for entry, name in (PoolEntry.SYSCALL, "syscall"), (PoolEntry.CLOCK, "clock_gettime"):
             self._pool[entry] = ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value
 

@@ -9,7 +9,7 @@ import numpy as np
 from engine.graph.op import NONE, KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.native import NativeKernel, bind_native
-from engine.loops.native_call import NativeGuard, Place, places_of
+from engine.loops.native_call import NativeGuard, TablePlace, places_of
 from engine.loops.program import Loop, Space
 from engine.loops.turns import make_calls
 
@@ -43,15 +43,15 @@ def bind_within_range(
     return [*calls, (NativeGuard(word, (_compute_again, (otherwise, read, written))), ())]
 
 
-def _found(array: HostArray, calls: Sequence[KernelCall]) -> Place | HostArray:
+def _found(array: HostArray, calls: Sequence[KernelCall]) -> TablePlace | HostArray:
     """Where calls point at an array; itself where it never moves, as NumPy writes it."""
     places = places_of(array, calls)
     return places[0] if places else array
 
 
 def _compute_again(
-    otherwise: Otherwise, read: Sequence[Place | HostArray], written: Sequence[Place | HostArray]
+    otherwise: Otherwise, read: Sequence[TablePlace | HostArray], written: Sequence[TablePlace | HostArray]
 ) -> None:
     """With the arrays as they lie now."""
-    operands, results = ([x.array if isinstance(x, Place) else x for x in arrays] for arrays in (read, written))
+    operands, results = ([x.array if isinstance(x, TablePlace) else x for x in arrays] for arrays in (read, written))
     make_calls(otherwise(operands, results))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from engine import Deadline, DeadlineExceeded
-from engine.executors.regions import PART_NANOSECONDS, NativeStep, Region, Watch
+from engine.executors.regions import PART_NANOSECONDS, NativeStep, Region, RegionWatch
 from engine.graph.limits import NO_DEADLINE
 from engine.loops import runner as runners
 from engine.loops.kernel_errors import KernelUnavailable
@@ -94,8 +94,10 @@ def counting(memory: Array, number: int, items: int, threads: int, length: int =
     return NativeCall(SIGNATURE(_code.address), _code.address, items, entries, (memory, own, _code))
 
 
-def region(calls: Sequence[NativeCall | NativeGuard], watch: Watch | None = None, nanoseconds: int = 1000) -> Region:
-    return Region(the_runner(), watch or Watch(), [NativeStep(call, nanoseconds) for call in calls])
+def region(
+    calls: Sequence[NativeCall | NativeGuard], watch: RegionWatch | None = None, nanoseconds: int = 1000
+) -> Region:
+    return Region(the_runner(), watch or RegionWatch(), [NativeStep(call, nanoseconds) for call in calls])
 
 
 def called(function: Callable[[int, int], object], items: int, threads: int = 1) -> NativeCall:
@@ -121,7 +123,7 @@ def test_steps_of_few_parts_and_of_many_in_turns() -> None:
     """A helper that comes late finds nothing to do, and not a part of a step that is being written down."""
     memory = np.zeros(60, np.int64)
     steps = [NativeStep(counting(memory, k, 60, 2), PART_NANOSECONDS * (60 if k % 2 else 1)) for k in range(100)]
-    whole = Region(the_runner(), Watch(), steps)
+    whole = Region(the_runner(), RegionWatch(), steps)
     for _ in range(2000):
         memory[:] = 0
         whole()
@@ -211,7 +213,7 @@ def test_a_byte_that_is_set_ends_a_step_between_two_parts(threads: int, at: int)
         if at in range(first, past):
             stop[0] = 1
 
-    watch = Watch()
+    watch = RegionWatch()
     watch.begin(Deadline(3600.0, stop=memoryview(stop)))
     whole = region([called(stopping, 40, threads), counting(memory, 0, 10, 1)], watch, 40 * PART_NANOSECONDS)
     with pytest.raises(DeadlineExceeded, match="nobody waits"):
@@ -232,7 +234,7 @@ def test_a_byte_that_is_set_ends_a_step_between_two_parts(threads: int, at: int)
 def test_a_byte_ends_a_region_of_steps_that_are_not_divided() -> None:
     stop, made = bytearray(1), list[int]()
     calls = [called(lambda first, past, k=k: (made.append(k), stop.__setitem__(0, k == 5)), 1) for k in range(9)]  # type: ignore[misc]
-    watch = Watch()
+    watch = RegionWatch()
     watch.begin(Deadline(stop=stop))
     with pytest.raises(DeadlineExceeded, match="nobody waits"):
         region(calls, watch, 10_000_000)()
@@ -240,7 +242,7 @@ def test_a_byte_ends_a_region_of_steps_that_are_not_divided() -> None:
 
 
 def test_a_moment_that_has_passed() -> None:
-    memory, watch = np.zeros(1, np.int64), Watch()
+    memory, watch = np.zeros(1, np.int64), RegionWatch()
     whole = region([counting(memory, 0, 1, 1)], watch, 10_000_000)
     watch.begin(Deadline(1.0, start=0.0))
     with pytest.raises(DeadlineExceeded, match="within its 1 s"):
@@ -256,7 +258,7 @@ def test_a_moment_that_has_passed() -> None:
 
 @pytest.mark.parametrize("stop", [b"\1", [1]])
 def test_what_is_no_memory_is_looked_at_between_regions_alone(stop: Sequence[int]) -> None:
-    watch = Watch()
+    watch = RegionWatch()
     watch.begin(Deadline(stop=stop))
     memory = np.zeros(1, np.int64)
     region([counting(memory, 0, 1, 1)], watch, 10_000_000)()
@@ -265,7 +267,7 @@ def test_what_is_no_memory_is_looked_at_between_regions_alone(stop: Sequence[int
 
 def test_a_byte_that_was_set_for_a_moment_ends_the_run_all_the_same() -> None:
     stop = bytearray(1)
-    watch = Watch()
+    watch = RegionWatch()
     watch.begin(Deadline(stop=stop))
     assert "nobody waits" in str(watch.ended())
     assert watch.ended().code == "deadline_exceeded"
@@ -322,7 +324,7 @@ def test_the_interpreter_ends_with_helpers_asleep_or_at_work(busy: bool) -> None
 def test_a_runner_that_was_closed_runs_without_helpers() -> None:
     runner = Runner(machine_code(runner_text()))
     memory = np.zeros(40, np.int64)
-    whole = Region(runner, Watch(), [NativeStep(counting(memory, k, 40, 3), 1000) for k in range(10)])
+    whole = Region(runner, RegionWatch(), [NativeStep(counting(memory, k, 40, 3), 1000) for k in range(10)])
     whole()
     threads = [thread for thread in threading.enumerate() if thread in runner._threads]
     assert len(threads) == runner.helpers == 2
@@ -340,7 +342,7 @@ def test_without_threads_a_region_is_run_by_one(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(threading.Thread, "start", none_left)
     runner = Runner(machine_code(runner_text()))
     memory = np.zeros(40, np.int64)
-    Region(runner, Watch(), [NativeStep(counting(memory, 0, 40, 3), 1000)])()
+    Region(runner, RegionWatch(), [NativeStep(counting(memory, 0, 40, 3), 1000)])()
     assert runner.helpers == 0
     assert (memory == 1).all()
 
