@@ -7,6 +7,7 @@ from typing import Final
 
 from benchmarks.problems.adbench import ADBENCH
 from benchmarks.problems.composites import COMPOSITES
+from benchmarks.problems.layers import LAYERS
 from benchmarks.problems.networks import NETWORKS
 from benchmarks.problems.opset import OPS
 from benchmarks.problems.scaling import SCALING
@@ -17,6 +18,7 @@ Maker = Callable[[], Workload]
 GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
     "workloads": NETWORKS,
     "composites": COMPOSITES,
+    "layers": LAYERS,
     "adbench": ADBENCH,
     "scaling": SCALING,
     "ops": OPS,

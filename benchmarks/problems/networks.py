@@ -133,8 +133,8 @@ _BY_COMPOSITES: dict[str, Part] = {
 }
 
 
-def convolutions() -> Workload:
-    """W5: two convolutions with relu and pooling, a linear layer, cross-entropy."""
+def convolutions(name: str = "W5", *, compiled: bool = True) -> Workload:
+    """W5: two convolutions with relu and pooling, a linear layer, cross-entropy. W5-numpy: nothing is compiled."""
 
     def loss(ops: Any, *leaves: Any) -> Any:
         k1, b1, k2, b2, w, b, x, wanted = leaves
@@ -147,7 +147,8 @@ def convolutions() -> Workload:
     linear = normal(3, 1568, 10, scale=1568**-0.5)
     parameters = [kernels[0], biases[0], kernels[1], biases[1], linear, biases[2]]
     data = [normal(4, 32, 1, 28, 28), np.random.default_rng(5).integers(0, 10, 32)]
-    return Workload("W5", "W5: two convolutions on 32 images of 28 × 28", loss, parameters, data)
+    title = f"{name}: two convolutions on 32 images of 28 × 28" + (", by NumPy alone" if not compiled else "")
+    return Workload(name, title, loss, parameters, data, compiled=compiled)
 
 
 def wide_graph(nodes: int = WIDE, name: str = "W6") -> Workload:
@@ -199,5 +200,6 @@ NETWORKS: Final[dict[str, Callable[[], Workload]]] = {
     "W4": lambda: transformer_block(composites=False),
     "W4n": lambda: transformer_block(composites=True),
     "W5": convolutions,
+    "W5-numpy": lambda: convolutions("W5-numpy", compiled=False),
     "W6": wide_graph,
 }

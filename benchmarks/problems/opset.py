@@ -60,6 +60,7 @@ LARGE: Final[dict[str, Sample]] = {
     "map_lookup": Sample(Real(4 * EDGE, EDGE), key_index=1, total_keys=4),
     "matmul": Sample(Real(512, 512), Real(512, 512)),
     "max_pool2d": Sample(_IMAGES, kernel_size=[2, 2]),
+    "max_pool2d_back": Sample(Real(16, 32, 16, 16), _IMAGES, kernel_size=[2, 2]),
     "max_pool2d_indices": Sample(_IMAGES, kernel_size=[2, 2]),
     "mlp_layer": Sample(Real(512, 512), Real(512, 512), Real(512)),
     "one_hot": Sample(Ints(4096, high=256), classes=256),

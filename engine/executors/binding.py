@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import HostArray
+from engine.loops.runner import Runner
 from engine.planning.plan import Step
 
 
 class Binder:
     """Binds each step to its op's own call."""
+
+    #: makes native calls, where there are some and there is one
+    runner: Runner | None = None
 
     def workspace(self, step: Step) -> int:
         """Bytes of memory that a step's calls work in: no other step's are made meanwhile, so that all share it."""

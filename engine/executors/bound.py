@@ -16,12 +16,13 @@ from engine.executors.binding import Binder
 from engine.executors.feeds import fed
 from engine.executors.handout import Handout
 from engine.executors.interpreter import Buffer, Executor
+from engine.executors.rebound import Rebound
+from engine.executors.regions import Watch
 from engine.executors.residence import Lasting, Residence
-from engine.executors.segments import Segment, Segments
+from engine.executors.segments import Segments
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, KernelCall, View
 from engine.graph.tensor_type import Shape, TensorType
-from engine.loops.turns import joined
 from engine.oplib.source import Source
 from engine.planning.arena import aligned
 from engine.planning.plan import Plan, Step
@@ -29,8 +30,6 @@ from engine.planning.plan import Plan, Step
 _OWN_CALLS: Final = Binder()
 #: bytes of a step's arrays and calls, beside what the plan holds of it, as counted in CPython
 CALL_BYTES: Final = 600
-#: in the place of a call that is bound with each run
-_LATER: Final[KernelCall] = (lambda: None, ())
 
 
 class _Intake(NamedTuple):
@@ -50,14 +49,6 @@ class _Loan(NamedTuple):
     shape: Shape
 
 
-class _Rebound(NamedTuple):
-    """A step on arrays that do not last, and where its call goes; the call of a view goes nowhere."""
-
-    step: Step
-    segment: Segment | None
-    position: int
-
-
 class Bound:
     """A plan on memory of its own, for one thread at a time. It refers to no feed once a run is over, nor to the plan.
 
@@ -70,8 +61,11 @@ class Bound:
         self._binder = binder
         self._slots: list[Array] = [None] * plan.slots
         self._segments = Segments()
-        self._rebound: list[_Rebound] = []
-        self._fed: list[_Rebound] = []
+        self._watch = Watch()
+        self._is_gathered = False
+        #: steps on arrays that do not last, and which of them are bound or looked at with every run
+        self._rebound: list[Rebound | Step] = []
+        self._fed: list[Rebound | Step] = []
         self._lent: list[Step] = []
         residence = Residence(plan)
         self._handouts = [(k, Handout(plan.buffers[k], executor.allocate)) for k in sorted(residence.handed)]
@@ -128,25 +122,36 @@ class Bound:
                 self._add_rebound(step, lasting)
 
     def _add_rebound(self, step: Step, lasting: Lasting) -> None:
-        rebound = _Rebound(step, *self._segments.add(step, (_LATER,))) if step.places else _Rebound(step, None, 0)
+        rebound = Rebound(step, *self._segments.add(step)) if step.places else step
         self._rebound.append(rebound)
         if lasting is Lasting.ONE_RUN:
             self._fed.append(rebound)
 
     def _calls(self, step: Step) -> Sequence[KernelCall]:
         """The calls of a step; none for a view, which goes to its slot."""
-        operands = [self._slots[i] for i in step.operands]
-        if step.places or not isinstance(step.op, View):
-            return self._binder.calls(self._xp, step, operands, self._slots[step.result], self._workspace)
-        self._slots[step.result] = step.op.view(self._xp, operands[0], **step.attrs)
-        return ()
+        if not step.places and isinstance(step.op, View):
+            self._look(step)
+            return ()
+        return self._bind(step, [self._slots[i] for i in step.operands], self._slots[step.result])
+
+    def _look(self, step: Step) -> None:
+        assert isinstance(step.op, View)
+        self._slots[step.result] = step.op.view(self._xp, self._slots[step.operands[0]], **step.attrs)
+
+    def _bind(self, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
+        return self._binder.calls(self._xp, step, operands, out, self._workspace)
 
     # ------------------------------------------------------------ running
 
     def _make(self, feeds: Mapping[Hashable, Array], deadline: Deadline) -> None:
         """All but handing out the results."""
         self._take(feeds)
-        self._rebind(self._rebound if self._renew() else self._fed)
+        self._watch.begin(deadline)
+        is_new = self._renew()
+        if not self._is_gathered:
+            self._gather()
+        else:
+            self._rebind(self._rebound if is_new else self._fed)
         for segment in self._forth:
             deadline.check()
             segment.make()
@@ -175,19 +180,33 @@ class Bound:
                 self._slots[step.result] = self._executor.result(step, self._buffers)
         return bool(renewed)
 
-    def _rebind(self, which: Sequence[_Rebound]) -> None:
-        for step, segment, position in which:
-            calls = self._calls(step)
-            if segment is not None:
-                segment.calls[position] = joined(calls)
+    def _gather(self) -> None:
+        """Bind what is bound to a run for the first time, and make regions of what is there then."""
+        for rebound in self._rebound:
+            if isinstance(rebound, Step):
+                self._look(rebound)
+            else:
+                rebound.begin(self._slots, self._bind)
+        for segment in self._segments:
+            segment.gather(self._binder.runner, self._watch)
+        self._is_gathered = True
+
+    def _rebind(self, which: Sequence[Rebound | Step]) -> None:
+        for rebound in which:
+            if isinstance(rebound, Step):
+                self._look(rebound)
+            else:
+                rebound.renew(self._slots, self._bind)
 
     def _forget(self) -> None:
         """Let go of what was fed."""
+        self._watch.end()
         for slot in self._passing:
             self._slots[slot] = None
-        for _, segment, position in self._fed:
-            if segment is not None:
-                segment.calls[position] = _LATER
+        if self._is_gathered:
+            for rebound in self._fed:
+                if isinstance(rebound, Rebound):
+                    rebound.forget()
 
     def _handed_out(self, feeds: Mapping[Hashable, Array]) -> list[Array]:
         for _, handout in self._handouts:

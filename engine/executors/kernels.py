@@ -15,8 +15,10 @@ from engine.loops.kernel_errors import KernelUnavailable
 from engine.loops.kernel_store import KernelStore, kernel_key
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code, target
-from engine.loops.native import NativeKernel, kernel_workspace, native_kernel
+from engine.loops.native import NativeKernel, block_count, kernel_workspace, native_kernel
+from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
+from engine.loops.runner import Runner, shared_runner
 from engine.loops.schedule import lanes_of
 from engine.loops.turns import make_calls
 from engine.loops.within_range import bind_within_range
@@ -30,10 +32,11 @@ MOST_REFUSED: Final = 4096
 
 
 class CompiledLoop(NamedTuple):
-    """A kernel, and the loop that it computes, whose functions are written out."""
+    """A kernel, and the loop that it computes, whose functions are written out; and kernels that add up its parts."""
 
     kernel: NativeKernel
     loop: Loop
+    sums: Mapping[str, NativeKernel]
 
 
 Compiled = CompiledLoop | Sequence[PhaseCode]
@@ -72,11 +75,11 @@ class Kernels:
                 if closing():
                     return None
                 made[step.op] = self._loop(step.op) if isinstance(step.op, Fused) else self._phases(step.op)
-        return self._fitting(plan, made)
+        return self._fitting(plan, made, shared_runner(self._store))
 
-    def _fitting(self, plan: Plan, made: Mapping[Kernel, Compiled]) -> LoopBinder:
+    def _fitting(self, plan: Plan, made: Mapping[Kernel, Compiled], runner: Runner | None) -> LoopBinder:
         """So that bits do not depend on threads, it is decided for one whether kernels fit in what was planned."""
-        alone, together = LoopBinder(made, 1), LoopBinder(made, self.threads)
+        alone, together = LoopBinder(made, 1, runner), LoopBinder(made, self.threads, runner)
         takes = {binder: max(map(binder.workspace, plan.steps), default=0) for binder in (alone, together)}
         room = max((_planned(op, 1) for op in made), default=0)
         if takes[alone] > room:
@@ -85,8 +88,11 @@ class Kernels:
 
     def _loop(self, op: Fused) -> CompiledLoop:
         loop = op.expanded
-        lanes = lanes_of(loop, op.space.columns)
-        return CompiledLoop(self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes)), loop)
+        kernel = self._loop_kernel(loop, lanes_of(loop, op.space.columns))
+        return CompiledLoop(kernel, loop, {k: self._loop_kernel(sum_loop(loop.dtype, k), LANES) for k in sum_kinds(op)})
+
+    def _loop_kernel(self, loop: Loop, lanes: int) -> NativeKernel:
+        return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
 
     def _phases(self, op: Tiled) -> Sequence[PhaseCode]:
         return [self._kernel(phase.text, load_phase) for phase in op.made_by.phases]
@@ -141,8 +147,9 @@ class LoopBinder(Binder):
     ops' own calls.
     """
 
-    def __init__(self, compiled: Mapping[Kernel, Compiled], threads: int) -> None:
+    def __init__(self, compiled: Mapping[Kernel, Compiled], threads: int, runner: Runner | None = None) -> None:
         self.compiled = compiled
+        self.runner = runner
         self._threads = threads
 
     def workspace(self, step: Step) -> int:
@@ -169,11 +176,17 @@ class LoopBinder(Binder):
         if not isinstance(found, CompiledLoop):
             return [(_run_blocks, (op, operands, out))]
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
-        kernel, loop = found
-        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, workspace)
+        kernel, loop, sums = found
+        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, workspace, sums)
 
     def _taking_part(self, op: Tiled) -> int:
         return min(self._threads, op.threads)
+
+
+def sum_kinds(op: Fused) -> list[str]:
+    """The kinds of the op's results that several blocks make parts of."""
+    kinds = {result.kind for result in op.expanded.results if result.adds_up}
+    return sorted(kinds) if block_count(op.space) > 1 else []
 
 
 def _run_blocks(op: Fused, operands: Sequence[Array], out: Array) -> None:

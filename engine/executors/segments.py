@@ -2,28 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from operator import length_hint
-from typing import Final
+from typing import Final, cast
 
+from engine.executors.regions import NativeStep, Region, Watch
 from engine.graph.errors import EngineError
 from engine.graph.ir import Origin
 from engine.graph.op import KernelCall
+from engine.loops.native_call import NativeCall, NativeGuard
+from engine.loops.runner import Runner
+from engine.loops.turns import joined
 from engine.planning.plan import Step
 
 #: a segment ends where it has so many calls, or takes so long, at a nanosecond a FLOP and a byte that is written
 MOST_CALLS: Final = 256
 MOST_NANOSECONDS: Final = 5_000_000
+#: in the place of calls that are bound with each run
+_LATER: Final[KernelCall] = (lambda: None, ())
+
+
+@dataclass(eq=False, slots=True)
+class Member:
+    """A step of a segment. Its calls stay as they are; or are `renewed` with each run, and then made as one."""
+
+    calls: Sequence[KernelCall]
+    origin: Origin | None
+    nanoseconds: int
+    renewed: bool = False
+    #: where a renewed one is among the calls of its segment
+    position: int = 0
 
 
 class Segment:
-    """Calls in their order, and for each the node that it comes from."""
+    """Steps in their order, and what is called for them: regions, and calls with the node that each comes from."""
 
-    __slots__ = ("calls", "origins")
+    __slots__ = ("_members", "_origins", "calls", "size")
 
     def __init__(self) -> None:
+        self._members: list[Member] = []
+        #: calls of the steps
+        self.size = 0
+        #: empty until all steps are there
         self.calls: list[KernelCall] = []
-        self.origins: list[Origin | None] = []
+        self._origins: list[Origin | None] = []
+
+    def add(self, member: Member) -> None:
+        """Append a step, whose calls may be filled in later."""
+        self._members.append(member)
+        self.size += max(1, len(member.calls))
+
+    def renew(self, member: Member, calls: Sequence[KernelCall] = (_LATER,)) -> None:
+        """Put calls in the place of a renewed step's; by default, let go of them."""
+        self.calls[member.position] = joined(calls)
+
+    def gather(self, runner: Runner | None, watch: Watch) -> None:
+        """Make regions of neighbouring native calls, if there is a runner for them: no step is added any more."""
+        for is_native, flat in groupby(self._flat(), lambda each: runner is not None and _is_native(*each)):
+            if is_native:
+                assert runner is not None
+                steps = [NativeStep(cast("NativeCall", call[0]), member.nanoseconds) for member, call in flat]
+                self._append((Region(runner, watch, steps), ()), None)
+            else:
+                for member, call in flat:
+                    member.position = len(self.calls)
+                    self._append(call, member.origin)
+        for member in self._members:
+            member.calls = ()
+        self._members.clear()
 
     def make(self) -> None:
         """Make the calls. Raises what a kernel finds in its data, with its node."""
@@ -32,8 +80,17 @@ class Segment:
             for function, arguments in remaining:
                 function(*arguments)
         except EngineError as error:
-            origin = self.origins[len(self.calls) - length_hint(remaining) - 1]
+            origin = self._origins[len(self.calls) - length_hint(remaining) - 1]
             raise at_origin(error, origin) from None
+
+    def _flat(self) -> Iterator[tuple[Member, KernelCall]]:
+        for member in self._members:
+            calls = (joined(member.calls),) if member.renewed else member.calls
+            yield from ((member, call) for call in calls)
+
+    def _append(self, call: KernelCall, origin: Origin | None) -> None:
+        self.calls.append(call)
+        self._origins.append(origin)
 
 
 class Segments(list[Segment]):
@@ -52,20 +109,22 @@ class Segments(list[Segment]):
         """What goes forth, and from where on it goes back."""
         return self[: self._turn], [] if self._turn is None else self[self._turn :]
 
-    def add(self, step: Step, calls: Sequence[KernelCall]) -> tuple[Segment, int]:
-        """Append the calls of a step. Where they lie: the segment, and the first one's position in it."""
+    def add(self, step: Step, calls: Sequence[KernelCall] = ()) -> tuple[Segment, Member]:
+        """Append a step with its calls; without, they are to be filled in before the segment is gathered."""
         if self._turn is None and step.origin is not None and step.origin.backward:
             self._turn, self._left = len(self), 0
-        if self._left <= 0 or len(self[-1].calls) >= MOST_CALLS:
+        if self._left <= 0 or self[-1].size >= MOST_CALLS:
             self.append(Segment())
             self._left = MOST_NANOSECONDS
-        segment = self[-1]
-        position = len(segment.calls)
-        for call in calls:
-            segment.calls.append(call)
-            segment.origins.append(step.origin)
-        self._left -= step.flops + step.types[0].nbytes * len(step.types)
-        return segment, position
+        nanoseconds = step.flops + step.types[0].nbytes * len(step.types)
+        self._left -= nanoseconds
+        member = Member(calls, step.origin, nanoseconds)
+        self[-1].add(member)
+        return self[-1], member
+
+
+def _is_native(member: Member, call: KernelCall) -> bool:
+    return not member.renewed and isinstance(call[0], NativeCall | NativeGuard)
 
 
 def at_origin(error: EngineError, origin: Origin | None) -> EngineError:

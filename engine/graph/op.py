@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.copying import copying
 from engine.graph.errors import DtypeMismatch, OperandCount, counted
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import DTYPES, DType, TensorType
@@ -71,7 +72,7 @@ class Definition(ABC):
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
-    #: written by planning alone, and not in the registry
+    #: written by the engine alone, and not in the registry
     internal: ClassVar[bool] = False
     #: fed: its result comes with the request
     is_leaf: ClassVar[bool] = False
@@ -161,6 +162,8 @@ class Kernel(Definition):
     """An op that computes its result. It can be planned and run."""
 
     is_kernel = True
+    #: whether kernels make a leading part of the result, where nobody reads the rest
+    makes_parts: ClassVar[bool] = False
 
     @abstractmethod
     def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
@@ -180,6 +183,7 @@ class Kernel(Definition):
     def recipe(self, out: Any, *types: Any, **attrs: Any) -> Recipe | None:
         """How compiled kernels make the result, for these types, of operands that lie as their `strides` say.
 
+        With `makes_parts`, `out` may be a leading part of the result, lying in the whole.
         None where there are no such kernels, or `forward` is quicker.
         """
         return None
@@ -233,17 +237,15 @@ class View(Op):
 
     def forward(self, xp: Namespace, *arrays: Any, out: Array, **attrs: Any) -> None:
         """Copy the view into `out`."""
-        if self.reshapes:
-            out.reshape(arrays[0].shape)[...] = arrays[0]
-        else:
-            out[...] = self.view(xp, arrays[0], **attrs)
+        function, arguments = self.bind(xp, arrays, out, attrs)
+        function(*arguments)
 
     def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The copy, from the view to its place."""
         (x,) = operands
         if self.reshapes:
-            return out.reshape(x.shape).__setitem__, (..., x)
-        return out.__setitem__, (..., self.view(xp, x, **attrs))
+            return copying(xp, x, out.reshape(x.shape))
+        return copying(xp, self.view(xp, x, **attrs), out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """None: nothing is computed."""

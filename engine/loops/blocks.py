@@ -84,14 +84,7 @@ def frame_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Seq
     memory = sum(_largest(divided, r.level) * _dtype(r, number).itemsize for r in plan.registers)
     blocks = max((block_workspace(size) for n in plan.homes if loop.instructions[n].op in SPECIAL), default=0)
     spread = sum(_type_of(loop, n, number).itemsize for n in _spread(loop, plan)) * size
-    return shares * (memory + max(blocks, size * _copied_bytes(loop, number, plan))) + spread
-
-
-def _copied_bytes(loop: Loop, number: np.dtype[Any], plan: Registers) -> int:
-    """Bytes an element that a choice between operands takes: putmask copies what is read-only, as a feed may be."""
-    choices = [loop.instructions[n].args[:2] for n in plan.homes if loop.instructions[n].op in ("select", "choose")]
-    read = [[a for a in args if plan.homes[a].kind == "operand"] for args in choices]
-    return max((sum(_type_of(loop, a, number).itemsize for a in args) for args in read), default=0)
+    return shares * (memory + blocks) + spread
 
 
 def _plan(loop: Loop, space: Space) -> Registers:

@@ -45,9 +45,9 @@ class ElementKernel:
 
     def calls(self, operands: Sequence[HostArray], out: HostArray, threads: int = 1) -> list[KernelCall]:
         """The calls after which `out`, dense, is complete; they can be made again for other numbers in these arrays."""
-        alike = all(x.shape == out.shape and x.flags.c_contiguous for x in operands) or not out.ndim
+        alike = all(not x.ndim or (x.shape == out.shape and x.flags.c_contiguous) for x in operands)
         shape = (out.size,) if alike else out.shape
-        read = [x.reshape(shape) if alike else np.broadcast_to(x, shape) for x in operands]
+        read = [x.reshape(shape) if alike and x.ndim else np.broadcast_to(x, shape) for x in operands]
         divided = list(tiles(shape, tile_elements(out.size)))
         plan = self._plan([x.dtype for x in operands], out.dtype)
         return bind_frame(Frame(self.loop, self.number, plan, read, [out.reshape(shape)], divided), threads)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from engine.graph.op import KernelCall
+from engine.graph.op import NONE, KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code
 from engine.loops.native_call import SIGNATURE, NativeCall
 from engine.loops.object_file import load_function
+from engine.loops.part_sums import sum_loop, sum_space
 from engine.loops.program import Loop, Space, part_elements
 from engine.loops.schedule import Schedule, lanes_of, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
@@ -64,12 +65,15 @@ def bind_native(
     results: Sequence[HostArray],
     threads: int = 1,
     workspace: HostArray | None = None,
+    sums: Mapping[str, NativeKernel] = NONE,
 ) -> list[KernelCall]:
     """The calls that compute `results` from `operands`, arrays whose memory starts at row 0, column 0 of the space.
 
     `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. Where there are rows, the first
     call is a `NativeCall`. With several threads, where that is worth it, blocks are shared among them; the bits stay
     the same. One thread at a time may make these calls.
+
+    `sums` are the kernels of `sum_loop` by kind; NumPy adds up what has none.
 
     The scratch of each thread and the parts of sums over blocks lie in `workspace`, of at least `kernel_workspace`
     bytes, which whoever makes the calls may use for something else in between; by default, in memory of their own.
@@ -80,15 +84,20 @@ def bind_native(
     taking_part = _taking_part(kernel.work, space, threads)
     each = _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
     scratch: HostArray = np.ndarray((taking_part, each), loop.dtype, workspace)
-    places, sums = _parts(loop, space, blocks, results, workspace[scratch.nbytes :])
+    places = _places(loop, space, blocks, results, workspace[scratch.nbytes :])
+    added = [
+        _sum(result.kind, parts, array, sums if blocks else NONE)
+        for result, parts, array in zip(loop.results, places, results, strict=True)
+        if parts is not array
+    ]
     if not blocks:
-        return sums
+        return added
     entries = _entries(kernel, space, scratch)
     call = NativeCall(kernel.function, kernel.address, blocks, entries, (kernel, workspace))
     positions = (*kernel.layout.operands, *kernel.layout.results)
     for position, array in zip(positions, [*operands, *places], strict=True):
         call.point(position, array)
-    return [(call, ()), *sums]
+    return [(call, ()), *added]
 
 
 def kernel_workspace(kernel: NativeKernel, loop: Loop, space: Space, threads: int) -> int:
@@ -129,11 +138,9 @@ def _scratch_elements(scratch_rows: int, lanes: int, space: Space) -> int:
     return scratch_rows * -(-space.columns // lanes) * lanes
 
 
-def _parts(
-    loop: Loop, space: Space, blocks: int, results: Sequence[HostArray], memory: HostArray
-) -> tuple[list[HostArray], list[KernelCall]]:
-    """Where a kernel writes each result, and the calls that add up the parts of those that have several."""
-    places, sums, start = [], list[KernelCall](), 0
+def _places(loop: Loop, space: Space, blocks: int, results: Sequence[HostArray], memory: HostArray) -> list[HostArray]:
+    """Where a kernel writes each result: to itself, or the parts of a sum, of which there are several."""
+    places, start = [], 0
     for result, array in zip(loop.results, results, strict=True):
         if not result.adds_up or blocks == 1:
             places.append(array)
@@ -142,8 +149,15 @@ def _parts(
         parts: HostArray = np.ndarray((blocks, *shape), array.dtype, memory, start)
         start += parts.nbytes
         places.append(parts)
-        sums.append((np.add.reduce, (parts, 0, None, np.reshape(array, shape, copy=False))))
-    return places, sums
+    return places
+
+
+def _sum(kind: str, parts: HostArray, result: HostArray, sums: Mapping[str, NativeKernel]) -> KernelCall:
+    """The call that adds up the parts of a result."""
+    if kind not in sums:
+        return np.add.reduce, (parts, 0, None, np.reshape(result, parts.shape[1:], copy=False))
+    (call,) = bind_native(sums[kind], sum_loop(parts.dtype.name, kind), sum_space(parts), [parts], [result])
+    return call
 
 
 def _entries(kernel: NativeKernel, space: Space, scratch: HostArray) -> HostArray:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.helping_threads import run_in_pieces
 
@@ -28,7 +29,7 @@ class NativeCall:
     items: int
     entries: HostArray
     kept: Any = None
-    #: what the table points at, by the position in it
+    #: what the tables point at, by the position in them: of a call that is to follow feeds, all operands and results
     arrays: dict[int, HostArray] = field(default_factory=dict)
     _tables: list[int] = field(init=False)
 
@@ -46,3 +47,44 @@ class NativeCall:
             self.function(0, self.items, self._tables[0])
         else:
             run_in_pieces(self.function, self._tables, self.items)
+
+    def forget(self, position: int) -> None:
+        """Let go of the array there. Until `point` says where it lies then, this cannot be called."""
+        self.arrays.pop(position, None)
+
+
+@dataclass(eq=False, slots=True)
+class NativeGuard:
+    """A call to make, in Python, only where native calls before it left a `word`, int64 [1], other than 0."""
+
+    word: HostArray
+    call: KernelCall
+
+    def __call__(self) -> None:
+        """Make it, where it is to be made."""
+        if self.word[0]:
+            function, arguments = self.call
+            function(*arguments)
+
+
+class Place(NamedTuple):
+    """Where a table points at an array."""
+
+    call: NativeCall
+    position: int
+
+    @property
+    def array(self) -> HostArray:
+        """What lies there now."""
+        return self.call.arrays[self.position]
+
+
+def places_of(array: HostArray, calls: Sequence[KernelCall]) -> list[Place]:
+    """Where the tables of native calls point at this very object."""
+    return [
+        Place(call, position)
+        for call, _ in calls
+        if isinstance(call, NativeCall)
+        for position, found in call.arrays.items()
+        if found is array
+    ]

@@ -88,6 +88,9 @@ class LoopOperand(NamedTuple):
     type: Scalars
 
 
+ResultKind = Literal["element", "row", "columns", "total"]
+
+
 class LoopResult(NamedTuple):
     """What is written.
 
@@ -95,7 +98,7 @@ class LoopResult(NamedTuple):
     `total` adds up a scalar of level ROW over the rows: one result. Both add block by block, and then the blocks.
     """
 
-    kind: Literal["element", "row", "columns", "total"]
+    kind: ResultKind
     value: int
 
     @property
@@ -172,7 +175,7 @@ class LoopBuilder:
         level = Level.ROW if op in REDUCTIONS else max(a.level for a in operands)
         return self._scalar(op, tuple(a.number for a in operands), None, gives, level)
 
-    def store(self, kind: Literal["element", "row", "columns", "total"], value: Scalar) -> int:
+    def store(self, kind: ResultKind, value: Scalar) -> int:
         """Make a scalar a result: its number."""
         self.results.append(LoopResult(kind, value.number))
         return len(self.results) - 1

@@ -34,7 +34,7 @@ def assign_registers(
     """Registers by liveness. Operands in `copied` are copied into one first; results in `direct` hold their scalar.
 
     A scalar may take over the register of one that is used for the last time to compute it, where the two are of one
-    kind; of a choice, only that of what is chosen last, over which the other is laid.
+    kind; a choice, which takes several calls, has one of its own.
     """
     return _Assignment(loop, copied, direct).made()
 
@@ -85,7 +85,7 @@ class _Assignment:
     def _computed(self, number: int) -> Home:
         instruction = self.loop.instructions[number]
         kind = register_of(instruction)
-        for argument in instruction.args[2:] if len(instruction.args) == 3 else instruction.args:
+        for argument in instruction.args if len(instruction.args) < 3 else ():
             if self._ends(argument, number) and self.registers[self.homes[argument].number] == kind:
                 return self.homes[argument]
         free = self.free.setdefault(kind, [])

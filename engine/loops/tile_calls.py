@@ -125,8 +125,6 @@ def spread_arguments(instruction: Instruction) -> tuple[int, ...]:
     """Those of which NumPy would rather have an array as large as the result than a single number: 4 times faster."""
     if instruction.level != Level.ELEMENT:
         return ()
-    if instruction.op in ("select", "choose"):
-        return instruction.args[1:2]
     return instruction.args if instruction.op in BY_NAME else ()
 
 
@@ -138,13 +136,17 @@ def calls_of(instruction: Instruction, out: HostArray, read: Sequence[HostArray]
     if op in FOLDS:
         return [(getattr(np, FOLDS[op]).reduce, (*read, -1, None, out, True))]
     if op in ("select", "choose"):
-        return _laid_over(out, *read)
+        return _chosen(out, *read)
     ufunc = ufunc_of(np, op)
     return [(partial(ufunc, out=out), tuple(read)) if op in BY_NAME else (ufunc, (*read, out))]
 
 
-def _laid_over(out: HostArray, cond: HostArray, on_true: HostArray, on_false: HostArray) -> list[KernelCall]:
-    """One of two, then the other over it: by putmask, which does not branch, where all lie alike."""
-    calls: list[KernelCall] = [] if out is on_false else [(np.copyto, (out, on_false))]
-    alike = all(a.shape == out.shape and a.flags.c_contiguous for a in (out, cond, on_true))
-    return [*calls, (np.putmask, (out, cond, on_true)) if alike else (np.copyto, (out, on_true, "same_kind", cond))]
+def _chosen(out: HostArray, cond: HostArray, on_true: HostArray, on_false: HostArray) -> list[KernelCall]:
+    """One of two, by the bits in which they differ: of branches, half would be foreseen wrongly."""
+    bits = np.dtype(f"i{out.itemsize}")
+    into, first, second = (a.view(bits) for a in (out, on_true, on_false))
+    return [
+        (np.bitwise_xor, (first, second, into)),
+        (np.multiply, (into, cond.view(np.int8), into)),
+        (np.bitwise_xor, (into, second, into)),
+    ]

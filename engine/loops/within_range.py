@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from engine.graph.op import KernelCall
+from engine.graph.op import NONE, KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.native import NativeKernel, bind_native
-from engine.loops.native_call import NativeCall
+from engine.loops.native_call import NativeGuard, Place, places_of
 from engine.loops.program import Loop, Space
 from engine.loops.turns import make_calls
 
@@ -26,6 +26,7 @@ def bind_within_range(
     threads: int,
     otherwise: Otherwise,
     workspace: HostArray | None = None,
+    sums: Mapping[str, NativeKernel] = NONE,
 ) -> list[KernelCall]:
     """`bind_native` for what `expand_functions` made of a loop, with no wrong result where that `reports_range`.
 
@@ -33,30 +34,24 @@ def bind_within_range(
     the arrays of that run, and its calls are made.
     """
     if len(loop.results) == len(results):
-        return bind_native(kernel, loop, space, operands, results, threads, workspace)
-    count = np.zeros((), loop.dtype)
+        return bind_native(kernel, loop, space, operands, results, threads, workspace, sums)
+    word = np.zeros(1, np.int64)
+    count: HostArray = np.ndarray((), loop.dtype, word)
     wider = space._replace(strides=(*space.strides, ()))
-    calls = bind_native(kernel, loop, wider, operands, [*results, count], threads, workspace)
-    call = calls[0][0]
-    # with no rows there is no kernel to call
-    again = [(_compute_again, (count, kernel, loop, call, results, otherwise))] if isinstance(call, NativeCall) else []
-    return [*calls, *again]
+    calls = bind_native(kernel, loop, wider, operands, [*results, count], threads, workspace, sums)
+    read, written = ([_found(array, calls) for array in arrays] for arrays in (operands, results))
+    return [*calls, (NativeGuard(word, (_compute_again, (otherwise, read, written))), ())]
+
+
+def _found(array: HostArray, calls: Sequence[KernelCall]) -> Place | HostArray:
+    """Where calls point at an array; itself where it never moves, as NumPy writes it."""
+    places = places_of(array, calls)
+    return places[0] if places else array
 
 
 def _compute_again(
-    count: HostArray,
-    kernel: NativeKernel,
-    loop: Loop,
-    call: NativeCall,
-    results: Sequence[HostArray],
-    otherwise: Otherwise,
+    otherwise: Otherwise, read: Sequence[Place | HostArray], written: Sequence[Place | HostArray]
 ) -> None:
-    if not count:
-        return
-    operands = [call.arrays[position] for position in kernel.layout.operands]
-    # a total and columns may be sums of what the table points at, and never move
-    now = [
-        call.arrays[position] if not result.adds_up else array
-        for position, result, array in zip(kernel.layout.results, loop.results, results, strict=False)
-    ]
-    make_calls(otherwise(operands, now))
+    """With the arrays as they lie now."""
+    operands, results = ([x.array if isinstance(x, Place) else x for x in arrays] for arrays in (read, written))
+    make_calls(otherwise(operands, results))

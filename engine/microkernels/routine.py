@@ -15,6 +15,9 @@ from engine.microkernels.recipe import Phase, Place
 
 Whole = int | str
 
+#: elements of so many bytes are moved as these floats, whatever their bits mean
+MOVED_AS: Final = {4: "float32", 8: "float64"}
+
 _ATTRIBUTES: Final = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }'
 #: between the steps of a sum, so that LLVM keeps no number of one of them in a register for the next, and spills
 _BARRIER: Final = '  call void asm sideeffect "", "~{memory}"()'
@@ -101,6 +104,25 @@ class Routine:
         is_less = self.to.value(f"icmp slt i64 {a}, {b}")
         return self.to.value(f"select i1 {is_less}, i64 {a}, i64 {b}")
 
+    def most(self, a: Whole, b: Whole) -> Whole:
+        """The larger of the two."""
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        is_more = self.to.value(f"icmp sgt i64 {a}, {b}")
+        return self.to.value(f"select i1 {is_more}, i64 {a}, i64 {b}")
+
+    def within(self, a: Whole, extent: int) -> Whole:
+        """1 where 0 ≤ a < extent, else 0."""
+        if isinstance(a, int):
+            return int(0 <= a < extent)
+        is_within = self.to.value(f"icmp ult i64 {a}, {extent}")
+        return self.to.value(f"zext i1 {is_within} to i64")
+
+    def both_hold(self, one: tuple[str, Whole, Whole], other: tuple[str, Whole, Whole]) -> Whole:
+        """1 where both comparisons hold, else 0."""
+        first, second = (self.to.value(f"icmp {how} i64 {a}, {b}") for how, a, b in (one, other))
+        return self.to.value(f"zext i1 {self.to.value(f'and i1 {first}, {second}')} to i64")
+
     # memory
 
     def place(self, kind: str, number: int) -> str:
@@ -115,15 +137,14 @@ class Routine:
         """A pointer so many bytes further."""
         return pointer if offset == 0 else self.to.value(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
-    def load(self, pointer: str, mask: str = "") -> str:
-        """A vector, of whose lanes those outside the mask are 0."""
+    def load(self, pointer: str, mask: str = "", outside: str = "zeroinitializer") -> str:
+        """A vector; its lanes outside the mask are not read, and are those of `outside`."""
         if not mask:
             return self.to.value(f"load {self.vector}, ptr {pointer}, align {self.size}")
         name = f"llvm.masked.load.{self.to.suffix('float', self.lanes)}.p0"
         self.to.declare(self.vector, name, "ptr", "i32", self._mask, self.vector)
         return self.to.value(
-            f"call {self.vector} @{name}(ptr {pointer}, i32 {self.size}, {self._mask} {mask}, {self.vector} "
-            "zeroinitializer)"
+            f"call {self.vector} @{name}(ptr {pointer}, i32 {self.size}, {self._mask} {mask}, {self.vector} {outside})"
         )
 
     def store(self, value: str, pointer: str, mask: str = "") -> None:
@@ -135,21 +156,54 @@ class Routine:
         self.to.declare("void", name, self.vector, "ptr", "i32", self._mask)
         self.to.line(f"  call void @{name}({self.vector} {value}, ptr {pointer}, i32 {self.size}, {self._mask} {mask})")
 
-    def gather(self, pointer: str, step: int, mask: str) -> str:
-        """A vector of numbers `step` bytes apart; lanes outside the mask are 0, and not read."""
-        offsets = ", ".join(f"i64 {lane * step}" for lane in range(self.lanes))
-        pointers = f"<{self.lanes} x ptr>"
-        found = self.to.value(f"getelementptr i8, ptr {pointer}, <{self.lanes} x i64> <{offsets}>")
+    def gather(self, pointer: str, step: int, mask: str, outside: str = "zeroinitializer") -> str:
+        """A vector of numbers `step` bytes apart; lanes outside the mask as with `load`."""
         name = f"llvm.masked.gather.{self.to.suffix('float', self.lanes)}.v{self.lanes}p0"
-        self.to.declare(self.vector, name, pointers, "i32", self._mask, self.vector)
+        self.to.declare(self.vector, name, f"<{self.lanes} x ptr>", "i32", self._mask, self.vector)
         return self.to.value(
-            f"call {self.vector} @{name}({pointers} {found}, i32 {self.size}, {self._mask} {mask}, {self.vector} "
-            "zeroinitializer)"
+            f"call {self.vector} @{name}({self._apart(pointer, step)}, i32 {self.size}, {self._mask} {mask}, "
+            f"{self.vector} {outside})"
         )
+
+    def load_row(self, pointer: str, step: int, mask: str) -> str:
+        """A vector of numbers `step` bytes apart, of which those outside the mask are 0, and not read."""
+        return (
+            self.load(pointer, mask)
+            if step == self.size
+            else self.gather(pointer, step, mask or self.first(self.lanes))
+        )
+
+    def load_apart(self, pointer: str, step: int) -> str:
+        """A vector of numbers `step` bytes apart, of which those between may be read, too: those up to the next vector.
+
+        Two of each are read where every second one is wanted, and the rest is left out.
+        """
+        if step == self.size:
+            return self.load(pointer)
+        if step != 2 * self.size:
+            return self.gather(pointer, step, self.first(self.lanes))
+        halves = [self.load(self.at(pointer, k * self.lanes * self.size)) for k in (0, 1)]
+        return self._shuffled(halves[0], halves[1], range(0, 2 * self.lanes, 2))
+
+    def scatter(self, value: str, pointer: str, step: int, mask: str) -> None:
+        """Write the lanes inside the mask `step` bytes apart."""
+        name = f"llvm.masked.scatter.{self.to.suffix('float', self.lanes)}.v{self.lanes}p0"
+        self.to.declare("void", name, self.vector, f"<{self.lanes} x ptr>", "i32", self._mask)
+        places = self._apart(pointer, step)
+        self.to.line(f"  call void @{name}({self.vector} {value}, {places}, i32 {self.size}, {self._mask} {mask})")
+
+    def _apart(self, pointer: str, step: int) -> str:
+        offsets = ", ".join(f"i64 {lane * step}" for lane in range(self.lanes))
+        found = self.to.value(f"getelementptr i8, ptr {pointer}, <{self.lanes} x i64> <{offsets}>")
+        return f"<{self.lanes} x ptr> {found}"
 
     def load_number(self, pointer: str) -> str:
         """One number."""
         return self.to.value(f"load {self.to.name('float')}, ptr {pointer}, align {self.size}")
+
+    def address(self, pointer: str) -> str:
+        """A pointer as a whole number."""
+        return self.to.value(f"ptrtoint ptr {pointer} to i64")
 
     def store_number(self, value: str, pointer: str) -> None:
         """Write one number."""
@@ -180,6 +234,15 @@ class Routine:
         """a + b."""
         return self.to.value(f"fadd {self.vector} {a}, {b}")
 
+    def difference_with_itself(self, vector: str) -> str:
+        """x − x: 0 of what is finite, else NaN."""
+        return self.to.value(f"fsub {self.vector} {vector}, {vector}")
+
+    def store_whether_nan(self, number: str, pointer: str) -> None:
+        """Write an int64: 1 where the number is NaN, else 0."""
+        is_nan = self.to.value(f"fcmp uno {self.to.name('float')} {number}, {number}")
+        self.to.line(f"  store i64 {self.to.value(f'zext i1 {is_nan} to i64')}, ptr {pointer}, align 8")
+
     def halved(self, vector: str) -> str:
         """The sum of the lanes: the lower half and the upper one, until there is one number."""
         lanes = self.lanes
@@ -193,6 +256,10 @@ class Routine:
             ]
             vector = self.to.value(f"fadd {self.to.name('float', lanes)} {halves[0]}, {halves[1]}")
         return self.to.value(f"extractelement {self.to.name('float', 1)} {vector}, i32 0")
+
+    def reversed(self, vector: str) -> str:
+        """The lanes from the last to the first."""
+        return self._shuffled(vector, "poison", range(self.lanes - 1, -1, -1))
 
     def transposed(self, rows: Sequence[str]) -> list[str]:
         """As many vectors as there are lanes, transposed: off-diagonal blocks are exchanged, ever larger."""
@@ -228,24 +295,53 @@ class Routine:
 
     def first(self, count: int) -> str:
         """The mask of the first `count` lanes, all of them included."""
-        return "<" + ", ".join(f"i1 {str(lane < count).lower()}" for lane in range(self.lanes)) + ">"
+        return _mask_of([lane < count for lane in range(self.lanes)])
 
-    def between(self, first: Whole, past: Whole) -> str:
-        """The mask of the lanes from `first` to before `past`, each of which may lie outside."""
-        words = f"<{self.lanes} x i64>"
-        lanes = f"<{', '.join(f'i64 {lane}' for lane in range(self.lanes))}>"
-        under = self.to.value(f"icmp slt {words} {lanes}, {self._spread(past)}")
+    def last(self, count: int) -> str:
+        """The mask of the last `count` lanes."""
+        return "<" + ", ".join(f"i1 {str(lane >= self.lanes - count).lower()}" for lane in range(self.lanes)) + ">"
+
+    def between(self, first: Whole, past: Whole, step: int = 1) -> str:
+        """The mask of the lanes whose number times `step` is from `first` to before `past`; "" for all.
+
+        Both may lie outside.
+        """
+        if isinstance(first, int) and isinstance(past, int):
+            inside = [first <= lane * step < past for lane in range(self.lanes)]
+            return "" if all(inside) else _mask_of(inside)
+        far = self.lanes * step
+        words = f"<{self.lanes} x i32>"
+        numbers = f"<{', '.join(f'i32 {lane * step}' for lane in range(self.lanes))}>"
+        under = self.to.value(f"icmp slt {words} {numbers}, {self._spread(self.least(past, far))}")
         if first == 0:
             return under
-        over = self.to.value(f"icmp sge {words} {lanes}, {self._spread(first)}")
-        return self.to.value(f"and {self._mask} {under}, {over}")
+        over = self.to.value(f"icmp sge {words} {numbers}, {self._spread(self.most(first, -far))}")
+        return self.both(under, over)
+
+    def all_or_none(self, flag: Whole) -> str:
+        """The mask of all lanes where the flag is not 0, else of none."""
+        return self.below(self.mul(flag, self.lanes))
+
+    def both(self, a: str, b: str) -> str:
+        """The mask of the lanes inside two masks; "" stands for all."""
+        if not a or not b:
+            return a or b
+        return self.to.value(f"and {self._mask} {a}, {b}")
 
     def _spread(self, number: Whole) -> str:
+        """A number, at most a few times the lanes in size, in all lanes; one that is far below is as good as any."""
         if isinstance(number, int):
-            return f"splat (i64 {number})"
-        words = f"<{self.lanes} x i64>"
-        first = self.to.value(f"insertelement {words} poison, i64 {number}, i32 0")
+            return f"splat (i32 {number})"
+        words = f"<{self.lanes} x i32>"
+        small = self.to.value(f"trunc i64 {self.most(number, -(1 << 30))} to i32")
+        first = self.to.value(f"insertelement {words} poison, i32 {small}, i32 0")
         return self.to.value(f"shufflevector {words} {first}, {words} poison, <{self.lanes} x i32> zeroinitializer")
+
+    def kept(self, vector: str, mask: str) -> str:
+        """The lanes inside the mask, and zeros."""
+        if not mask:
+            return vector
+        return self.to.value(f"select {self._mask} {mask}, {self.vector} {vector}, {self.vector} zeroinitializer")
 
     # control
 
@@ -294,6 +390,10 @@ class Routine:
         yield
         self.to.line(f"  br label %e{k}\ne{k}:")
         self._block = f"e{k}"
+
+
+def _mask_of(inside: Sequence[bool]) -> str:
+    return "<" + ", ".join(f"i1 {str(lane).lower()}" for lane in inside) + ">"
 
 
 def _lanes(numbers: Sequence[int]) -> str:

@@ -1,16 +1,27 @@
-"""The kernel of transposed convolution, the adjoint of `correlation`: products added where the windows lie."""
+"""The kernel of transposed convolution, the adjoint of `correlate`: products added where the windows lie.
+
+Where windows overlap everywhere, as they mostly do, each element is a sum over the windows that see it: a correlation
+itself. Where they are few and large, that would be mostly zeros, and where the kernel is not finite, zeros would not be
+nothing: each window is then added where it lies.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+
+import numpy as np
 
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
-from engine.oplib.im2col import matrices, matrix
+from engine.oplib.im2col import by_group, correlate_groups, groups_workspace, matrix
+from engine.oplib.phases import phases_cover, stride_phases
 from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows, each_index
 
 ALL = (slice(None),) * 3  # images, groups, channels
+#: how many elements there may be for each window, on the stride's grid
+SPARSE = 2
 
 
 def add_windows(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:
@@ -20,49 +31,79 @@ def add_windows(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Win
     features / groups, *size], out [images, features, *extents].
     """
     sizes = layout(out, x, out, windows, groups)
-    for seen, given, count in sizes.parts(sizes.groups_at_once):
-        _spread_groups(xp, x[:, given], kernel[given], out[:, seen], sizes.part(count))
+    weights = kernel.reshape(groups, sizes.features, *kernel.shape[1:])
+    values, results = by_group(x, groups), by_group(out, groups)
+    if _is_sparse(sizes) or not _is_finite(xp, kernel):
+        for part, some in sizes.parts():
+            _spread_groups(xp, values[:, part], weights[part], results[:, part], some)
+        return
+    if not phases_cover(windows):
+        out.fill(0)
+    turned = weights.swapaxes(1, 2)
+    for phase, (taps, places) in _each_phase(sizes):
+        correlate_groups(xp, values, turned[(..., *taps)], results[(..., *places)], phase)
 
 
-def _spread_groups(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
-    values = x.reshape(len(x), sizes.groups, sizes.features, *x.shape[2:])
-    weights = matrices(xp, kernel.reshape(sizes.groups, sizes.features, *kernel.shape[1:]), sizes)
-    results = out.reshape(len(x), sizes.groups, sizes.depth, *out.shape[2:])
-    for part in sizes.image_chunks():
-        _spread_images(xp, values[part], weights, results[part], sizes)
+def _is_sparse(sizes: Layout) -> bool:
+    return math.prod(sizes.wide[2:]) > SPARSE * sizes.places * math.prod(sizes.windows.stride)
+
+
+def _is_finite(xp: Namespace, kernel: Array) -> bool:
+    """Whether the zeros around what is correlated count for nothing. CuPy would have to wait for the answer."""
+    # By the sum, which takes no memory: where it is finite, so is all of it.
+    return xp is np and (kernel.dtype.kind != "f" or bool(np.isfinite(kernel.sum(dtype=np.float64))))
+
+
+def _each_phase(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice, ...], tuple[slice, ...]]]]:
+    """The correlations that the adjoint consists of, with their taps and their places in the result."""
+    for taps, places, windows in stride_phases(sizes.windows, sizes.wide[2:]):
+        counts = (len(range(*p.indices(e))) for p, e in zip(places, sizes.wide[2:], strict=True))
+        narrow = (*sizes.wide[:2], *counts)
+        yield Layout(windows, sizes.groups, sizes.narrow, narrow, sizes.dtype), (taps, places)
+
+
+def _spread_groups(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
+    rows = xp.ascontiguousarray(weights, sizes.dtype).reshape(*weights.shape[:2], sizes.lines)
+    for images in sizes.image_chunks():
+        _spread_images(xp, x[images], rows, out[images], sizes)
 
 
 def _spread_images(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
     extents = out.shape[3:]
     canvas = xp.zeros((*out.shape[:3], *sizes.windows.padded(extents)), sizes.dtype)
     seen = sizes.windows.view(xp, canvas, sizes.positions)
-    for rows, _ in sizes.row_chunks():
-        _add_products(xp, x[rows], weights, seen[rows], sizes)
+    for places in sizes.row_chunks():
+        _add_products(xp, x[places], weights, seen[places], sizes)
     out[...] = canvas[(..., *sizes.windows.inside(extents))]
 
 
 def _add_products(xp: Namespace, x: Array, weights: Array, seen: Array, sizes: Layout) -> None:
     """Add each value times the kernel to what its window sees: all windows, or all taps, at once."""
     lead, size, positions = seen.shape[:3], sizes.windows.size, x.shape[3:]
-    values = matrix(xp, x.astype(sizes.dtype, copy=False), (*x.shape[:3], math.prod(positions)))
+    values = matrix(xp, x, (*x.shape[:3], math.prod(positions)), sizes.dtype)
     if sizes.large_windows:
         rows = xp.matmul(values.swapaxes(2, 3), weights).reshape(*lead[:2], *positions, lead[2], *size)
         for place in each_index(positions):
             seen[(..., *place)] += rows[(*ALL[:2], *place)]
     else:
-        columns = xp.matmul(weights.swapaxes(1, 2), values).reshape(*lead, *size, *positions)
+        products = xp.matmul(weights.swapaxes(1, 2), values).reshape(*lead, *size, *positions)
         for tap in each_index(size):
-            seen[(*ALL, *tap)] += columns[(*ALL, *tap)]
+            seen[(*ALL, *tap)] += products[(*ALL, *tap)]
 
 
 def add_windows_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:
     """Bytes that `add_windows` allocates."""
+    if _is_sparse(sizes):
+        return _spread_workspace(sizes, x, kernel)
+    return max((groups_workspace(phase, x, None) for phase, _ in _each_phase(sizes)), default=0)
+
+
+def _spread_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:
     sizes = sizes.part(sizes.groups_at_once)
-    places = sizes.images_at_once * min(sizes.places, sizes.rows_at_once * sizes.rows[1])
     weights, values = (
         0 if type.is_dense and type.dtype == sizes.dtype else sizes.narrow[1] * each
-        for type, each in ((kernel, sizes.depth * sizes.windows.taps), (x, places))
+        for type, each in ((kernel, sizes.lines), (x, sizes.places_at_once))
     )
-    products = sizes.wide[1] * sizes.windows.taps * places
-    canvas = sizes.images_at_once * sizes.wide[1] * sizes.plane_bytes
-    return (weights + values + products) * sizes.dtype.itemsize + canvas
+    products = sizes.groups * sizes.lines * sizes.places_at_once
+    canvas = sizes.images_at_once * sizes.wide[1] * math.prod(sizes.windows.padded(sizes.wide[2:]))
+    return (weights + values + products + canvas) * sizes.dtype.itemsize

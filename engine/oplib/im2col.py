@@ -1,8 +1,8 @@
-"""The kernel of convolution: sums of products over sliding windows, as matrix products on columns.
+"""The kernels of convolution: sums of products over sliding windows, as matrix products on columns.
 
 What the windows see is copied out ("im2col"; K. Chellapilla et al., "High performance convolutional neural networks
-for document processing", 2006) and multiplied by the kernel as a matrix, a bounded amount at a time. float16 is
-multiplied and summed in float32.
+for document processing", 2006) in runs as long as can be had, and multiplied by the kernel as a matrix, as much at a
+time as stays in the cache. float16 is multiplied and summed in float32.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from engine.graph.op import Array, Namespace
-from engine.graph.tensor_type import Shape, TensorType
+from engine.graph.tensor_type import DType, Shape, TensorType
+from engine.oplib.taps import correlate_taps, goes_by_taps, taps_workspace
 from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
@@ -22,93 +23,161 @@ def correlate(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windo
     *positions].
     """
     sizes = layout(x, out, out, windows, groups)
-    at_once = sizes.groups_of_a_channel if sizes.large_windows else sizes.groups_at_once
-    for seen, given, count in sizes.parts(at_once):
-        _correlate_groups(xp, x[:, seen], kernel[given], out[:, given], sizes.part(count))
-
-
-def _correlate_groups(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
-    weights = kernel.reshape(sizes.groups, sizes.features, *kernel.shape[1:])
+    split, weights, results = by_group(x, groups), _split(kernel, 0, groups), by_group(out, groups)
     if sizes.large_windows:
-        _correlate_channels(xp, x, weights, out, sizes)
-        return
-    rows = matrices(xp, weights, sizes)
-    for part in sizes.image_chunks():
-        _correlate_images(xp, x[part], rows, out[part], sizes)
-
-
-def matrices(xp: Namespace, kernel: Array, sizes: Layout) -> Array:
-    """kernel [groups, features, channels, *size] as a matrix for each group, [groups, features, channels · taps]."""
-    lines = kernel.shape[2] * sizes.windows.taps
-    return xp.ascontiguousarray(kernel, sizes.dtype).reshape(*kernel.shape[:2], lines)
-
-
-def _correlate_images(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
-    seen = sizes.windows.view(xp, sizes.windows.pad(xp, x, sizes.dtype), sizes.positions)
-    results = out.reshape(len(x), sizes.groups, sizes.features, sizes.places)
-    for rows, places in sizes.row_chunks():
-        _multiply_columns(xp, seen[rows], weights, results[..., places], sizes)
-
-
-def _multiply_columns(xp: Namespace, seen: Array, weights: Array, out: Array, sizes: Layout) -> None:
-    columns = matrix(xp, seen, (len(seen), sizes.groups, weights.shape[2], out.shape[-1]))
-    if out.dtype == columns.dtype:
-        xp.matmul(weights, columns, out=out)
+        # Each of the three with the role of images and channels exchanged: the weights are the places of windows.
+        order = (2, 1, 0, *range(3, split.ndim))
+        narrow = weights.transpose(2, 0, 1, *range(3, weights.ndim))
+        into = results.transpose(1, 2, 0, *range(3, results.ndim))
+        correlate_by_kernel(xp, split.transpose(order), narrow, into, sizes.exchanged)
     else:
-        out[...] = xp.matmul(weights, columns)
+        correlate_groups(xp, split, weights, results, sizes)
 
 
-def matrix(xp: Namespace, array: Array, shape: Shape) -> Array:
-    """`array` in `shape`: as it lies where BLAS can read its rows there, else a copy."""
+def by_group(x: Array, groups: int) -> Array:
+    """x [images, channels, *extents] as [images, groups, channels / groups, *extents]."""
+    return _split(x, 1, groups)
+
+
+def _split(x: Array, axis: int, groups: int) -> Array:
+    return x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
+
+
+def correlate_groups(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
+    """`correlate` of what is split by group, on axis 1 of `x` and `out`, and axis 0 of `weights`."""
+    if goes_by_taps(sizes):
+        correlate_taps(xp, x, weights, out, sizes)
+        return
+    for groups, part in sizes.parts():
+        rows = matrices(xp, weights[groups], part)
+        for images in part.image_chunks():
+            seen = windows_of(xp, x[images, groups], part)
+            for places in part.row_chunks():
+                _multiply(xp, rows, seen[places], out[images, groups][places], part)
+
+
+def _multiply(xp: Namespace, weights: Array, seen: Array, out: Array, sizes: Layout) -> None:
+    products = xp.matmul(weights, columns(xp, seen, sizes))
+    images, groups, features, *positions = out.shape
+    out[...] = products.reshape(groups, features, images, *positions).transpose(2, 0, 1, *range(3, out.ndim))
+
+
+def correlate_by_kernel(xp: Namespace, x: Array, narrow: Array, out: Array, sizes: Layout) -> None:
+    """out[g, o, c, t] = Σ x[n, g, c, p · stride + t · dilation − padding] · narrow[n, g, o, p], over n and p.
+
+    Parts of the sum are added in an order that shapes determine.
+    """
+    for groups, part in sizes.parts():
+        sums = xp.zeros((part.groups, part.features, part.lines), sizes.dtype)
+        for images in part.image_chunks():
+            seen = windows_of(xp, x[images, groups], part)
+            for places in part.row_chunks():
+                _add_products(xp, narrow[images, groups][places], seen[places], sums, part)
+        out[groups] = _kernels(sums, part)
+
+
+def _add_products(xp: Namespace, narrow: Array, seen: Array, sums: Array, sizes: Layout) -> None:
+    ordered = narrow.transpose(1, 2, 0, *range(3, narrow.ndim))
+    values = matrix(xp, ordered, (sizes.groups, sizes.features, math.prod(ordered.shape[2:])), sizes.dtype)
+    sums += xp.matmul(values, columns(xp, seen, sizes).swapaxes(1, 2))
+
+
+# ------------------------------------------------------------ columns
+
+
+def windows_of(xp: Namespace, x: Array, sizes: Layout) -> Array:
+    """What the windows see in x [images, groups, channels, *extents]: [images, groups, channels, *size, *positions]."""
+    taken, inside = sizes.windows.met(x.shape[3:], sizes.positions)
+    span = sizes.windows.span(sizes.positions)
+    met = x[(..., *taken)]
+    if met.shape[3:] != span or x.dtype != sizes.dtype or sizes.channels_last:
+        spanned = _canvas(xp, (*x.shape[:3], *span), sizes)
+        if met.shape[3:] != span:
+            spanned.fill(0)
+        spanned[(..., *inside)] = met
+        met = spanned
+    return sizes.windows.view(xp, met, sizes.positions)
+
+
+def _canvas(xp: Namespace, shape: Shape, sizes: Layout) -> Array:
+    if not sizes.channels_last:
+        return xp.empty(shape, sizes.dtype)
+    images, groups, channels, *extents = shape
+    return xp.moveaxis(xp.empty((groups, images, *extents, channels), sizes.dtype), (1, -1), (0, 2))
+
+
+def columns(xp: Namespace, seen: Array, sizes: Layout) -> Array:
+    """What windows see, [images, groups, channels, *size, *positions], as [groups, lines, images · places]."""
+    rank = len(sizes.positions)
+    size, positions = range(3, 3 + rank), range(3 + rank, 3 + 2 * rank)
+    places = len(seen) * math.prod(seen.shape[3 + rank :])
+    if sizes.channels_last:
+        ordered = seen.transpose(1, 0, *positions, *size, 2)
+        return matrix(xp, ordered, (sizes.groups, places, sizes.lines), sizes.dtype).swapaxes(1, 2)
+    ordered = seen.transpose(1, 2, *size, 0, *positions)
+    return matrix(xp, ordered, (sizes.groups, sizes.lines, places), sizes.dtype)
+
+
+def matrices(xp: Namespace, weights: Array, sizes: Layout) -> Array:
+    """Weights [groups, features, channels, *size] as [groups, features, lines], in the order of the columns."""
+    ordered = xp.moveaxis(weights, 2, -1) if sizes.channels_last else weights
+    return xp.ascontiguousarray(ordered, sizes.dtype).reshape(sizes.groups, sizes.features, sizes.lines)
+
+
+def _kernels(sums: Array, sizes: Layout) -> Array:
+    """The inverse of `matrices`."""
+    size = sizes.windows.size
+    if sizes.channels_last:
+        return sums.reshape(*sums.shape[:2], *size, sizes.depth).transpose(0, 1, -1, *range(2, 2 + len(size)))
+    return sums.reshape(*sums.shape[:2], sizes.depth, *size)
+
+
+def matrix(xp: Namespace, array: Array, shape: Shape, dtype: DType) -> Array:
+    """`array` in `shape` and `dtype`: as it lies where BLAS can read its rows there, else a copy."""
+    if array.dtype != dtype:
+        return xp.ascontiguousarray(array, dtype).reshape(shape)
     found = array.reshape(shape)
     row, step = found.strides[-2:]
     readable = step == found.itemsize and row >= found.shape[-1] * step
     return found if readable else xp.ascontiguousarray(found)
 
 
-def _correlate_channels(xp: Namespace, x: Array, kernel: Array, out: Array, sizes: Layout) -> None:
-    split = x.reshape(len(x), sizes.groups, sizes.depth, *x.shape[2:])
-    sums = xp.zeros((sizes.groups, sizes.features, len(x), sizes.places), sizes.dtype)
-    for images, channels in sizes.blocks():
-        _add_block(xp, split[images, :, channels], kernel[:, :, channels], sums[:, :, images], sizes)
-    by_image = sums.transpose(2, 0, 1, 3)
-    out.reshape(by_image.shape)[...] = by_image
+# ------------------------------------------------------------ memory
 
 
-def _add_block(xp: Namespace, x: Array, kernel: Array, sums: Array, sizes: Layout) -> None:
-    columns = _rows(xp, x, sizes).swapaxes(1, 2)
-    sums += xp.matmul(matrices(xp, kernel, sizes), columns).reshape(sums.shape)
-
-
-def _rows(xp: Namespace, x: Array, sizes: Layout) -> Array:
-    """What the windows see in x [images, groups, channels, *extents], as [groups, images · places, lines]."""
-    rank = len(sizes.positions)
-    seen = sizes.windows.view(xp, sizes.windows.pad(xp, x, sizes.dtype), sizes.positions)
-    # [images, groups, channels, *size, *positions] → [groups, images, *positions, channels, *size]
-    order = (1, 0, *range(3 + rank, 3 + 2 * rank), *range(2, 3 + rank))
-    rows = xp.ascontiguousarray(seen.transpose(order))
-    return rows.reshape(sizes.groups, len(x) * sizes.places, x.shape[2] * sizes.windows.taps)
-
-
-def correlate_workspace(sizes: Layout, out: TensorType, x: TensorType, kernel: TensorType) -> int:
+def correlate_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:
     """Bytes that `correlate` allocates."""
-    dtype, windows = sizes.dtype, sizes.windows
-    moved = any(windows.padding) or x.dtype != dtype
-    padded = sizes.plane_bytes if moved else 0
-    weights = 0 if kernel.is_dense and kernel.dtype == dtype else windows.taps * dtype.itemsize
-    if sizes.large_windows:
-        sizes = sizes.part(sizes.groups_of_a_channel)
-        channels, images = sizes.groups * sizes.channels_at_once, sizes.images_of_a_channel
-        if sizes.channels_at_once < sizes.depth:
-            weights = windows.taps * dtype.itemsize
-        columns = channels * windows.taps * images * sizes.places * dtype.itemsize
-        products = sizes.narrow[1] * images * sizes.places * dtype.itemsize
-        copied = max(weights * channels * sizes.features + products, images * channels * padded)
-        return math.prod(sizes.narrow) * dtype.itemsize + columns + copied
-    sizes = sizes.part(sizes.groups_at_once)
-    places = sizes.images_at_once * min(sizes.places, sizes.rows_at_once * sizes.rows[1])
-    products = sizes.narrow[1] * places if out.dtype != dtype else 0
-    lies = windows.taps == 1 and x.is_dense and not moved and set(windows.stride) == {1}
-    columns = 0 if lies else sizes.wide[1] * windows.taps * places
-    laid_out = (columns + products) * dtype.itemsize
-    return weights * sizes.narrow[1] * sizes.depth + laid_out + sizes.images_at_once * sizes.wide[1] * padded
+    return (
+        _by_kernel_workspace(sizes.exchanged, x, kernel) if sizes.large_windows else groups_workspace(sizes, x, kernel)
+    )
+
+
+def groups_workspace(sizes: Layout, x: TensorType, kernel: TensorType | None) -> int:
+    """Bytes that `correlate_groups` allocates; without a kernel, for weights that do not lie as they are read."""
+    if goes_by_taps(sizes):
+        return taps_workspace(sizes)
+    part = sizes.part(sizes.groups_at_once)
+    lie = kernel is not None and kernel.is_dense and kernel.dtype == sizes.dtype and not sizes.channels_last
+    weights = 0 if lie else part.groups * part.features * part.lines
+    products = part.groups * part.features * part.places_at_once
+    return (weights + products) * sizes.dtype.itemsize + _columns_workspace(part, x)
+
+
+def _by_kernel_workspace(sizes: Layout, x: TensorType, narrow: TensorType) -> int:
+    part = sizes.part(sizes.groups_at_once)
+    lie = part.images_at_once == 1 and narrow.is_dense and narrow.dtype == sizes.dtype
+    values = 0 if lie else part.groups * part.features * part.places_at_once
+    sums = 2 * part.groups * part.features * part.lines
+    return (values + sums) * sizes.dtype.itemsize + _columns_workspace(part, x)
+
+
+def _columns_workspace(sizes: Layout, x: TensorType) -> int:
+    """Bytes of padded images and of columns."""
+    inside = sizes.windows.met(sizes.wide[2:], sizes.positions)[0]
+    is_met = all(s.stop - s.start == n for s, n in zip(inside, sizes.windows.span(sizes.positions), strict=True))
+    lie = is_met and x.dtype == sizes.dtype and not sizes.channels_last
+    canvas = 0 if lie else sizes.images_at_once * sizes.groups * sizes.depth * sizes.span_bytes
+    as_is = sizes.windows.taps == 1 and set(sizes.windows.stride) == {1} and (not lie or x.is_dense)
+    if as_is and (sizes.channels_last or sizes.images_at_once == 1):
+        return canvas
+    return canvas + sizes.places_at_once * sizes.place_bytes

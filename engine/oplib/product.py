@@ -1,9 +1,10 @@
-"""The type of a matrix product, by NumPy's rules."""
+"""The type of a matrix product, by NumPy's rules, and what BLAS can read."""
 
 from __future__ import annotations
 
 from engine.graph.errors import ShapeMismatch
-from engine.graph.tensor_type import Shape, TensorType, broadcast, promote, show_shape
+from engine.graph.op import Array
+from engine.graph.tensor_type import DType, Shape, TensorType, broadcast, promote, show_shape
 
 
 def product_type(a: TensorType, b: TensorType) -> TensorType:
@@ -18,6 +19,15 @@ def product_shape(a: Shape, b: Shape) -> Shape:
     """The shape of a @ b, of operands whose inner extents agree. Raises ShapeMismatch for their batch axes."""
     columns = b[-1:] if len(b) > 1 else ()
     return (*_batches(a, b), *a[-2:-1], *columns)
+
+
+def is_readable(x: Array | TensorType, dtype: DType) -> bool:
+    """Whether BLAS can read x: in `dtype`, one of its last two axes dense, no step backwards or on the spot.
+
+    NumPy multiplies other layouts (broadcast, flipped, strided on both axes) in a loop that is 100 times slower.
+    """
+    steps = x.strides[-2:]
+    return bool(x.dtype == dtype and dtype.itemsize in steps and min(steps) > 0)
 
 
 def _check_rank(i: int, name: str, x: TensorType) -> None:

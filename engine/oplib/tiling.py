@@ -1,7 +1,6 @@
-"""How much of a convolution is laid out in memory at a time, so that it stays in the cache.
+"""How much of a convolution is laid out in memory at a time, so that it stays in the cache, and in which order.
 
-Some groups; of these some images, or some rows of one, where windows are many, and some channels where the windows
-themselves are large, as in the gradient by a kernel.
+Some groups; of these some images, or some rows of one, where windows are many.
 """
 
 from __future__ import annotations
@@ -9,22 +8,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import product
 
 from engine.graph.op import Array
 from engine.graph.tensor_type import DType, Shape, TensorType
 from engine.oplib.accumulate import accumulator
 from engine.oplib.windows import Windows
 
-#: bytes of columns laid out at a time, unless one row of windows, or one channel, takes more
-CHUNK = 4 << 20
+#: bytes of columns laid out at a time, unless one row of windows takes more: they stay in the cache, and an allocator
+#: keeps them, where larger pieces come from the system anew, page by page
+CHUNK = 1 << 20
 #: windows laid out at a time, at least: for fewer, reading the kernel takes longer than multiplying by it
 LEAST = 256
+#: how many times longer runs of channels must be than runs of positions, so that moving channels to the end pays
+LONGER = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The sizes of one correlation, or of its adjoint: `wide` is what the windows move over, `narrow` what they give.
+    """The sizes of one correlation, or of its adjoint: windows over `wide`, of which each gives one place of `narrow`.
 
     Both are shapes [images, channels, *extents].
     """
@@ -56,6 +57,11 @@ class Layout:
         return self.narrow[1] // self.groups
 
     @property
+    def lines(self) -> int:
+        """Elements that one window sees in all channels of a group."""
+        return self.depth * self.windows.taps
+
+    @property
     def large_windows(self) -> bool:
         """Whether a window has more taps than there are windows."""
         return self.windows.taps > self.places
@@ -63,46 +69,56 @@ class Layout:
     @property
     def products(self) -> int:
         """Multiplications in all."""
-        return math.prod(self.narrow) * self.depth * self.windows.taps
+        return math.prod(self.narrow) * self.lines
 
     @property
-    def plane_bytes(self) -> int:
-        """Bytes of one padded channel of one image."""
-        return math.prod(self.windows.padded(self.wide[2:])) * self.dtype.itemsize
+    def channels_last(self) -> bool:
+        """Whether columns are copied from images with their channels at the end.
+
+        A row of a window is then one run of memory, if its taps are neighbours; else the positions of a tap are.
+        """
+        width = self.windows.size[-1] if self.windows.dilation[-1] == 1 else 1
+        return width * self.depth > LONGER * self.positions[-1]
+
+    @property
+    def exchanged(self) -> Layout:
+        """Of the correlation in which images and channels, taps and positions have changed places."""
+        w = self.windows
+        windows = Windows(self.positions, w.dilation, w.padding, w.stride)
+        wide = (self.depth, self.groups * self.wide[0], *self.wide[2:])
+        narrow = (self.depth, self.narrow[1], *w.size)
+        return replace(self, windows=windows, wide=wide, narrow=narrow)
+
+    @property
+    def span_bytes(self) -> int:
+        """Bytes of what all windows see of one channel of one image, and of what lies between."""
+        return math.prod(self.windows.span(self.positions)) * self.dtype.itemsize
 
     @property
     def place_bytes(self) -> int:
         """Bytes of what one window sees in all channels."""
-        return self.wide[1] * self._tap_bytes
+        return self.groups * self.lines * self.dtype.itemsize
 
     @property
     def groups_at_once(self) -> int:
         """As many groups as CHUNK holds the columns of one image of, one at least."""
-        return _at_once(self.groups, self.places * self.place_bytes // self.groups)
+        return within_chunk(self.groups, self.places * self.lines * self.dtype.itemsize)
 
-    @property
-    def groups_of_a_channel(self) -> int:
-        """As many groups as CHUNK holds the columns and weights of one channel of, one at least."""
-        return _at_once(self.groups, (self.wide[0] * self.places + self.features) * self._tap_bytes)
-
-    def parts(self, groups: int) -> Iterator[tuple[slice, slice, int]]:
-        """`groups` at a time: their channels of `wide`, those of `narrow`, and how many they are."""
-        for part in slices(self.groups, groups):
-            seen, given = (slice(part.start * n, part.stop * n) for n in (self.depth, self.features))
-            yield seen, given, part.stop - part.start
+    def parts(self) -> Iterator[tuple[slice, Layout]]:
+        """Some groups at a time, and the layout of so many."""
+        for part in slices(self.groups, self.groups_at_once):
+            yield part, self.part(part.stop - part.start)
 
     def part(self, groups: int) -> Layout:
         """The layout of so many of the groups."""
-        if groups == self.groups:
-            return self
         wide = (self.wide[0], groups * self.depth, *self.wide[2:])
         narrow = (self.narrow[0], groups * self.features, *self.narrow[2:])
         return replace(self, groups=groups, wide=wide, narrow=narrow)
 
     @property
     def images_at_once(self) -> int:
-        """As many images as CHUNK holds the columns of, one at least."""
-        return _at_once(self.wide[0], self.places * self.place_bytes)
+        """As many images as CHUNK holds the columns of, or as have LEAST windows, one at least."""
+        return _within(max(CHUNK, LEAST * self.place_bytes), self.wide[0], self.places * self.place_bytes)
 
     def image_chunks(self) -> Iterator[slice]:
         """The images, a few at a time."""
@@ -118,40 +134,27 @@ class Layout:
     def rows_at_once(self) -> int:
         """As many rows of windows as CHUNK holds the columns of, LEAST windows at least."""
         axis, length = self.rows
-        fitting = max(CHUNK // max(self.place_bytes, 1), LEAST) // length
-        return max(1, min(self.positions[axis], fitting))
-
-    def row_chunks(self) -> Iterator[tuple[tuple[object, ...], slice]]:
-        """The windows of an image, a few rows at a time: where on the axes of the positions, and where among all."""
-        axis, length = self.rows
-        for rows in slices(self.positions[axis], self.rows_at_once):
-            where = (slice(None),) * axis + (rows,) + (slice(None),) * (len(self.positions) - axis - 1)
-            yield (..., *where), slice(rows.start * length, rows.stop * length)
+        return _within(max(CHUNK // max(self.place_bytes, 1), LEAST), self.positions[axis], length)
 
     @property
-    def channels_at_once(self) -> int:
-        """As many channels of each group as CHUNK holds the columns and weights of, one at least."""
-        return _at_once(self.depth, (self.wide[0] * self.places + self.features) * self.groups * self._tap_bytes)
+    def places_at_once(self) -> int:
+        """How many windows are laid out at a time, at most, on all images together."""
+        return self.images_at_once * min(self.places, self.rows_at_once * self.rows[1])
 
-    @property
-    def images_of_a_channel(self) -> int:
-        """Images taken at a time: all, unless a single channel is all there is, and has one window on each of them."""
-        if self.depth > 1 or self.places > 1:
-            return self.wide[0]
-        return _at_once(self.wide[0], 2 * self.groups * self._tap_bytes)
-
-    @property
-    def _tap_bytes(self) -> int:
-        """Bytes of what one window sees in one channel."""
-        return self.windows.taps * self.dtype.itemsize
-
-    def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Images, and channels of each group, a few at a time."""
-        return product(slices(self.wide[0], self.images_of_a_channel), slices(self.depth, self.channels_at_once))
+    def row_chunks(self) -> Iterator[tuple[object, ...]]:
+        """The windows of an image, a few rows at a time, as an index to the axes of the positions."""
+        axis, _ = self.rows
+        after = (slice(None),) * (len(self.positions) - axis - 1)
+        return ((..., rows, *after) for rows in slices(self.positions[axis], self.rows_at_once))
 
 
-def _at_once(count: int, each: int) -> int:
-    return max(1, min(count, CHUNK // max(each, 1)))
+def within_chunk(count: int, each: int) -> int:
+    """How many of `count` things CHUNK holds, if each takes so many bytes; one at least."""
+    return _within(CHUNK, count, each)
+
+
+def _within(room: int, count: int, each: int) -> int:
+    return max(1, min(count, room // max(each, 1)))
 
 
 def slices(count: int, size: int) -> Iterator[slice]:

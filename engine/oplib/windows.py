@@ -1,7 +1,7 @@
 """Sliding windows over the trailing axes of a tensor: how many there are, and which elements each of them sees.
 
 Everything holds for any number of spatial axes. A window has `size` taps along each axis, `dilation` apart; windows
-are `stride` apart, and the first one begins `padding` before the first element.
+are `stride` apart, and the first one begins `padding` before the first element, or behind it where that is negative.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from engine.graph.op import Array, Namespace
-from engine.graph.tensor_type import DType, Shape
+from engine.graph.tensor_type import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +43,31 @@ class Windows:
         spans = zip(self.padded(extents), self.reach, self.stride, strict=True)
         return tuple((e - r) // s + 1 for e, r, s in spans)
 
+    def span(self, positions: Sequence[int]) -> Shape:
+        """Extents from the first tap of the first of this many windows to the last tap of the last."""
+        return tuple((n - 1) * s + r for n, s, r in zip(positions, self.stride, self.reach, strict=True))
+
     def cover(self, positions: Sequence[int]) -> Shape:
         """Extents, without padding, of the smallest tensor in which this many windows fit."""
-        spans = zip(positions, self.stride, self.reach, self.padding, strict=True)
-        return tuple((n - 1) * s + r - 2 * p for n, s, r, p in spans)
+        return tuple(e - 2 * p for e, p in zip(self.span(positions), self.padding, strict=True))
 
     def inside(self, extents: Sequence[int]) -> tuple[slice, ...]:
         """Where a tensor of these `extents` lies in the padded one."""
         return tuple(slice(p, p + e) for p, e in zip(self.padding, extents, strict=True))
 
-    def pad(self, xp: Namespace, x: Array, dtype: DType) -> Array:
-        """x with zeros around it, in `dtype`; x itself where nothing is to be done."""
-        if not any(self.padding):
-            return x.astype(dtype, copy=False)
-        rank = len(self.padding)
-        padded = xp.zeros((*x.shape[:-rank], *self.padded(x.shape[-rank:])), dtype)
-        padded[(..., *self.inside(x.shape[-rank:]))] = x
-        return padded
+    def met(self, extents: Sequence[int], positions: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """The elements within the span of the windows, and where in it they lie."""
+        axes = zip(extents, self.span(positions), self.padding, strict=True)
+        ranges = [(max(0, -p), max(0, -p, min(e, n - p)), p) for e, n, p in axes]
+        return tuple(slice(a, b) for a, b, _ in ranges), tuple(slice(a + p, b + p) for a, b, p in ranges)
 
-    def view(self, xp: Namespace, padded: Array, positions: Sequence[int]) -> Array:
-        """The padded array [..., *extents] as [..., *size, *positions]: what each tap sees at each position."""
+    def view(self, xp: Namespace, spanned: Array, positions: Sequence[int]) -> Array:
+        """An array [..., *span] as [..., *size, *positions]: what each tap sees at each position."""
         rank = len(self.size)
-        lead, steps = padded.strides[:-rank], padded.strides[-rank:]
-        shape = (*padded.shape[:-rank], *self.size, *positions)
+        lead, steps = spanned.strides[:-rank], spanned.strides[-rank:]
+        shape = (*spanned.shape[:-rank], *self.size, *positions)
         strides = (*lead, *_strides(steps, self.dilation, self.size), *_strides(steps, self.stride, positions))
-        return xp.lib.stride_tricks.as_strided(padded, shape, strides)
+        return xp.lib.stride_tricks.as_strided(spanned, shape, strides)
 
 
 def _strides(steps: Sequence[int], factors: Sequence[int], counts: Sequence[int]) -> Shape:

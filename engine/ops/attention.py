@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
 from engine.graph.errors import ShapeMismatch
@@ -12,8 +12,15 @@ from engine.graph.ir import Value
 from engine.graph.op import ResultTypes, wrong_dtype
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DTYPES, FLOATS, Shape, TensorType, broadcast, promote, show_shape
+from engine.oplib.attention_formula import Masking
+from engine.oplib.attention_rows import ROWS
 from engine.oplib.formula import Formula
 from engine.oplib.operands import require_extent, wrong_shape
+
+#: bytes of scores from which only those of a block of queries are in memory; to hold all is quicker, by a tenth or more
+SCORES_HELD: Final = 16 << 20
+#: and of how many elements for each of q, k and v, which are held in any case
+OUTWEIGHED: Final = 1
 
 
 class Attention(Formula):
@@ -21,7 +28,8 @@ class Attention(Formula):
 
     q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
     mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query i
-    where j > i. A query that is left no key has NaN. A. Vaswani et al., "Attention is all you need" (2017).
+    where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are not held in
+    memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all you need" (2017).
     """
 
     name = "attention"
@@ -61,24 +69,19 @@ class Attention(Formula):
         return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
 
     def formula(self, q: Value, k: Value, v: Value, mask: Value | None = None, *, scale: float, causal: bool) -> Value:
-        """The scale goes to the queries, which are fewer than the scores."""
-        scores = (q * scale) @ k.transpose()
-        if mask is not None:
-            scores = hide(scores, mask) if mask.dtype.kind == "b" else scores + mask
-        if causal:
-            scores = hide(scores, not_later(scores))
-        return scores.softmax() @ v
+        """By whole matrices of scores, or, where these are large, a block of queries at a time."""
+        operands = [x for x in (q, k, v, mask) if x is not None]
+        dtype = promote(*(x.dtype for x in operands if x.type.is_float))
+        scores = TensorType((*leading(*(x.type for x in operands)), q.shape[-2], k.shape[-2]), dtype)
+        if not is_large(scores, q.type, k.type, v.type):
+            return Masking(mask, scale, causal).scores(q, k).softmax() @ v
+        operands[:3] = (x if x.dtype == dtype else x.cast(dtype=dtype) for x in (q, k, v))
+        return q.builder.emit(ROWS, operands, {"scale": scale, "causal": causal}).output(0)
 
 
-def hide(scores: Value, keep: Value) -> Value:
-    """The scores where `keep` is true, −∞ elsewhere."""
-    return keep.where(scores, -math.inf)
-
-
-def not_later(scores: Value) -> Value:
-    """[queries, keys]: whether the key's position is at most the query's."""
-    queries, keys = (scores.builder.arange(n) for n in scores.shape[-2:])
-    return queries.reshape(shape=(*queries.shape, 1)) >= keys
+def is_large(scores: TensorType, *operands: TensorType) -> bool:
+    """Whether scores take so much memory that it is better not to hold them, and more than the operands."""
+    return scores.nbytes >= SCORES_HELD and scores.size > OUTWEIGHED * sum(x.size for x in operands)
 
 
 def check_matrices(type: TensorType, i: int, name: str) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
+from engine.oplib.lapack import factor_each, factor_each_bytes, is_large
 from engine.oplib.matrices import SquareMatrix, answer_each, computed
 from engine.oplib.widening import widened
 
@@ -34,6 +38,9 @@ class Cholesky(SquareMatrix):
 
     def forward(self, xp: Namespace, x: Array, *, out: Array) -> None:
         """LAPACK's potrf, on the symmetric part."""
+        if xp is np and is_large(x.shape):
+            factor_each(x, out)
+            return
         dtype = computed(xp, out)
         even = out if dtype == out.dtype else xp.empty(out.shape, dtype)
         xp.add(x, x.swapaxes(-1, -2), out=even, dtype=dtype)
@@ -52,3 +59,7 @@ class Cholesky(SquareMatrix):
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
         """n³ / 3 for each matrix."""
         return types[0].size * types[0].shape[-1] // 3
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """One matrix at a time, where these are large."""
+        return factor_each_bytes(x.shape) if is_large(x.shape) else super().workspace(out, x)

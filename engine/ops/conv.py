@@ -12,6 +12,8 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, Namespace, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
+from engine.microkernels.convolution import convolution
+from engine.microkernels.recipe import Recipe
 from engine.oplib.convolution import Convolution, by_kernel, placing, typed
 from engine.oplib.im2col import correlate, correlate_workspace
 from engine.oplib.operands import require_extent, require_shape
@@ -60,10 +62,14 @@ class Correlation(Convolution):
         """The windows move over x and give the result."""
         return layout(x, out, out, windows, groups)
 
+    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
+        """As a product of the kernel and columns."""
+        placed = self.placed(out, *types, **attrs)
+        return placed and convolution(placed)
+
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Columns, a chunk at a time."""
-        assert isinstance(out, TensorType)
-        return correlate_workspace(self.laid_out(out, *types, **attrs), out, *types)
+        return correlate_workspace(self.laid_out(out, *types, **attrs), *types)
 
 
 class Conv1D(Composite, Correlation):

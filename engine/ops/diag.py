@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
@@ -13,6 +14,8 @@ from engine.graph.tensor_type import TensorType
 from engine.oplib.operands import require_axes
 from engine.oplib.slices import spread_out
 
+#: rows of a block
+_ROWS: Final = 128
 OFFSET = Attr("int", 0, "which diagonal: 0 the main one, above it positive, below it negative")
 
 
@@ -47,8 +50,8 @@ class Triangle(Op):
         return x.builder.emit(self, (x,), {"offset": offset})
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """The mask, and the row and column numbers it is made from."""
-        rows, columns = x.shape[-2:]
+        """The mask where the diagonal crosses a block, and the row and column numbers it is made from."""
+        rows, columns = (min(extent, _ROWS) for extent in x.shape[-2:])
         return rows * columns + 8 * (rows + columns)
 
 
@@ -59,9 +62,8 @@ class Tril(Triangle):
     gradient = "tril(g)"
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, offset: int) -> None:
-        """Copy under the mask, so that what is cut off may be infinite."""
-        out.fill(0)
-        xp.copyto(out, x, where=xp.tri(*x.shape[-2:], offset, dtype=bool))
+        """What lies before the diagonal's neighbour above."""
+        _split(xp, x, out, offset + 1, keeps_front=True)
 
 
 class Triu(Triangle):
@@ -71,9 +73,29 @@ class Triu(Triangle):
     gradient = "triu(g)"
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, offset: int) -> None:
-        """Copy, then clear what lies below."""
-        out[...] = x
-        xp.copyto(out, out.dtype.type(0), where=xp.tri(*x.shape[-2:], offset - 1, dtype=bool))
+        """What lies from the diagonal on."""
+        _split(xp, x, out, offset, keeps_front=False)
+
+
+def _split(xp: Namespace, x: Array, out: Array, first: int, *, keeps_front: bool) -> None:
+    """Row i of out is that of x before column i + `first`, or from there on, and 0 elsewhere.
+
+    Rows in blocks: only where the line crosses one is there a choice to make for each element. What is cut off may be
+    infinite.
+    """
+    rows, columns = x.shape[-2:]
+    crossed: tuple[int, int, int] | None = None
+    for start in range(0, rows, _ROWS):
+        stop = min(start + _ROWS, rows)
+        low, high = (max(0, min(i + first, columns)) for i in (start, stop - 1))
+        front, middle, back = ((..., slice(start, stop), slice(*ends)) for ends in pairwise((0, low, high, columns)))
+        kept, cleared = (front, back) if keeps_front else (back, front)
+        out[kept], out[cleared], out[middle] = x[kept], 0, x[middle]
+        crossing = stop - start, high - low, start + first - low
+        if crossing != crossed:
+            crossed, before = crossing, xp.tri(crossing[0], crossing[1], crossing[2] - 1, dtype=bool)
+            mask = ~before if keeps_front else before
+        xp.copyto(out[middle], out.dtype.type(0), where=mask)
 
 
 class Diag(Composite):

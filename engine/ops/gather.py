@@ -13,15 +13,13 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, Shape, TensorType, normalise_axis, promote, show_shape
+from engine.microkernels.picking import PICKED_AT_ONCE, Picking, picking
+from engine.microkernels.recipe import Recipe
+from engine.microkernels.routine import MOVED_AS
 from engine.oplib import batching
-from engine.oplib.indices import (
-    add_elements,
-    add_elements_bytes,
-    add_rows,
-    add_rows_bytes,
-    check_indices,
-    require_integer,
-)
+from engine.oplib.adding_at import add_at, add_elements, add_elements_bytes, add_rows, add_rows_bytes
+from engine.oplib.flat_places import element_steps, is_walked_forwards, memory_of, pieces, pieces_bytes
+from engine.oplib.indices import check_indices, require_integer
 from engine.oplib.operands import with_extent
 
 _AXIS = Attr("int", 0, "the axis that is indexed")
@@ -78,13 +76,28 @@ class Gather(Op):
         return x.gather(listed.broadcast_to(shape=shape), axis=axis)
 
     def forward(self, xp: Namespace, x: Array, index: Array, *, out: Array, axis: int, indices: None) -> None:
-        """Read, after the range check; whole slices of what lies densely into place, without NumPy's detour."""
-        place = _place(xp, index, axis)
-        check_indices(place[axis], x.shape[axis], operand=1)
+        """Read, after the range check: whole slices of what lies densely, else elements by their places in memory."""
+        listed = _listed(index, axis) if _is_repeated(index, axis) else index
+        check_indices(listed, x.shape[axis], operand=1)
         if xp is np and x.flags.c_contiguous and _picks_slices(x, index, axis):
-            xp.take(x, place[axis], axis, out=out, mode="clip")
+            xp.take(x, listed, axis, out=out, mode="clip")
+        elif xp is np and (memory := memory_of(x)) is not None:
+            for where, first, places in pieces(index, element_steps(x), axis):
+                xp.take(memory[first:], places, out=out[where], mode="clip")
         else:
-            out[...] = _cropped(x, index.shape, axis)[place]
+            out[...] = _cropped(x, index.shape, axis)[_grid(xp, index, axis)]
+
+    def recipe(self, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **attrs: Any) -> Recipe | None:
+        """Vectors of indices; none for whole rows, nor where they are short, or of bits that no vector has."""
+        step, kind = index.strides[-1], index.dtype.kind
+        if out.dtype.itemsize not in MOVED_AS or step != index.dtype.itemsize or index.shape[-1] < PICKED_AT_ONCE:
+            return None
+        if axis < x.ndim - 1 and x.is_dense and _picks_slices(x, index, axis):
+            return None
+        extent = x.shape[axis]
+        return picking(
+            Picking(out.dtype.itemsize, out.shape, axis, extent, x.strides, index.strides, step, kind == "i")
+        )
 
     def vjp(self, g: Value, y: Value, x: Value, index: Value, *, axis: int, indices: None) -> Sequence[Value | None]:
         """The adjoint of reading is adding."""
@@ -96,12 +109,14 @@ class Gather(Op):
         return x.gather(index, axis=axis + 1)
 
     def workspace(self, out: ResultTypes, *types: TensorType, axis: int, **attrs: Any) -> int:
-        """What was read, unless it is read into place, and the positions that it is read at."""
+        """The positions that are read at; of an operand that runs backwards, what was read, too."""
         x, index = types
         assert isinstance(out, TensorType)
         if x.is_dense and _picks_slices(x, index, axis):
             return 0 if index.dtype == INT64 else INT64.itemsize * index.shape[axis]
-        return out.nbytes + _place_bytes(index, axis)
+        if is_walked_forwards(x):
+            return pieces_bytes(index)
+        return out.nbytes + INT64.itemsize * sum(index.shape)
 
 
 class ScatterAdd(Op):
@@ -147,8 +162,10 @@ class ScatterAdd(Op):
         total[...] = x
         if axis == 0 and _picks_slices(x, index, axis):
             add_rows(xp, total, places, updates)
+        elif xp is np:
+            add_elements(total, index, axis, updates)
         else:
-            add_elements(xp, total, _grid(xp, index, axis), updates)
+            add_at(xp, total, _grid(xp, index, axis), updates)
         if total is not out:
             out[...] = total
 
@@ -168,7 +185,7 @@ class ScatterAdd(Op):
         wide = 0 if total.dtype == out.dtype else total.nbytes
         if axis == 0 and _picks_slices(x, index, axis):
             return wide + add_rows_bytes(total, updates)
-        return wide + INT64.itemsize * sum(index.shape) + add_elements_bytes(updates)
+        return wide + add_elements_bytes(index)
 
 
 def _check_listed(indices: Sequence[int] | None, extent: int) -> None:
@@ -199,27 +216,12 @@ def _cropped(x: Array, shape: Shape, axis: int) -> Array:
     return x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(shape))]
 
 
-def _place(xp: Namespace, index: Array, axis: int) -> tuple[Any, ...]:
-    """What to index an array by: at `axis` the positions, elsewhere the coordinate that each of them stands at.
-
-    An index that was broadcast off the axis, a list of rows say, picks whole slices, which is several times faster.
-    """
-    if _is_repeated(index, axis):
-        return (*[slice(None)] * axis, _listed(index, axis))
-    return _grid(xp, index, axis)
-
-
 def _grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
     """For each entry of `index` the position of what it picks, axis by axis; they broadcast."""
     rank = index.ndim
     grid = [xp.arange(n).reshape([-1 if i == k else 1 for k in range(rank)]) for i, n in enumerate(index.shape)]
     grid[axis] = index
     return tuple(grid)
-
-
-def _place_bytes(index: TensorType, axis: int) -> int:
-    """What `_place` allocates."""
-    return 0 if _is_repeated(index, axis) else INT64.itemsize * sum(index.shape)
 
 
 def _is_repeated(index: Array | TensorType, axis: int) -> bool:

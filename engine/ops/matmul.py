@@ -9,14 +9,14 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import FLOAT16, DType, TensorType
+from engine.graph.tensor_type import FLOAT16, TensorType
 from engine.microkernels.product import Matrices, Product, is_for_blas, product
 from engine.microkernels.recipe import Recipe
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator, wide_out_bytes
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.permutation import shaped
-from engine.oplib.product import product_shape, product_type
+from engine.oplib.product import is_readable, product_shape, product_type
 
 
 class MatMul(Op):
@@ -60,7 +60,7 @@ class MatMul(Op):
     def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
         """BLAS, where it knows the dtype."""
         dtype = accumulator(out)
-        operands = [x if _is_readable(x, dtype) else xp.ascontiguousarray(x, dtype=dtype) for x in (a, b)]
+        operands = [x if is_readable(x, dtype) else xp.ascontiguousarray(x, dtype=dtype) for x in (a, b)]
         if dtype == out.dtype:
             xp.matmul(*operands, out=out)
         else:
@@ -69,7 +69,7 @@ class MatMul(Op):
     def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """BLAS itself, where it can read the operands and write the result."""
         dtype = accumulator(out)
-        if dtype == out.dtype and all(_is_readable(x, dtype) for x in operands):
+        if dtype == out.dtype and all(is_readable(x, dtype) for x in operands):
             return xp.matmul, (*operands, out)
         return super().bind(xp, operands, out, attrs)
 
@@ -98,7 +98,7 @@ class MatMul(Op):
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """Copies of what BLAS cannot read as it lies, and the result in float32 where it is float16."""
         dtype = accumulator(out)
-        copies = sum(x.size for x in types if not _is_readable(x, dtype))
+        copies = sum(x.size for x in types if not is_readable(x, dtype))
         return dtype.itemsize * copies + wide_out_bytes(out)
 
 
@@ -107,12 +107,3 @@ def _lying(x: TensorType, rank: int) -> Matrices:
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
     row, column = x.strides[-2:]
     return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))
-
-
-def _is_readable(x: Array | TensorType, dtype: DType) -> bool:
-    """Whether BLAS can read x: in `dtype`, one of its last two axes dense, no step backwards or on the spot.
-
-    NumPy multiplies other layouts (broadcast, flipped, strided on both axes) in a loop that is 100 times slower.
-    """
-    steps = x.strides[-2:]
-    return bool(x.dtype == dtype and dtype.itemsize in steps and min(steps) > 0)

@@ -3,77 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.graph.attributes import Attr
-from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, NoGradient, Op, ResultTypes
+from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import FLOAT64, INT64, NUMBERS, DType, Shape, TensorType, show_shape
+from engine.graph.tensor_type import FLOAT32, FLOAT64, INT64, DType, Shape, TensorType
+from engine.graph.truth import Truth
+from engine.microkernels.pooling import avg_pool, max_pool, max_pool_indices
+from engine.microkernels.product import Matrices
+from engine.microkernels.recipe import Recipe
+from engine.microkernels.unpooling import max_pool_back
+from engine.microkernels.windows import Pool
+from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
-from engine.oplib.operands import wrong_shape
-from engine.oplib.spatial import check_fits, check_spatial
-from engine.oplib.windows import Windows
+from engine.oplib.operands import require_shape
+from engine.oplib.pooling import Pooling, give_back, give_back_workspace, lowest, placed, rows_of, slide, taps_along
+from engine.oplib.tiling import slices, within_chunk
 
-KERNEL_SIZE = Attr("ints", doc="extents of the windows along each spatial axis", minimum=1)
-STRIDE = Attr("ints", None, "distance of the windows along each spatial axis; absent: the kernel size", minimum=1)
-PADDING = Attr("ints", (0, 0), "added on both sides of each spatial axis, at most half the kernel size", minimum=0)
-
-Ufunc = Callable[..., Array]
-
-
-class Pooling(Op):
-    """Base: planes [..., h, w] give planes [..., h', w'], h' = ⌊(h + 2 · padding − kernel_size) / stride⌋ + 1."""
-
-    operands: ClassVar[tuple[str, ...]] = ("x",)
-    attrs: ClassVar[Mapping[str, Attr]] = {"kernel_size": KERNEL_SIZE, "stride": STRIDE, "padding": PADDING}
-    dtypes: ClassVar[tuple[str, ...]] = NUMBERS
-    samples: ClassVar[tuple[Sample, ...]] = (
-        Sample(Real(2, 2, 4, 6), kernel_size=[2, 3]),
-        Sample(Real(1, 2, 5, 6), kernel_size=[3, 2], stride=[1, 3], padding=[1, 1]),
-        Sample(Real(5, 5), kernel_size=[3, 3], stride=[2, 2], padding=[0, 1]),
-    )
-
-    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The stride filled in. Raises BadAttribute."""
-        complete = {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
-        for name, numbers in complete.items():
-            check_spatial(name, numbers)
-        size, padding = complete["kernel_size"], complete["padding"]
-        if any(2 * p > k for p, k in zip(padding, size, strict=True)):
-            wanted, got = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
-            raise BadAttribute(f"attribute padding must be {wanted}, but is {got}", expected=wanted, got=got)
-        return complete
-
-    def result_dtype(self, dtype: DType) -> DType:
-        """The result's dtype for planes of `dtype`; by default the same."""
-        return dtype
-
-    def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
-        """[..., *positions]. Raises ShapeMismatch where no window fits."""
-        if x.ndim < 2 or 0 in x.shape[-2:]:
-            raise wrong_shape(0, "x", "two spatial axes at its end, of extents of at least 1", x)
-        windows = placed(**attrs)
-        check_fits(windows, x.shape[-2:])
-        return TensorType((*x.shape[:-2], *windows.positions(x.shape[-2:])), self.result_dtype(x.dtype))
-
-    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
-        """Itself: leading axes are free."""
-        return x.builder.emit(self, (x,), attrs)
-
-    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """One for each tap."""
-        return super().flops(out) * placed(**attrs).taps
-
-
-def placed(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
-    """The windows of a pool."""
-    return Windows(kernel_size, stride, padding, (1,) * len(kernel_size))
+#: elements of a plane that an int32 can number
+_LARGEST = 2**31 - 1
+#: how many times longer NumPy takes for a tap than a kernel
+_MORE_TAPS = 8
 
 
 class MaxPool2D(Pooling):
@@ -90,13 +45,14 @@ class MaxPool2D(Pooling):
         """Maxima over rows, then over columns."""
         slide(xp, xp.maximum, x, out, placed(**attrs), lowest(x.dtype))
 
+    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
+        """Windows side by side; not the large ones, which take longer than their rows and then their columns."""
+        pool = _pool(out, *types, **attrs)
+        return max_pool(pool) if pool and _is_small(**attrs) else None
+
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
-        """To the elements that were chosen, all planes being one row: adding along one axis is fastest."""
-        area, planes = math.prod(x.shape[-2:]), math.prod(x.shape[:-2])
-        chosen = x.max_pool2d_indices(**attrs).reshape(shape=(planes, math.prod(g.shape[-2:])))
-        index = chosen + g.builder.arange(planes * area, area).reshape(shape=(planes, 1))
-        row = x.full_like(0.0, (planes * area,))
-        return (row.scatter_add(*(v.reshape(shape=(g.type.size,)) for v in (index, g))).reshape(shape=x.shape),)
+        """To the elements that were chosen."""
+        return (g.max_pool2d_back(x, **attrs),)
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """The maxima over rows."""
@@ -123,7 +79,7 @@ class MaxPool2DIndices(Pooling):
         windows, width = placed(**attrs), x.shape[-1]
         largest = xp.empty(out.shape, x.dtype)
         slide(xp, xp.maximum, x, largest, windows, lowest(x.dtype))
-        rows, columns = (list(_taps(windows, axis, x.shape, out.shape)) for axis in (-2, -1))
+        rows, columns = (list(taps_along(windows, axis, x.shape, out.shape)) for axis in (-2, -1))
         taps = xp.asarray([a * width + b for (*_, a), (*_, b) in product(rows, columns)])
         searching, passed = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
         for (i, h, _), (j, w, _) in product(rows, columns):
@@ -135,12 +91,93 @@ class MaxPool2DIndices(Pooling):
         down, right = (stride * xp.arange(n) for stride, n in zip(windows.stride, out.shape[-2:], strict=True))
         xp.add(taps[passed], down[:, None] * width + right, out=out)
 
+    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
+        """A search in windows side by side."""
+        pool = _pool(out, *types, **attrs)
+        return pool and max_pool_indices(pool)
+
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """The maxima, and beside them those over rows, or later: masks, counts, and the taps found."""
         assert isinstance(out, TensorType)
         largest, counts = out.with_dtype(x.dtype), np.min_scalar_type(placed(**attrs).taps).itemsize * out.size
         plane = 2 * INT64.itemsize * math.prod(out.shape[-2:])
         return largest.nbytes + max(rows_of(x, largest).nbytes, counts + 2 * out.size + out.nbytes + plane)
+
+
+class MaxPool2DBack(Pooling):
+    """y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first maximum, in row-major order.
+
+    g [..., h', w'], x [..., h, w]: what is 0 elsewhere, and what max_pool2d gives back of g. A NaN counts as a maximum.
+    """
+
+    name = "max_pool2d_back"
+    operands = ("g", "x")
+    gradient = "dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces"
+    samples = (
+        Sample(Real(2, 2, 2, 2), Real(2, 2, 4, 6), kernel_size=[2, 3]),
+        Sample(Real(1, 2, 5, 3), Real(1, 2, 5, 6), kernel_size=[3, 2], stride=[1, 3], padding=[1, 1]),
+        Sample(Real(2, 3), Real(5, 5), kernel_size=[3, 3], stride=[2, 2], padding=[0, 1]),
+    )
+    truths = (
+        Truth(
+            operands=[[[2.0, 3.0]], [[1.0, 7.0, 7.0], [7.0, 5.0, 6.0]]],
+            attrs={"kernel_size": [2, 2], "stride": [1, 1]},
+            value=[[0.0, 5.0, 0.0], [0.0, 0.0, 0.0]],
+            cotangent=[[1.0, 4.0, 2.0], [3.0, 5.0, 6.0]],
+            gradients=[[[4.0, 4.0]], None],
+            source="by hand: both windows have their first 7 in the middle of the upper row",
+        ),
+    )
+
+    def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
+        """x's shape, in g's dtype. Raises ShapeMismatch."""
+        g, x = types
+        pooled = super().infer(x, **attrs)
+        assert isinstance(pooled, TensorType)
+        require_shape(g, pooled.shape, 0, "g", "one number for each window of x")
+        return g.with_shape(x.shape)
+
+    def forward(self, xp: Namespace, *arrays: Array, out: Array, **attrs: Any) -> None:
+        """Some planes at a time."""
+        g, x = arrays
+        for some in _planes(x):
+            give_back(xp, g[some], x[some], out[some], placed(**attrs))
+
+    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
+        """A search, and then sums over windows side by side; not of large ones, as with the maxima."""
+        g, x = types
+        pool = _pool(g, x, **attrs) if g.dtype == x.dtype else None
+        return max_pool_back(pool, _lying(g)) if pool and _is_small(**attrs) else None
+
+    def vjp(self, g: Value, y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
+        """What the cotangent is where g went."""
+        given, x = operands
+        lead, spatial = given.shape[:-2], (math.prod(given.shape[-2:]),)
+        index = x.max_pool2d_indices(**attrs).reshape(shape=(*lead, *spatial))
+        flat = g.reshape(shape=(*lead, math.prod(g.shape[-2:])))
+        return flat.gather(index, axis=-1).reshape(shape=given.shape), None
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """Itself: leading axes are free."""
+        g, x = batching.expand(mapped, operands)
+        return g.builder.emit(self, (g, x), attrs)
+
+    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """What the first planes take: the most that are looked at together."""
+        g, x = types
+        assert isinstance(out, TensorType)
+        if x.ndim > 2:
+            out, g, x = (t.with_shape((_planes_at_once(x), *t.shape[1:])) for t in (out, g, x))
+        return give_back_workspace(out, g, x)
+
+
+def _planes(x: Array) -> Iterable[slice]:
+    """Entries of the leading axis, some at a time; all of a single plane."""
+    return slices(len(x), _planes_at_once(x)) if x.ndim > 2 else [slice(None)]
+
+
+def _planes_at_once(x: Array | TensorType) -> int:
+    return within_chunk(x.shape[0], math.prod(x.shape[1:]) * x.dtype.itemsize)
 
 
 class AvgPool2D(Pooling):
@@ -162,6 +199,11 @@ class AvgPool2D(Pooling):
         sums = out if out.dtype == accumulator(out) else xp.empty(out.shape, accumulator(out))
         slide(xp, xp.add, x, sums, windows, 0)
         xp.divide(sums, windows.taps, out=out)
+
+    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
+        """As the maxima."""
+        pool = _pool(out, *types, **attrs)
+        return avg_pool(pool) if pool and _is_small(**attrs) else None
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
         """Every element of a window has the same part in it."""
@@ -187,41 +229,29 @@ class AvgPool2D(Pooling):
         return rows_of(x, sums).nbytes + (sums.nbytes if sums.dtype != out.dtype else 0)
 
 
-def lowest(dtype: DType) -> float:
-    """What no element lies below."""
-    return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> Pool | None:
+    """The windows for kernels, which see x and give as many numbers as `pooled` has; None where there are no such."""
+    if x.dtype not in (FLOAT32, FLOAT64) or math.prod(x.shape[-2:]) > _LARGEST:
+        return None
+    windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
+    # the distance of a single window is never gone, and may be as large as a client likes
+    stride = _pair(tuple(s if n > 1 else 1 for s, n in zip(windows.stride, positions, strict=True)))
+    extents, size, padding = (_pair(p) for p in (x.shape[-2:], windows.size, windows.padding))
+    batch = x.shape[:-2]
+    return Pool(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _lying(x))
 
 
-def rows_of(x: TensorType, out: TensorType) -> TensorType:
-    """The type of what is reduced over rows only."""
-    return out.with_shape((*out.shape[:-1], x.shape[-1]))
+def _lying(x: TensorType) -> Matrices:
+    row, column = x.strides[-2:]
+    return Matrices(row, column, x.strides[:-2])
 
 
-def slide(xp: Namespace, ufunc: Ufunc, x: Array, out: Array, windows: Windows, start: float) -> None:
-    """out = the reduction of each window of x by `ufunc`, whose neutral element is `start`: one axis, then the other.
-
-    Taking k + k elements together costs less than taking k · k.
-    """
-    rows = xp.empty((*out.shape[:-1], x.shape[-1]), out.dtype)
-    _slide_along(ufunc, x, rows, windows, -2, start)
-    _slide_along(ufunc, rows, out, windows, -1, start)
+def _pair(numbers: Shape) -> tuple[int, int]:
+    first, second = numbers
+    return first, second
 
 
-def _slide_along(ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int, start: float) -> None:
-    out.fill(start)
-    after = (slice(None),) * (-1 - axis)
-    for here, seen, _ in _taps(windows, axis, x.shape, out.shape):
-        part = out[(..., here, *after)]
-        ufunc(part, x[(..., seen, *after)], out=part)
-
-
-def _taps(windows: Windows, axis: int, extents: Shape, positions: Shape) -> Iterator[tuple[slice, slice, int]]:
-    """For each tap along `axis`, the positions at which it meets an element, those elements, and how far it looks."""
-    extent, count, stride, padding = extents[axis], positions[axis], windows.stride[axis], windows.padding[axis]
-    reached = range(max(0, padding - (count - 1) * stride), min(windows.size[axis], extent + padding))
-    for tap in reached:
-        offset = tap - padding
-        first, last = max(0, -(offset // stride)), min(count - 1, (extent - 1 - offset) // stride)
-        if first <= last:
-            seen = slice(first * stride + offset, last * stride + offset + 1, stride)
-            yield slice(first, last + 1), seen, offset
+def _is_small(**attrs: Any) -> bool:
+    """Whether going through all taps of a window is quicker than first combining whole rows of planes."""
+    windows = placed(**attrs)
+    return windows.taps <= _MORE_TAPS * sum(windows.size)

@@ -11,7 +11,8 @@ from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, TensorType
 from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
-from engine.oplib.indices import add_rows, add_rows_bytes, check_indices, require_integer
+from engine.oplib.adding_at import add_rows, add_rows_bytes
+from engine.oplib.indices import check_indices, require_integer
 from engine.oplib.operands import require_axes, require_shape
 
 

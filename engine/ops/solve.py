@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.elementwise import unbroadcast
+from engine.oplib.lapack import is_large, solve_each, solve_each_bytes
 from engine.oplib.matrices import SquareMatrix, System, answer_each, computed, converted
 from engine.oplib.widening import widened
 
@@ -40,7 +43,10 @@ class Solve(System):
     )
 
     def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
-        """LAPACK's gesv."""
+        """LAPACK's gesv, or what it is made of."""
+        if xp is np and is_large(a.shape):
+            solve_each(xp.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])), xp.broadcast_to(b, out.shape), out)
+            return
         left, right = (xp.asarray(x, dtype=computed(xp, out)) for x in (a, b))
         left = xp.broadcast_to(left, (*out.shape[:-2], *a.shape[-2:]))
         answer_each(xp, "solve", left, xp.broadcast_to(right, out.shape), out=out)
@@ -58,6 +64,8 @@ class Solve(System):
 
     def workspace(self, out: Any, a: TensorType, b: TensorType) -> int:
         """In doubles: the operands where they are none, the answers, and the matrices that LAPACK works on."""
+        if is_large(a.shape):
+            return solve_each_bytes(out.shape)
         n, m = out.shape[-2:]
         scratch = n * (n + m) if out.size else 0
         return int(FLOAT64.itemsize * (converted(FLOAT64, a, b) + out.size + scratch))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient, Op, ResultTypes
@@ -50,7 +52,7 @@ class Sort(Ordering):
     def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
         """Copy, then sort in place."""
         out[...] = x
-        out.sort(axis=axis, kind="stable")
+        out.sort(axis=axis, kind="stable" if _tells_equals_apart(out) else "quicksort")
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """A permutation's adjoint is its inverse."""
@@ -60,6 +62,17 @@ class Sort(Ordering):
         """A line to sort in, unless the result's own are dense, and half of one for merging."""
         assert isinstance(out, TensorType)
         return _line_copy(out, axis) + _merging(x, axis)
+
+
+def _tells_equals_apart(x: Array) -> bool:
+    """Whether equal entries can be told apart: −0 from 0. As an integer, its bits are the least that there is.
+
+    Else their order does not show, and NumPy has sorts that are twenty times as fast as its stable one.
+    """
+    if x.dtype.kind != "f" or not x.size:
+        return False
+    bits = x.view(f"i{x.itemsize}")
+    return bool(bits.min() == np.iinfo(bits.dtype).min)
 
 
 class ArgSort(Ordering):

@@ -58,6 +58,35 @@ def broadcast_in_place(node: Node, operands: Sequence[Value]) -> Value | None:
     return kept[0].builder.copy(node, kept)
 
 
+def transposed_last(node: Node, operands: Sequence[Value]) -> Value | None:
+    """f(transpose(a), transpose(b), c) = transpose(f(a, b, c)), where that turns rows and c is one number.
+
+    f so goes through memory as its operands lie, and what is turned afterwards may cancel, or come to a product, which
+    takes it either way.
+    """
+    turned = [x for x in operands if x.type.size != 1]
+    if not turned or any(x.node.op.name != "transpose" or x.shape != node.type.shape for x in turned):
+        return None
+    axes = turned[0].node.attrs["axes"]
+    if axes[-1] == len(axes) - 1 or any(x.node.attrs["axes"] != axes for x in turned):
+        return None
+    inner = [x if x.type.size == 1 else x.builder.value(x.node.operands[0]) for x in operands]
+    return turned[0].builder.emit(node.op, inner, node.attrs).transpose(axes=axes)
+
+
+def sum_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
+    """A sum over the same numbers as they lie, where the axes that are left keep their order."""
+    inner, axes = source(operands[0], "transpose"), node.attrs["axes"]
+    if inner is None:
+        return None
+    order = operands[0].node.attrs["axes"]
+    left = [a for i, a in enumerate(order) if i not in axes]
+    if left != sorted(left):
+        return None
+    total = inner.sum(axes=tuple(sorted(order[i] for i in axes)), keepdims=False)
+    return reshaped(total, node.type.shape)
+
+
 def kept_sum(node: Node, operands: Sequence[Value]) -> Value | None:
     """A sum whose axes are put back at extent 1, as a sum that keeps them; or the other way round."""
     inner, attrs = source(operands[0], "sum"), operands[0].node.attrs

@@ -33,7 +33,7 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     renamed: list[int] = []
     readers = Counter(chain.from_iterable(node.operands for node in graph.nodes))
     readers.update(graph.outputs)
-    shared: set[int] = set()
+    shared, outputs = set[int](), frozenset(graph.outputs)
     telling = dict[Definition, frozenset[str] | None]()
     for i, node in enumerate(allowance.over(graph.nodes)):
         operands = tuple([renamed[j] for j in node.operands])
@@ -42,7 +42,7 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
         told, shorter = telling[node.op], None
         if told is None or not told.isdisjoint([nodes[j].op.name for j in operands]):
             builder.origin = node.origin
-            shorter = _rewritten(node, [builder.value(j) for j in operands], shared)
+            shorter = _rewritten(node, [builder.value(j) for j in operands], shared, is_output=i in outputs)
         renamed.append(len(nodes) if shorter is None else shorter.index)
         if shorter is None:
             nodes.append(node.on(operands))
@@ -56,11 +56,11 @@ def _telling(op: Definition) -> frozenset[str] | None:
     own = op.name in RULES or op.name in ALONE
     if own and op.name not in TELLING:
         return None
-    spread = {"broadcast_to"} if isinstance(op, Elementwise) else set[str]()
+    spread = {"broadcast_to", "transpose"} if isinstance(op, Elementwise) else set[str]()
     return TELLING.get(op.name, frozenset()) | spread
 
 
-def _rewritten(node: Node, operands: Sequence[Value], shared: set[int]) -> Value | None:
+def _rewritten(node: Node, operands: Sequence[Value], shared: set[int], *, is_output: bool) -> Value | None:
     for rule in RULES.get(node.op.name, ()):
         found = rule(node, operands)
         if found is not None and found.type == node.type:
@@ -69,13 +69,15 @@ def _rewritten(node: Node, operands: Sequence[Value], shared: set[int]) -> Value
         found = None if operands[position].index in shared else rule(node, operands)
         if found is not None and found.type == node.type:
             return found
-    if len(operands) > 1 and isinstance(node.op, Elementwise):
-        return movement.broadcast_in_place(node, operands)
-    return None
+    if not isinstance(node.op, Elementwise):
+        return None
+    alike = movement.broadcast_in_place(node, operands) if len(operands) > 1 else None
+    # An output lies densely: after a transpose, it would have to be copied.
+    return alike if alike or is_output else movement.transposed_last(node, operands)
 
 
 def _same(_: Node, operands: Sequence[Value]) -> Value | None:
-    """The operand itself, where the op changes nothing: identity, reshape or cast to what it is."""
+    """The operand itself, where the op changes nothing: identity, reshape or cast to what it is, a pad of no width."""
     return operands[0]
 
 
@@ -84,6 +86,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "copy_to_device": (_same,),
     "stop_gradient": (_same,),
     "cast": (_same,),
+    "pad": (_same,),
     "reshape": (movement.reshape_of_reshape,),
     "broadcast_to": (movement.broadcast_of_broadcast,),
     "transpose": (movement.transpose_in_place, movement.transpose_of_transpose),
@@ -96,7 +99,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "sub_scalar": (arithmetic.without_scalar(0.0),),
     "mul_scalar": (arithmetic.without_scalar(1.0), arithmetic.scalar_of_negated, arithmetic.scalars_together),
     "div_scalar": (arithmetic.without_scalar(1.0),),
-    "sum": (movement.sum_of_broadcast,),
+    "sum": (movement.sum_of_broadcast, movement.sum_of_transpose),
 }
 
 #: rules on the operand at `position`, which save nothing where another node reads it, too
@@ -116,5 +119,5 @@ TELLING: dict[str, frozenset[str]] = {
     "sub": frozenset(_NUMBER),
     "mul": frozenset({"neg", *_NUMBER}),
     "div": frozenset(_NUMBER),
-    "sum": frozenset({"broadcast_to", "matmul", "neg"}),
+    "sum": frozenset({"broadcast_to", "matmul", "neg", "transpose"}),
 }

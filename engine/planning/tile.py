@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.graph.ir import Graph, Node
-from engine.graph.tensor_type import TensorType
+from engine.graph.tensor_type import Shape, Strided, TensorType
 from engine.microkernels.recipe import Recipe
+from engine.planning.leading import read_extents
 from engine.planning.storage import Storage
 from engine.planning.tiled import Tiled
 
@@ -16,16 +17,20 @@ def tile(graph: Graph, room: int, threads: int) -> Graph:
 
     Whether they do is decided for one thread, so that bits do not depend on how many there are.
     """
-    types = Storage(graph).types
-    nodes = [_tiled(node, [types[i] for i in node.operands], room, threads) for node in graph.nodes]
+    types, read = Storage(graph).types, read_extents(graph)
+    nodes = [
+        _tiled(node, extents, [types[i] for i in node.operands], room, threads)
+        for node, extents in zip(graph.nodes, read, strict=True)
+    ]
     changed = any(new is not old for new, old in zip(nodes, graph.nodes, strict=True))
     return graph.rewritten(nodes, graph.outputs) if changed else graph
 
 
-def _tiled(node: Node, types: Sequence[object], room: int, threads: int) -> Node:
-    if not node.op.is_kernel or node.op.several or not node.type.size or not _all_full(types):
+def _tiled(node: Node, read: Shape, types: Sequence[object], room: int, threads: int) -> Node:
+    if not node.op.is_kernel or node.op.several or 0 in read or not node.type.size or not _all_full(types):
         return node
-    recipe: Recipe | None = node.kernel.recipe(node.type, *types, **node.attrs)
+    out = Strided(node.type.with_shape(read), node.type.strides) if node.kernel.makes_parts else node.type
+    recipe: Recipe | None = node.kernel.recipe(out, *types, **node.attrs)
     if recipe is None or recipe.workspace(1) > room:
         return node
     fitting = threads if recipe.workspace(threads) <= room else 1

@@ -21,6 +21,10 @@ class Tiled(Kernel):
     operands = ("x...",)
     internal = True
 
+    def __post_init__(self) -> None:
+        # Which attributes there are is stated by a class, elsewhere.
+        object.__setattr__(self, "attrs", self.op.attrs)
+
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
         """As the op."""
         return self.op.infer(*types, **attrs)

@@ -15,6 +15,7 @@ from engine.graph.ir import Builder, Graph, Node, Value, ancestors
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Definition
 from engine.graph.program import Program, Statement
+from engine.oplib.in_tiles import InTiles
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.compiler import open_scope
@@ -54,11 +55,17 @@ def _beyond(builder: Builder, nodes: Mapping[int, Value], results: Sequence[Valu
     """The graph of `results` with the client's nodes as its leaves, each fed under its number."""
     known = {value.index: node for node, value in nodes.items() if not value.node.op.several}
     writing, values = Builder(builder.registry, builder.limits, builder.deadline), dict[int, Value]()
+    several: dict[int, Sequence[Value]] = {}
     roots = [r.index for r in results]
     for index in ancestors(roots, lambda i: () if i in known else builder.nodes[i].operands):
         node = builder.nodes[index]
         if index in known:
             values[index] = writing.leaf(node.type, known[index])
+        elif isinstance(node.op, InTiles):
+            several[index] = node.op.written_out(*(values[i] for i in node.operands), **node.attrs)
+            values[index] = several[index][0]
+        elif several.keys() & node.operands and node.op.name == "get_output":
+            values[index] = several[node.operands[0]][node.attrs["index"]]
         else:
             values[index] = writing.copy(node, [values[i] for i in node.operands])
     return writing.graph([values[r.index] for r in results])

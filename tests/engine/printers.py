@@ -20,12 +20,13 @@ import pytest
 
 from engine import Plan, registry
 from engine.executors.binding import Binder
-from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder
+from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, sum_kinds
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import Tier
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.loops.kernel_store import KernelStore
 from engine.loops.native import NativeKernel
+from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
 from engine.planning.fuse import fuse
@@ -44,9 +45,14 @@ _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END
 def _by_c(plan: Plan) -> Binder:
     """Kernels that the C compiler makes, all of a plan at once."""
     ops = list(dict.fromkeys(step.op for step in plan.steps if isinstance(step.op, Fused)))
-    loops = [op.expanded for op in ops]
-    kernels = in_c([(loop, lanes_of(loop, op.space.columns)) for op, loop in zip(ops, loops, strict=True)])
-    return LoopBinder(dict(zip(ops, map(CompiledLoop, kernels, loops), strict=True)), 1)
+    loops = [(op.expanded, lanes_of(op.expanded, op.space.columns)) for op in ops]
+    sums = [{kind: (sum_loop(op.loop.dtype, kind), LANES) for kind in sum_kinds(op)} for op in ops]
+    in_c([*loops, *(loop for of_op in sums for loop in of_op.values())])
+    found = [
+        CompiledLoop(in_c([loop])[0], loop[0], {kind: in_c([each])[0] for kind, each in of_op.items()})
+        for loop, of_op in zip(loops, sums, strict=True)
+    ]
+    return LoopBinder(dict(zip(ops, found, strict=True)), 1)
 
 
 _kernels: Final = Kernels(KernelStore())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.oplib.indices import add_elements, add_rows
+from engine.oplib.adding_at import add_elements, add_rows
 
 RNG = np.random.default_rng(5)
 #: dtypes of what is added, and of the sums
@@ -50,15 +50,21 @@ def test_rows(shape: tuple[int, ...], index: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", SUMS)
-@pytest.mark.parametrize("shape", [(50_000,), (300, 200), (20, 30, 40), (3, 0)], ids=str)
-def test_elements(shape: tuple[int, ...], dtype: str) -> None:
-    """One index for each element on the odd axes, and the position itself on the others; turned updates."""
+@pytest.mark.parametrize("index", ["int64", "int32", "uint8"])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((50_000,), 0), ((300, 200), 0), ((300, 200), 1), ((3, 20_000), 1), ((20, 30, 40), 1), ((3, 0), 1)],
+    ids=str,
+)
+def test_elements(shape: tuple[int, ...], axis: int, index: str, dtype: str) -> None:
+    """Turned updates, and targets that are larger off the axis."""
     updates = drawn(shape[::-1], dtype).T
-    own = [np.arange(n).reshape(n, *[1] * (len(shape) - 1 - axis)) % 6 for axis, n in enumerate(shape)]
-    places = tuple(RNG.integers(0, 6, shape) if axis % 2 else one for axis, one in enumerate(own))
-    found = drawn((6,) * len(shape), SUMS[dtype])
+    picked = RNG.integers(0, 6, shape).astype(index)
+    grid = list(np.ogrid[tuple(slice(n) for n in shape)])
+    grid[axis] = picked
+    found = drawn(tuple(6 if i == axis else n + 2 for i, n in enumerate(shape)), SUMS[dtype])
     wanted = found.copy()
     with np.errstate(invalid="ignore"):
-        add_elements(np, found, places, updates)
-        np.add.at(wanted, places, updates)
+        add_elements(found, picked, axis, updates)
+        np.add.at(wanted, tuple(grid), updates)
     assert_same(found, wanted)

@@ -85,6 +85,38 @@ def test_nan_is_the_maximum_of_its_window_and_no_other() -> None:
     np.testing.assert_array_equal(run("max_pool2d_indices", x, kernel_size=[2, 2]), [[1, 7]])
 
 
+@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("attrs", SETTINGS, ids=str)
+def test_what_is_given_back_goes_to_the_first_maximum_as_it_is(attrs: dict[str, Any], nan: bool) -> None:
+    """Of zeros of either sign, and of NaN; infinities among what is given leave the others 0."""
+    x = RNG.choice([0.0, -0.0, -1.0, -np.inf, *[np.nan] * nan], (3, 5, 6))
+    g = RNG.normal(size=run("max_pool2d", x, **attrs).shape)
+    g[RNG.random(g.shape) < 0.2] = np.inf
+    places = run("max_pool2d_indices", x, **attrs)
+    expected = np.zeros((3, 30))
+    for plane, at, given in zip(expected, places, g, strict=True):
+        np.add.at(plane, at.ravel(), given.ravel())
+    found, (back,) = grads("max_pool2d_back", g, x, wrt=[0], cotangent=np.arange(90.0).reshape(x.shape), **attrs)
+    np.testing.assert_allclose(found, expected.reshape(x.shape), 1e-13, 1e-13)
+    np.testing.assert_array_equal(back, places + 30 * np.arange(3)[:, None, None])
+
+
+def test_what_is_given_back_is_summed_in_float32_and_keeps_its_dtype() -> None:
+    x, g = np.zeros((3, 3), "float16"), np.full((3, 3), 1024.5, "float16")
+    x[1, 1] = 1
+    attrs: dict[str, Any] = {"kernel_size": [3, 3], "stride": [1, 1], "padding": [1, 1]}
+    found = run("max_pool2d_back", g, x, **attrs)
+    assert found.dtype == np.float16
+    assert found[1, 1] == np.float16(9 * np.float32(g[0, 0]))
+    assert run("max_pool2d_back", np.ones((3, 3), "int8"), x, **attrs).dtype == np.int8
+
+
+def test_what_is_given_back_must_have_a_number_for_each_window() -> None:
+    found = error("max_pool2d_back", np.ones((2, 2, 2, 3)), X, kernel_size=[2, 2])
+    assert (found.code, found.operand) == ("shape_mismatch", 0)
+    assert "operand 0 (g) must have shape [2, 2, 2, 2], one number for each window of x" in found.detail
+
+
 def test_integers() -> None:
     x = np.array([[-128, -128], [-127, -128]], "int8")
     assert run("max_pool2d", x, kernel_size=[2, 2]).dtype == np.int8

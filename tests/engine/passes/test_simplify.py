@@ -76,6 +76,7 @@ def written(x: Value) -> dict[str, Value]:
         **numbers,
         **spread,
         "reshape": reshaped,
+        "transpose": x.reshape(shape=F.shape[::-1]).transpose(),
         "mul_scalar": x.mul_scalar(scalar=2.0),
     }
 
@@ -92,7 +93,12 @@ def graphs() -> Iterator[tuple[str, Graph]]:
             operands = [made[form] for form in picked]
             if name == "where":
                 operands = [builder.leaf(F.with_dtype("bool"), 1), *operands]
-            attrs = {"cast": {"dtype": F.dtype}, "reshape": {"shape": F.shape}, "broadcast_to": {"shape": F.shape}}
+            attrs: dict[str, dict[str, Any]] = {
+                "cast": {"dtype": F.dtype},
+                "pad": {"pad_width": (0, 0, 0, 0)},
+                "reshape": {"shape": F.shape},
+                "broadcast_to": {"shape": F.shape},
+            }
             scalar = {"scalar": 1.0} if name.endswith("_scalar") else {}
             y = builder.emit(op, operands, attrs.get(name, scalar))
             yield f"{name}({', '.join(picked)})", builder.graph([y])

@@ -1,0 +1,171 @@
+"""The recipes of convolution and of its adjoint: which kernels make them, for which sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Final, NamedTuple, TypeVar
+
+from engine.microkernels.by_kernel import by_kernel
+from engine.microkernels.columns import Axis
+from engine.microkernels.correlation import Correlation, CorrelationWriter, Lying
+from engine.microkernels.depthwise import depthwise, depthwise_by_kernel, is_depthwise, is_depthwise_by_kernel
+from engine.microkernels.recipe import Phase, Recipe, aligned
+from engine.microkernels.register_tile import lanes_for
+from engine.microkernels.routine import Routine
+
+T = TypeVar("T")
+
+#: kernels that one adjoint may have: with its strides, they are as many as there are remainders
+MOST_CLASSES: Final = 16
+#: bytes that a thread may work in
+MOST_OWN: Final = 1 << 22
+
+
+class Tensor(NamedTuple):
+    """How an operand or the result lies: extents and bytes to step along its axes, [outer, channels, three spatial]."""
+
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+class Placed(NamedTuple):
+    """A convolution with windows on three axes: x, kernel and y, and one number for each axis.
+
+    y has all images and features; of its spatial axes it may be the leading part.
+    """
+
+    dtype: str
+    itemsize: int
+    groups: int
+    x: Tensor
+    kernel: Tensor
+    y: Tensor
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+
+def convolution(of: Placed) -> Recipe | None:
+    """y[n, o, p] = Σ x[n, c, p · stride + t · dilation − padding] · kernel[o, c, t]; None where kernels do not fit."""
+    channels, features = of.kernel.shape[1], of.kernel.shape[0] // of.groups
+    sizes = zip(of.y.shape[2:], of.kernel.shape[2:], of.x.shape[2:], of.stride, of.dilation, of.padding, strict=True)
+    axes = _three(Axis(windows, taps, extent, s, d, -p) for windows, taps, extent, s, d, p in sizes)
+    x, y = (_lying(t, n) for t, n in ((of.x, channels), (of.y, features)))
+    k = Lying(of.kernel.steps[0], of.kernel.steps[0] * features, of.kernel.steps[1], _three(of.kernel.steps[2:]))
+    found = Correlation(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
+    if is_depthwise_by_kernel(found):
+        return _within(depthwise_by_kernel(found))
+    if found.taps > found.windows:
+        return _within(by_kernel(found))
+    phase, own = _correlation(found)
+    return _within(Recipe((phase,), own=own))
+
+
+def adjoint(of: Placed) -> Recipe | None:
+    """y[n, o, p · stride + t · dilation − padding] += x[n, c, p] · kernel[c, o, t]; None where kernels do not fit.
+
+    The result at positions of one remainder by the stride is a correlation with the taps that reach them. Beyond x it
+    sees zeros, which times an infinite number of the kernel are no zeros: so that is looked for.
+    """
+    if math.prod(of.stride) > MOST_CLASSES:
+        return None
+    made = [_correlation(each) for each in _classes(of)]
+    phases, owns = [phase for phase, _ in made], [own for _, own in made]
+    return _within(Recipe((_check(of), *phases), aligned(8), max(owns), checked=True))
+
+
+def _correlation(of: Correlation) -> tuple[Phase, int]:
+    """A kernel, and the bytes of its own that a thread works in."""
+    if is_depthwise(of):
+        return depthwise(of)
+    writer = CorrelationWriter(of)
+    return writer.phase(), writer.own
+
+
+def _within(recipe: Recipe | None) -> Recipe | None:
+    return recipe if recipe is not None and recipe.own <= MOST_OWN else None
+
+
+def _lying(of: Tensor, channels: int) -> Lying:
+    """As an operand or a result, `channels` of each group."""
+    return Lying(of.steps[0], of.steps[1] * channels, of.steps[1], _three(of.steps[2:]))
+
+
+def _three(numbers: Iterable[T]) -> tuple[T, T, T]:
+    first, second, third = numbers
+    return first, second, third
+
+
+class _Residue(NamedTuple):
+    """The positions of one remainder along an axis: the first, and the taps that reach them, as a correlation."""
+
+    first: int
+    tap: int
+    tap_step: int
+    axis: Axis
+
+
+def _classes(of: Placed) -> Iterator[Correlation]:
+    """A correlation for each remainder that there is."""
+    channels, features = of.kernel.shape[0] // of.groups, of.kernel.shape[1]
+    x = _lying(of.x, channels)
+    for residues in product(*(list(_residues(of, axis)) for axis in range(3))):
+        steps = [s * t for s, t in zip(of.kernel.steps[2:], (r.tap_step for r in residues), strict=True)]
+        start = sum(s * r.tap for s, r in zip(of.kernel.steps[2:], residues, strict=True))
+        k = Lying(of.kernel.steps[1], of.kernel.steps[0] * channels, of.kernel.steps[0], _three(steps), start)
+        apart = [s * stride for s, stride in zip(of.y.steps[2:], of.stride, strict=True)]
+        begin = sum(s * r.first for s, r in zip(of.y.steps[2:], residues, strict=True))
+        y = Lying(of.y.steps[0], of.y.steps[1] * features, of.y.steps[1], _three(apart), begin)
+        axes = _three([residue.axis for residue in residues])
+        yield Correlation(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
+
+
+def _residues(of: Placed, axis: int) -> Iterator[_Residue]:
+    stride, padding, dilation = of.stride[axis], of.padding[axis], of.dilation[axis]
+    taps, extent, seen = of.kernel.shape[2 + axis], of.y.shape[2 + axis], of.x.shape[2 + axis]
+    for first in range(min(stride, extent)):
+        reaching = [t for t in range(taps) if (first + padding - t * dilation) % stride == 0]
+        positions = -(-(extent - first) // stride)
+        if not reaching:  # any tap will do, on nothing: that gives zeros
+            yield _Residue(first, 0, 1, Axis(positions, 1, 0, 1, 1, 0))
+            continue
+        tap = reaching[0]
+        tap_step = reaching[1] - tap if len(reaching) > 1 else 1
+        start = (first + padding - tap * dilation) // stride
+        moved = Axis(positions, len(reaching), seen, 1, -(dilation * tap_step // stride), start)
+        yield _Residue(first, tap, tap_step, moved)
+
+
+def _check(of: Placed) -> Phase:
+    """Whether all numbers of the kernel are finite: x − x is 0 of those, and NaN of the others."""
+    to = Routine(of.dtype, lanes_for(of.itemsize))
+    outer, (count, step) = _runs(of.kernel)
+    with to.loop("%first", "%past"):
+        kernel = to.place("operand", 1)
+        extents, steps = [extent for extent, _ in outer], [each for _, each in outer]
+        with to.loop(0, math.prod(extents), carried=[(to.vector, to.zero)]) as run:
+            at = kernel
+            for index, each in zip(to.unravelled(run.index, extents), steps, strict=True):
+                at = to.at(at, to.mul(index, each))
+            with to.loop(0, count, to.lanes, carried=[(to.vector, run.carried[0])]) as some:
+                mask = to.between(0, to.sub(count, some.index))
+                here = to.at(at, to.mul(some.index, step))
+                read = to.load(here, mask) if step == to.size else to.gather(here, step, mask)
+                some.carry = [to.sum(some.carried[0], to.difference_with_itself(read))]
+            run.carry = some.carried
+        to.store_whether_nan(to.halved(run.carried[0]), to.place("shared", 0))
+    return to.phase(1, math.prod(of.kernel.shape))
+
+
+def _runs(of: Tensor) -> tuple[list[tuple[int, int]], tuple[int, int]]:
+    """The axes by their steps, those as one that go on in one another: all but that of the least step, and that."""
+    axes = sorted(((e, s) for e, s in zip(of.shape, of.steps, strict=True) if e > 1), key=lambda axis: -abs(axis[1]))
+    found: list[tuple[int, int]] = []
+    for extent, step in axes:
+        if found and found[-1][1] == extent * step:
+            found[-1] = (found[-1][0] * extent, step)
+        else:
+            found.append((extent, step))
+    return found[:-1], found[-1] if found else (1, of.steps[-1])

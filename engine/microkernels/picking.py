@@ -1,0 +1,122 @@
+"""Reading at indices: y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others; bits, not numbers.
+
+An index outside the axis reads nothing: it is told, and the result is not to be used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from engine.graph.tensor_type import Shape
+from engine.microkernels.recipe import ALIGNMENT, Phase, Recipe
+from engine.microkernels.routine import MOVED_AS, Routine, Whole
+
+#: indices that are read at once
+PICKED_AT_ONCE: Final = 8
+#: elements of an item, which follow one another on the last axis
+_ITEM: Final = 1 << 12
+
+
+@dataclass(frozen=True)
+class Picking:
+    """What is read: `shape` is that of the index and of the result, strides are in bytes.
+
+    The result is dense. On the last axis, the entries of the index follow one another: integers of `index_bytes`.
+    """
+
+    itemsize: int
+    shape: Shape
+    axis: int
+    extent: int
+    x: tuple[int, ...]
+    index: tuple[int, ...]
+    index_bytes: int
+    is_signed: bool
+
+
+def picking(of: Picking) -> Recipe:
+    """Operand 0 is x, operand 1 the index."""
+    return Recipe((_unflagged(), _Writer(of).phase()), shared=ALIGNMENT, checked=True)
+
+
+def _unflagged() -> Phase:
+    """So far, nothing is wrong."""
+    to = Routine("float32", 1)
+    to.to.line(f"  store i64 0, ptr {to.place('shared', 0)}, align 8")
+    return to.phase(1, 0)
+
+
+class _Writer:
+    def __init__(self, of: Picking) -> None:
+        self.of = of
+        self.to = Routine(MOVED_AS[of.itemsize], PICKED_AT_ONCE)
+        self.run = of.shape[-1]
+        self.parts = -(-self.run // _ITEM)
+
+    def phase(self) -> Phase:
+        of, to = self.of, self.to
+        items = math.prod(of.shape[:-1]) * self.parts
+        self.x, self.index = to.place("operand", 0), to.place("operand", 1)
+        self.y, self.flag = to.place("result", 0), to.place("shared", 0)
+        with to.loop("%first", "%past") as item:
+            self._item(item.index)
+        return to.phase(items, math.prod(of.shape))
+
+    def _item(self, item: Whole) -> None:
+        """Whole vectors, then what is left of the row one by one."""
+        of, to = self.of, self.to
+        row, part = to.divided(item, self.parts)
+        lead = to.unravelled(row, of.shape[:-1])
+        steps = [0 if i == of.axis else step for i, step in enumerate(of.x)]
+        x, index = self.x, self.index
+        for at, step, index_step in zip(lead, steps, of.index, strict=False):
+            x, index = to.at(x, to.mul(at, step)), to.at(index, to.mul(at, index_step))
+        y = to.at(self.y, to.mul(row, self.run * of.itemsize))
+        begin = to.mul(part, _ITEM)
+        end = to.least(to.add(begin, _ITEM), self.run)
+        middle = to.least(end, self.run - self.run % PICKED_AT_ONCE)
+        for first, past, lanes in ((begin, middle, PICKED_AT_ONCE), (middle, end, 1)):
+            self._elements(x, index, y, (first, past), lanes)
+
+    def _elements(self, x: str, index: str, y: str, between: tuple[Whole, Whole], lanes: int) -> None:
+        of, to, mask = self.of, self.to, f"<{lanes} x i1>"
+        with to.loop(*between, lanes, carried=[(mask, "splat (i1 true)")]) as column:
+            picked = self._picked(to.at(index, to.mul(column.index, of.index_bytes)), lanes)
+            inside = to.to.value(f"icmp ult <{lanes} x i64> {picked}, splat (i64 {of.extent})")
+            own = of.x[-1] if of.axis != len(of.shape) - 1 else 0
+            value = self._read(to.at(x, to.mul(column.index, own)), picked, inside, own, lanes)
+            there = to.at(y, to.mul(column.index, of.itemsize))
+            to.to.line(f"  store {to.to.name('float', lanes)} {value}, ptr {there}, align {of.itemsize}")
+            column.carry = [to.to.value(f"and {mask} {column.carried[0]}, {inside}")]
+        all_of = f"llvm.vector.reduce.and.v{lanes}i1"
+        to.to.declare("i1", all_of, mask)
+        sound = to.to.value(f"zext i1 {to.to.value(f'call i1 @{all_of}({mask} {column.carried[0]})')} to i64")
+        with to.when("eq", sound, 0):
+            to.to.line(f"  store i64 1, ptr {self.flag}, align 8")
+
+    def _picked(self, at: str, lanes: int) -> str:
+        """Indices, as 64 bits each."""
+        of, to, words = self.of, self.to.to, f"<{lanes} x i64>"
+        narrow = f"<{lanes} x i{8 * of.index_bytes}>"
+        found = to.value(f"load {narrow}, ptr {at}, align {of.index_bytes}")
+        if narrow == words:
+            return found
+        return to.value(f"{'sext' if of.is_signed else 'zext'} {narrow} {found} to {words}")
+
+    def _read(self, x: str, picked: str, inside: str, own: int, lanes: int) -> str:
+        """The elements at indices inside the axis; their neighbours stand `own` bytes further each."""
+        of, to = self.of, self.to.to
+        words, pointers, vector = f"<{lanes} x i64>", f"<{lanes} x ptr>", to.name("float", lanes)
+        places = to.value(f"mul {words} {picked}, splat (i64 {of.x[of.axis]})")
+        if own and lanes > 1:
+            apart = ", ".join(f"i64 {own * lane}" for lane in range(lanes))
+            places = to.value(f"add {words} {places}, <{apart}>")
+        found = to.value(f"getelementptr i8, ptr {x}, {words} {places}")
+        name = f"llvm.masked.gather.{to.suffix('float', lanes)}.v{lanes}p0"
+        to.declare(vector, name, pointers, "i32", f"<{lanes} x i1>", vector)
+        mask = f"<{lanes} x i1> {inside}"
+        return to.value(
+            f"call {vector} @{name}({pointers} {found}, i32 {of.itemsize}, {mask}, {vector} zeroinitializer)"
+        )

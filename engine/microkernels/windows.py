@@ -1,0 +1,151 @@
+"""Windows over planes, side by side in vectors: what each of them sees at one of its taps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from engine.microkernels.planes import at_element, at_plane, sweep
+from engine.microkernels.product import Matrices
+from engine.microkernels.recipe import Phase, Place
+from engine.microkernels.register_tile import lanes_for
+from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.shuffles import parted
+
+#: distance of windows, at most, at which what lies between is read with what is wanted: more are gathered
+PARTED: Final = 4
+#: taps that are written out one by one
+TAPS: Final = 16
+
+
+class Pool(NamedTuple):
+    """Windows over planes [*batch, *extents] that lie as `planes` says, `positions` of them; two numbers of each.
+
+    Each window has a tap inside of its plane.
+    """
+
+    dtype: str
+    itemsize: int
+    batch: tuple[int, ...]
+    extents: tuple[int, int]
+    positions: tuple[int, int]
+    size: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    planes: Matrices
+
+    @property
+    def work(self) -> int:
+        """Taps of all windows."""
+        return math.prod(self.batch) * math.prod(self.positions) * math.prod(self.size)
+
+    def is_whole(self, axis: int) -> bool:
+        """Whether the first two taps that an axis has are inside for each window, and there are as many."""
+        size, padding, one = self.size[axis], self.padding[axis], self.positions[axis] == 1
+        taps = min(size, self.extents[axis] + padding) - padding if one else size
+        return taps > 1 and (one or padding == 0)
+
+    def inner(self, axis: int, reach: int) -> range:
+        """The windows of which `reach` taps along an axis are inside."""
+        extent, stride, padding = self.extents[axis], self.stride[axis], self.padding[axis]
+        past = min(self.positions[axis], (extent + padding - reach) // stride + 1)
+        return range(-(-padding // stride), past)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reader:
+    """Reads what a vector of windows sees in neighbouring columns of theirs, `columns` at a time."""
+
+    to: Routine
+    of: Pool
+    outside: float
+
+    @property
+    def columns(self) -> int:
+        """As many as windows are apart: between one tap's numbers are those of the next ones."""
+        stride = self.of.stride[1]
+        return stride if stride <= PARTED and self.of.planes.column == self.of.itemsize else 1
+
+    def masks(self, start: Whole) -> list[str]:
+        """What is inside of the plane, of the loads that `read` makes at column `start`."""
+        to, width = self.to, self.of.extents[1]
+        step = self.of.stride[1] // self.columns
+        starts = [to.add(start, number * to.lanes) for number in range(self.columns)]
+        return [to.between(to.sub(0, at), to.sub(width, at), step) for at in starts]
+
+    def read(self, x: str, masks: Sequence[str]) -> Sequence[str]:
+        """The numbers at x, one for each window, and those right of them."""
+        to, outside = self.to, self.to.splat(self.outside)
+        step = self.of.stride[1] // self.columns * self.of.planes.column
+        if step != to.size:
+            return [to.gather(x, step, masks[0] or to.first(to.lanes), outside)]
+        places = [to.at(x, number * to.lanes * step) for number in range(self.columns)]
+        return parted(to, [to.load(place, mask, outside) for place, mask in zip(places, masks, strict=True)])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Windows:
+    """A vector of windows, one right of the other.
+
+    `top` and `left` say where in the plane the first one's first tap is, `x` where in memory, and `first` and `past`
+    which rows of theirs are inside. Of `wide` ones all columns are. `here` is the mask of those that there are.
+    """
+
+    reader: Reader
+    x: str
+    top: Whole
+    left: Whole
+    first: Whole
+    past: Whole
+    wide: bool
+    here: str
+
+    def masks(self, column: Whole, count: int) -> list[list[str]]:
+        """For `seen`: of so many columns from `column` on."""
+        to, at_once = self.reader.to, self.reader.columns
+        times = range(0, count, at_once)
+        if self.wide:
+            return [[""] * at_once for _ in times]
+        start = to.add(self.left, column)
+        return [self.reader.masks(to.add(start, more)) for more in times]
+
+    def seen(self, row: Whole, column: Whole, count: int, masks: Sequence[Sequence[str]]) -> list[str]:
+        """What the windows see at a row of theirs, and so many columns from `column` on."""
+        to, planes, at_once = self.reader.to, self.reader.of.planes, self.reader.columns
+        x = to.at(self.x, to.add(to.mul(row, planes.row), to.mul(column, planes.column)))
+        seen: list[str] = []
+        for number, of_loads in enumerate(masks):
+            seen += self.reader.read(to.at(x, number * at_once * planes.column), of_loads)
+        return seen[:count]
+
+
+def each_window(
+    of: Pool, outside: float, itemsize: int, reduce: Callable[[Windows, str], None], planes: Place, results: Place
+) -> Phase:
+    """`reduce` writes the results of windows, numbers of so many bytes, to an address. Padding counts as `outside`."""
+    to = Routine(of.dtype, lanes_for(of.itemsize))
+    reader, x, y = Reader(to, of, outside), to.place(*planes), to.place(*results)
+    reach = -(-of.size[1] // reader.columns) * reader.columns
+    columns = of.inner(1, reach)
+    rows = of.inner(0, of.size[0]) if of.padding[0] == 0 or math.prod(of.size) <= TAPS else range(0)
+
+    def write(plane: Whole, row: Whole, column: Whole, is_inner: bool, wide: bool) -> None:
+        windows = _windows(reader, at_plane(to, x, of.batch, of.planes, plane), row, column, is_inner, wide)
+        reduce(windows, at_element(to, y, of.positions, itemsize, plane, row, column))
+
+    vectors = range(-(-columns.start // to.lanes), columns.stop // to.lanes)
+    items = sweep(to, of.batch, of.positions, to.lanes, (rows, vectors), write)
+    return to.phase(items, of.work)
+
+
+def _windows(reader: Reader, x: str, row: Whole, column: Whole, is_inner: bool, wide: bool) -> Windows:
+    to, of = reader.to, reader.of
+    top = to.sub(to.mul(row, of.stride[0]), of.padding[0])
+    left = to.sub(to.mul(column, of.stride[1]), of.padding[1])
+    first: Whole = 0 if is_inner else to.most(0, to.sub(0, top))
+    past: Whole = of.size[0] if is_inner else to.least(of.size[0], to.sub(of.extents[0], top))
+    x = to.at(x, to.add(to.mul(top, of.planes.row), to.mul(left, of.planes.column)))
+    here = "" if wide else to.below(to.sub(of.positions[1], column))
+    return Windows(reader, x, top, left, first, past, wide, here)

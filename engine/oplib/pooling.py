@@ -1,0 +1,181 @@
+"""What pools share: their attributes, which windows they look at, and how to go along one axis of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute
+from engine.graph.ir import Value
+from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import NUMBERS, DType, Shape, TensorType, show_shape
+from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
+from engine.oplib.operands import wrong_shape
+from engine.oplib.spatial import check_fits, check_spatial
+from engine.oplib.windows import Windows
+
+KERNEL_SIZE = Attr("ints", doc="extents of the windows along each spatial axis", minimum=1)
+STRIDE = Attr("ints", None, "distance of the windows along each spatial axis; absent: the kernel size", minimum=1)
+PADDING = Attr("ints", (0, 0), "added on both sides of each spatial axis, at most half the kernel size", minimum=0)
+
+Ufunc = Callable[..., Array]
+
+
+class Pooling(Op):
+    """Base: planes [..., h, w] give planes [..., h', w'], h' = ⌊(h + 2 · padding − kernel_size) / stride⌋ + 1."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"kernel_size": KERNEL_SIZE, "stride": STRIDE, "padding": PADDING}
+    dtypes: ClassVar[tuple[str, ...]] = NUMBERS
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Real(2, 2, 4, 6), kernel_size=[2, 3]),
+        Sample(Real(1, 2, 5, 6), kernel_size=[3, 2], stride=[1, 3], padding=[1, 1]),
+        Sample(Real(5, 5), kernel_size=[3, 3], stride=[2, 2], padding=[0, 1]),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The stride filled in. Raises BadAttribute."""
+        complete = {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
+        for name, numbers in complete.items():
+            check_spatial(name, numbers)
+        size, padding = complete["kernel_size"], complete["padding"]
+        if any(2 * p > k for p, k in zip(padding, size, strict=True)):
+            wanted, got = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
+            raise BadAttribute(f"attribute padding must be {wanted}, but is {got}", expected=wanted, got=got)
+        return complete
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """The result's dtype for planes of `dtype`; by default the same."""
+        return dtype
+
+    def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
+        """[..., *positions]. Raises ShapeMismatch where no window fits."""
+        if x.ndim < 2 or 0 in x.shape[-2:]:
+            raise wrong_shape(0, "x", "two spatial axes at its end, of extents of at least 1", x)
+        windows = placed(**attrs)
+        check_fits(windows, x.shape[-2:])
+        return TensorType((*x.shape[:-2], *windows.positions(x.shape[-2:])), self.result_dtype(x.dtype))
+
+    def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
+        """Itself: leading axes are free."""
+        return x.builder.emit(self, (x,), attrs)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """One for each tap."""
+        return super().flops(out) * placed(**attrs).taps
+
+
+def placed(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
+    """The windows of a pool."""
+    return Windows(kernel_size, stride, padding, (1,) * len(kernel_size))
+
+
+def lowest(dtype: DType) -> float:
+    """What no element lies below."""
+    return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+def rows_of(x: TensorType, out: TensorType) -> TensorType:
+    """The type of what is reduced over rows only."""
+    return out.with_shape((*out.shape[:-1], x.shape[-1]))
+
+
+def slide(xp: Namespace, ufunc: Ufunc, x: Array, out: Array, windows: Windows, start: float) -> None:
+    """out = the reduction of each window of x by `ufunc`, whose neutral element is `start`: one axis, then the other.
+
+    Taking k + k elements together costs less than taking k · k.
+    """
+    rows = xp.empty((*out.shape[:-1], x.shape[-1]), out.dtype)
+    slide_along(ufunc, x, rows, windows, -2, start)
+    slide_along(ufunc, rows, out, windows, -1, start)
+
+
+def slide_along(ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int, start: float) -> None:
+    """`slide` along one axis."""
+    taps = [_at(here, seen, axis) for here, seen, _ in taps_along(windows, axis, x.shape, out.shape)]
+    if len(taps) > 1 and all(out[here].shape == out.shape for here, _ in taps[:2]):
+        (_, first), (_, second), *taps = taps
+        ufunc(x[first], x[second], out=out, dtype=out.dtype)
+    else:
+        out.fill(start)
+    for here, seen in taps:
+        ufunc(out[here], x[seen], out=out[here])
+
+
+def give_back(xp: Namespace, g: Array, x: Array, out: Array, windows: Windows) -> None:
+    """out = Σ g over the windows of which an element of x is the first maximum: by rows, and in these by columns."""
+    rows = xp.empty((*x.shape[:-1], g.shape[-1]), x.dtype)
+    slide_along(xp.maximum, x, rows, windows, -1, lowest(x.dtype))
+    given = xp.empty(rows.shape, accumulator(out))
+    _give_rows(xp, g, rows, given, windows)
+    sums = wide_out(xp, out)
+    _place_along(xp, given, x, rows, sums, windows, -1)
+    if sums is not out:
+        out[...] = sums
+
+
+def _give_rows(xp: Namespace, g: Array, rows: Array, out: Array, windows: Windows) -> None:
+    largest = xp.empty(g.shape, rows.dtype)
+    slide_along(xp.maximum, rows, largest, windows, -2, lowest(rows.dtype))
+    _place_along(xp, g, rows, largest, out, windows, -2)
+
+
+def give_back_workspace(out: TensorType, g: TensorType, x: TensorType) -> int:
+    """Bytes that `give_back` allocates: maxima over columns and what comes to these, and then masks and terms."""
+    number = accumulator(out).itemsize
+    rows, places = math.prod(x.shape[:-1]) * g.shape[-1], g.size
+    to_rows = places * (x.dtype.itemsize + 2 + g.dtype.itemsize)
+    to_columns = rows * (2 + number) + wide_out_bytes(out)
+    return rows * (x.dtype.itemsize + number) + max(to_rows, to_columns)
+
+
+def _place_along(xp: Namespace, g: Array, x: Array, largest: Array, out: Array, windows: Windows, axis: int) -> None:
+    """Add to `out`, zero before, each g at the first element of its window along `axis` that is the largest, or NaN."""
+    out.fill(0)
+    # Where there is no NaN, there is none to look for; CuPy would have to wait for the answer.
+    numbers = x.dtype.kind != "f" or (xp is np and not np.isnan(largest).any())
+    searching = xp.ones(g.shape, bool)
+    for here, seen, tap in taps_along(windows, axis, x.shape, g.shape):
+        place, element = _at(here, seen, axis)
+        left = searching[place]
+        if windows.padding[axis] or tap + 1 < windows.size[axis]:
+            _place(xp, g[place], _found(xp, x[element], largest[place], left, numbers), out[element])
+        else:  # the last tap of a whole window: what has not been found before is here
+            _place(xp, g[place], left, out[element])
+
+
+def _found(xp: Namespace, x: Array, largest: Array, left: Array, numbers: bool) -> Array:
+    """Where the first of the largest is, of those that are left; these are fewer then."""
+    found = xp.equal(x, largest)
+    if not numbers:
+        found |= x != x  # noqa: PLR0124 - true of NaN only
+    found &= left
+    left ^= found
+    return found
+
+
+def _place(xp: Namespace, g: Array, found: Array, out: Array) -> None:
+    # The bits of g or of 0: a product of numbers would make NaN of infinity and 0.
+    out += xp.multiply(g.view(f"i{g.itemsize}"), found).view(g.dtype)
+
+
+def _at(here: slice, seen: slice, axis: int) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    after = (slice(None),) * (-1 - axis)
+    return (..., here, *after), (..., seen, *after)
+
+
+def taps_along(windows: Windows, axis: int, extents: Shape, positions: Shape) -> Iterator[tuple[slice, slice, int]]:
+    """For each tap along `axis`, the positions at which it meets an element, those elements, and how far it looks."""
+    extent, count, stride, padding = extents[axis], positions[axis], windows.stride[axis], windows.padding[axis]
+    reached = range(max(0, padding - (count - 1) * stride), min(windows.size[axis], extent + padding))
+    for tap in reached:
+        offset = tap - padding
+        first, last = max(0, -(offset // stride)), min(count - 1, (extent - 1 - offset) // stride)
+        if first <= last:
+            seen = slice(first * stride + offset, last * stride + offset + 1, stride)
+            yield slice(first, last + 1), seen, offset

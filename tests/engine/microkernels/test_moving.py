@@ -1,0 +1,133 @@
+"""Kernels that move elements give what NumPy gives, to the bit: at every index, and of what runs backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, Limits, TensorType, Value, registry
+from engine.executors.bound import Bound
+from engine.executors.kernels import Kernels
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.graph.errors import IndexOutOfRange
+from engine.loops.kernel_store import KernelStore
+from engine.microkernels import binding
+from engine.ops.gather import Gather
+from engine.planning.plan import graph_of, make_plan
+from engine.planning.tile import tile
+from engine.planning.tiled import Tiled
+from tests.engine.printers import PRINTERS
+
+Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
+
+RNG = np.random.default_rng(6)
+KERNELS = Kernels(KernelStore(), 2)
+DTYPES = ["float32", "float64", "int32", "int64"]
+
+
+@pytest.fixture(autouse=True, params=[1, 2], ids=["one thread", "two threads"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(binding, "WORTH_THREADS", 0)
+    return int(request.param)
+
+
+def moved(threads: int, formula: Callable[..., Value], *arrays: Array) -> Array:
+    """The formula of leaves, of which a node is made by a kernel; the second run finds what the first one left."""
+    builder = Builder(registry())
+    leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays)]
+    graph = graph_of(make_plan(builder.graph([formula(*leaves)]), Limits()), registry())
+    plan = make_plan(tile(graph, 1 << 20, threads), Limits())
+    assert any(isinstance(step.op, Tiled) for step in plan.steps)
+    bound, feeds = Bound(plan, NumPyExecutor(), KERNELS.compile(plan)), dict(enumerate(arrays))
+    first = bound.run(feeds)[0].tobytes()
+    found = bound.run(feeds)[0]
+    assert found.tobytes() == first
+    return found
+
+
+@pytest.fixture
+def no_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a kernel says that an index is wrong, NumPy would look, and give the right answer."""
+    monkeypatch.setattr(Gather, "forward", None)
+
+
+def drawn(shape: Sequence[int], dtype: str) -> Array:
+    """Any bits at all, NaN of every kind among them."""
+    return RNG.integers(0, 256, (*shape, np.dtype(dtype).itemsize), "uint8").view(dtype)[..., 0]
+
+
+#: shapes of x and of the index, and the axis
+PICKED = [
+    ((40,), (9001,), 0),
+    ((5, 33), (7, 33), 0),
+    ((5, 33), (4, 17), 0),
+    ((5, 33), (5, 70), 1),
+    ((3, 6, 11), (3, 2, 9), 1),
+    ((3, 6, 11), (2, 5, 8), 2),
+    ((2, 9000), (3, 9000), 0),
+]
+
+
+@pytest.mark.usefixtures("no_other_way")
+@pytest.mark.parametrize(("shape", "indexed", "axis"), PICKED, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("integer", ["int64", "int32", "int8", "uint8"])
+def test_reading(
+    threads: int, shape: tuple[int, ...], indexed: tuple[int, ...], axis: int, dtype: str, integer: str
+) -> None:
+    x, index = drawn(shape, dtype), RNG.integers(0, min(shape[axis], 128), indexed).astype(integer)
+    cut = tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indexed))
+    wanted = np.take_along_axis(x[cut], index.astype("int64"), axis)
+    assert moved(threads, lambda v, i: v.gather(i, axis=axis), x, index).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.usefixtures("no_other_way")
+@pytest.mark.parametrize("axes", [(1, 0, 2), (2, 1, 0), (0, 2, 1)])
+def test_reading_what_lies_otherwise(threads: int, axes: tuple[int, ...]) -> None:
+    x = drawn([12, 12, 12], "float32")
+    index = RNG.integers(0, 12, (12, 1, 12))
+
+    def formula(v: Value, i: Value) -> Value:
+        return v.transpose(axes=axes).flip(axes=(0,)).gather(i.broadcast_to(shape=(12, 5, 12)), axis=1)
+
+    wanted = np.take_along_axis(x.transpose(axes)[::-1], np.broadcast_to(index, (12, 5, 12)), 1)
+    assert moved(threads, formula, x, index).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("wrong", [-1, 40, 2**62, -(2**63)])
+@pytest.mark.parametrize("at", [0, 7, 4099, 8998])
+def test_an_index_outside_is_told_and_read_by_nobody(threads: int, wrong: int, at: int) -> None:
+    x, index = drawn([40], "float64"), RNG.integers(0, 40, 8999)
+    moved(threads, lambda v, i: v.gather(i), x, index)
+    index[at] = wrong
+    with pytest.raises(IndexOutOfRange, match=r"in \[0, 40\)"):
+        moved(threads, lambda v, i: v.gather(i), x, index)
+
+
+def test_an_index_may_be_wrong_once(threads: int) -> None:
+    """What one run was told is forgotten in the next."""
+    builder = Builder(registry())
+    x, index = drawn([40], "float32"), RNG.integers(0, 40, 50)
+    y = builder.leaf(TensorType.of(x), 0).gather(builder.leaf(TensorType.of(index), 1))
+    plan = make_plan(tile(builder.graph([y]), 1 << 20, threads), Limits())
+    bound = Bound(plan, NumPyExecutor(), KERNELS.compile(plan))
+    for last in (3, 40, 5):
+        index[-1] = last
+        if last < 40:
+            assert bound.run({0: x, 1: index})[0].tobytes() == x[index].tobytes()
+        else:
+            with pytest.raises(IndexOutOfRange):
+                bound.run({0: x, 1: index})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(17,), (3, 5), (4, 64), (2, 3, 37)], ids=str)
+@pytest.mark.parametrize("others", [False, True])
+def test_copying_what_runs_backwards(threads: int, shape: tuple[int, ...], dtype: str, others: bool) -> None:
+    x, last = drawn(shape, dtype), len(shape) - 1
+    axes = tuple(range(last + 1)) if others else (last,)
+    assert moved(threads, lambda v: v.flip(axes=axes), x).tobytes() == np.flip(x, axes).tobytes()
