@@ -25,7 +25,7 @@ DEPTH: Final = 1024
 #: bytes of a that they reach over, at most, and how many they are all the same: each may lie on a page of its own
 REACH: Final = 1 << 21
 SHALLOW: Final = 128
-#: multiply-adds from which BLAS is quicker where a side is a vector, so that no number in a register serves twice: for a
+#: multiply-adds from which BLAS is quicker where a side is a vector, and no number in a register serves twice: for a
 #: row times a matrix whose columns lie side by side, and else
 ROW: Final = 1 << 14
 VECTOR: Final = 1 << 9

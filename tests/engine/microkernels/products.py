@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -20,7 +22,8 @@ Lie = Literal["dense", "transposed", "flipped", "flipped columns", "strided", "a
 LIES: tuple[Lie, ...] = ("dense", "transposed", "flipped", "flipped columns", "strided", "apart")
 #: bytes around a result and behind the workspace that nobody may write
 GUARD = 256
-_UNTOUCHED = 0xA5
+#: what memory holds before: a NaN, for who reads it
+_UNTOUCHED = 0xFF
 
 
 class Case(NamedTuple):
@@ -142,3 +145,15 @@ def assert_near(found: Array, case: Case) -> None:
     """Each element within K·ε·Σ|a||b| of the exact one: the bound of a sum from first to last (Higham 2002, §3.1)."""
     bound = case.a.shape[-1] * np.finfo(case.a.dtype).eps * reference(Case(abs(case.a), abs(case.b)))
     assert np.all(abs(found - reference(case)) <= bound)
+
+
+def before_a_wall(x: Array) -> Array:
+    """x where its memory ends with a page: behind it lies one that nobody can read."""
+    size = -(-x.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, size + mmap.PAGESIZE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    library = ctypes.CDLL(None)
+    assert library.mprotect(ctypes.c_void_p(start + size), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    view: Array = np.frombuffer(memory, x.dtype, x.size, size - x.nbytes).reshape(x.shape)
+    view[...] = x
+    return view

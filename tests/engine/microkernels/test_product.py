@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,17 @@ from engine.loops.machine_code import host_processor
 from engine.microkernels import product as products
 from engine.microkernels import register_tile
 from engine.microkernels.register_tile import TileShape, Vectors, tile_shape
-from tests.engine.microkernels.products import LIES, Case, assert_near, computed, items, laid, random_case, reference
+from tests.engine.microkernels.products import (
+    LIES,
+    Case,
+    assert_near,
+    before_a_wall,
+    computed,
+    items,
+    laid,
+    random_case,
+    reference,
+)
 
 pytest.importorskip("llvmlite")
 
@@ -94,6 +106,17 @@ def test_threads_change_no_bit(batch: tuple, lie: str) -> None:  # type: ignore[
     assert phase.work >= 2_000_000
     assert phase.items >= 3
     assert len({computed(case, threads).tobytes() for threads in (1, 2, 3)}) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is walled off by a system call")
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(1, 5, 19), (3, 20, 37), (61, 17, 37), (61, 40, 64)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_nothing_is_read_behind_an_operand(dtype: str, shape: tuple[int, int, int], turned: bool) -> None:
+    """Where a vector would reach a page that is not there, which no test outlives."""
+    case = random_case(dtype, shape)
+    a, b = (before_a_wall(x.T.copy()).T if turned else before_a_wall(x) for x in case)
+    assert computed(Case(a, b)).tobytes() == computed(case).tobytes()
 
 
 # ---------------------------------------------------------------- special numbers
