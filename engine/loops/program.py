@@ -53,7 +53,10 @@ ARITHMETIC: Final = {
     **_all("choose", (_B, _B, _B), _B),
 }
 #: functions of the mathematical library, which `functions` expands into the others; NumPy has its own
-FUNCTIONS: Final = {**_all("exp expm1 log log1p log2 tanh sin cos erf erfc", (_F,), _F)}
+FUNCTIONS: Final = {
+    **_all("exp expm1 log log1p log2 tanh sin cos erf erfc lgamma trigamma erfinv log_ndtr", (_F,), _F),
+    **_all("mod", (_F, _F), _F),
+}
 #: what expansions are written in beside ARITHMETIC: a fused multiply-add, and the bits of a float
 BITS: Final = {
     **_all("fma", (_F, _F, _F), _F),

@@ -10,7 +10,7 @@ from typing import Any, Final
 UFUNCS: Final[Mapping[str, str]] = MappingProxyType(
     {name: name for name in ("sqrt", "floor", "ceil", "rint", "add", "minimum", "maximum", "copysign")}
     | {name: name for name in ("exp", "expm1", "log", "log1p", "log2", "tanh", "sin", "cos")}
-    | {"neg": "negative", "abs": "absolute", "sub": "subtract", "mul": "multiply", "div": "divide"}
+    | {"neg": "negative", "abs": "absolute", "sub": "subtract", "mul": "multiply", "div": "divide", "mod": "remainder"}
     | {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
     | {"and": "logical_and", "or": "logical_or", "not": "logical_not"}
 )

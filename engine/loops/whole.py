@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import DType
-from engine.loops import special
+from engine.loops.array_functions import ARRAY_FUNCTIONS
 from engine.loops.program import Loop
 from engine.loops.registers import needed
 from engine.loops.ufuncs import FOLDS, UFUNCS, ufunc_of
@@ -78,12 +78,12 @@ def _function(xp: Namespace, op: str) -> Any:
         return partial(getattr(xp, _FOUND[FOLDS[op]]), axis=-1, keepdims=True)
     if op in ("select", "choose"):
         return xp.where
-    if op not in ("erf", "erfc"):
+    if op not in ARRAY_FUNCTIONS:
         return ufunc_of(xp, op)
-    return partial(_special, xp, getattr(special, op))
+    return partial(_filled, xp, ARRAY_FUNCTIONS[op].fill)
 
 
-def _special(xp: Namespace, function: Callable[..., None], x: Array) -> Array:
+def _filled(xp: Namespace, function: Callable[..., None], x: Array) -> Array:
     out = xp.empty(x.shape, x.dtype)
     function(xp, x, out)
     return out
