@@ -78,6 +78,12 @@ class Grouping:
             self.members.append(member)
             self.stages.append(self._stage(node, member))
 
+    def is_element(self, i: int) -> bool:
+        """Whether a node is a value an element that other loops may compute for themselves."""
+        member = self.members[i]
+        is_inner = member is not None and member.level == Level.ELEMENT and member.ending is None
+        return is_inner and isinstance(self.graph.nodes[i].op, Elementwise)
+
     def groups(self) -> Iterator[Group]:
         """What shares a domain and a stage, as far as it hangs together."""
         together = _Together(len(self.members))
