@@ -15,6 +15,7 @@ from engine.loops.exponentials import write_exp, write_expm1, write_tanh
 from engine.loops.gamma_functions import write_lgamma, write_trigamma
 from engine.loops.logarithms import write_log, write_log1p, write_log2
 from engine.loops.normal_functions import write_erfinv, write_log_ndtr
+from engine.loops.products import may_leave_range
 from engine.loops.program import Instruction, Level, Loop, LoopBuilder, Scalar
 from engine.loops.remainder import has_long_quotient, write_mod
 
@@ -41,13 +42,14 @@ def _is_far(x: Scalar) -> Scalar:
     return x.abs() > CIRCULAR_LIMIT[x.dtype]
 
 
-#: whether arguments are out of the range that a function is written for; not where one is NaN
+#: whether arguments are out of the range that a function is written for, or a product is right for in any order
 OUT_OF_RANGE: Final[Mapping[str, Callable[..., Scalar]]] = {
     "sin": _is_far,
     "cos": _is_far,
     "lgamma": lambda x: x < 0.0,
     "trigamma": lambda x: x < 0.0,
     "mod": has_long_quotient,
+    "row_prod": may_leave_range,
 }
 
 

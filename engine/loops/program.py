@@ -65,8 +65,8 @@ BITS: Final = {
     **_all("iadd isub iand ior ixor shl ashr", (_I, _I), _I),
     **_all("ieq ilt", (_I, _I), _B),
 }
-#: over the columns of a row; max and min give NaN where an element is NaN
-REDUCTIONS: Final = {**_all("row_sum row_max row_min", (_F,), _F)}
+#: over the columns of a row, in any order; max and min give NaN where an element is NaN
+REDUCTIONS: Final = {**_all("row_sum row_prod row_max row_min", (_F,), _F)}
 PRIMITIVES: Final = {**ARITHMETIC, **FUNCTIONS, **BITS, **REDUCTIONS}
 
 

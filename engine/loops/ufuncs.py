@@ -15,7 +15,9 @@ UFUNCS: Final[Mapping[str, str]] = MappingProxyType(
     | {"and": "logical_and", "or": "logical_or", "not": "logical_not"}
 )
 #: reduction of a row → the ufunc that reduces
-FOLDS: Final[Mapping[str, str]] = MappingProxyType({"row_sum": "add", "row_max": "maximum", "row_min": "minimum"})
+FOLDS: Final[Mapping[str, str]] = MappingProxyType(
+    {"row_sum": "add", "row_prod": "multiply", "row_max": "maximum", "row_min": "minimum"}
+)
 #: those whose `out` NumPy wants by name
 BY_NAME: Final = frozenset({"minimum", "maximum"})
 

@@ -15,7 +15,7 @@ from engine.loops.program import Loop
 from engine.loops.registers import needed
 from engine.loops.ufuncs import FOLDS, UFUNCS, ufunc_of
 
-_FOUND = {"add": "sum", "maximum": "max", "minimum": "min"}
+_FOUND = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 
 def evaluate(loop: Loop, xp: Namespace, operands: Sequence[Array], results: Sequence[Array]) -> None:

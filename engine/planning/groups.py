@@ -26,7 +26,7 @@ LONGEST_WHOLE: Final = 1 << 14
 MOST_ELEMENTS: Final = 1 << 32
 
 Ending = Literal["columns", "total"]
-_ROW_REDUCTIONS: Final = frozenset({"sum", "mean", "max", "min", "logsumexp"})
+_ROW_REDUCTIONS: Final = frozenset({"sum", "mean", "max", "min", "prod", "logsumexp"})
 _SUMS: Final = frozenset({"sum", "mean"})
 #: dtypes of loops
 _COMPUTED: Final = ("float32", "float64")

@@ -147,11 +147,12 @@ def test_a_fused_multiply_add_rounds_once() -> None:
 def test_rows_of_nothing_give_what_sums_begin_with() -> None:
     builder = LoopBuilder("float32")
     x = builder.load(Level.ELEMENT)
-    for kind in ("row_sum", "row_max", "row_min"):
+    for kind in ("row_sum", "row_prod", "row_max", "row_min"):
         builder.store("row", builder.apply(kind, x))
-    case = Case(builder.loop(), Space((2,), 0, 0, 1, ((0,), (1,), (1,), (1,))), [np.empty((2, 0), "float32")])
+    case = Case(builder.loop(), Space((2,), 0, 0, 1, ((0,), (1,), (1,), (1,), (1,))), [np.empty((2, 0), "float32")])
     assert [found.ravel().tolist() for found in run(llvm_kernel(case), case)] == [
         [0.0] * 2,
+        [1.0] * 2,
         [float("-inf")] * 2,
         [float("inf")] * 2,
     ]
