@@ -126,7 +126,8 @@ def trigamma_series(w: Real) -> Real:
 def single_fits() -> Iterator[tuple[str, str, Fit]]:
     """What is written in float32 alone."""
     half = mp.mpf(1) / 2
-    at_one, at_two = (rest(lambda z, n=n: mp.loggamma(n + z), (0,), 1) for n in (1, 2))
+    at_one = rest(lambda z: mp.loggamma(1 + z), (0,), 1)
+    at_two = rest(lambda z: mp.loggamma(2 + z), (0,), 1)
     yield "LGAMMA_AT_ONE", "log Γ(1 + z) / z, |z| < 1/2", Fit(at_one, lambda z: 1 / abs(at_one(z)), -half, half)
     yield (
         "LGAMMA_AT_TWO",
