@@ -15,8 +15,8 @@ _BETWEEN: Final = 1.4
 #: what LGAMMA_MIDDLE is centred at; from where on Stirling's series is used
 _MIDDLE: Final = 3.25
 _STIRLING_START: Final = 4.0
-#: from where on the second derivative is a series; below, so many steps up lead there
-_STEPS: Final = 2
+#: from where on the second derivative is a series: two steps up from 0
+_SERIES_START: Final = 2.0
 
 
 def write_lgamma(x: Scalar) -> Scalar:
@@ -48,16 +48,17 @@ def _stirling(x: Scalar, log: Scalar, lacking: Scalar) -> Scalar:
 
 def write_trigamma(x: Scalar) -> Scalar:
     """ψ′(x), the second derivative of log Γ, for x > 0: 1/x + 1/2x² + 1/6x³ − …, and below 2 Σ 1 / (x + k)² first."""
-    is_small = x < _STEPS
-    z = is_small.where(x + _STEPS, x)
+    is_small = x < _SERIES_START
+    z = is_small.where(x + 2.0, x)
     inverse = 1.0 / z
     square = inverse * inverse
     found = square.fma(inverse.fma(series(TRIGAMMA, square), 0.5), inverse)
-    total = found
-    for k in range(_STEPS - 1, 0, -1):
-        term = 1.0 / (x + k)
-        total = term.fma(term, total)
-    first = 1.0 / x
-    # with what the quotient is rounded by, where that shows beside the others, and nothing is infinite
-    made_good = (first.fma(-x, 1.0) * (first + first)).fma(first, total)
-    return is_small.where(first.fma(first, (x < 0.5).where(total, made_good)), found)
+    next = x + 1.0
+    first, second = 1.0 / x, 1.0 / next
+    # what sums and quotients are rounded by, where that shows beside the rest, and nothing is infinite
+    off_first = first.fma(-x, 1.0) * (first + first)
+    off_second = (second.fma(-next, 1.0) - second * (x - (next - 1.0))) * (second + second)
+    made_good = off_first.fma(first, off_second.fma(second, (z - 2.0 - x) * square))
+    total = second.fma(second, found)
+    total = (x < 0.5).where(total, total + made_good)
+    return is_small.where(first.fma(first, total), found)

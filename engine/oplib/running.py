@@ -11,10 +11,10 @@ import numpy as np
 from engine.graph.tensor_type import DType, HostArray, TensorType
 
 #: elements that a product with a triangle of ones adds up
-WIDTH: Final = 32
+_WIDTH: Final = 32
 #: elements of a row from which that is faster, and of the rows that are taken at a time
-LEAST_ROW: Final = 4 * WIDTH
-PIECE: Final = 1 << 16
+LEAST_ROW: Final = 4 * _WIDTH
+_PIECE: Final = 1 << 16
 #: elements of a slice across the axis from which one addition for each is faster
 LEAST_SLICE: Final = 256
 
@@ -32,7 +32,7 @@ def running_sums(x: HostArray, out: HostArray, axis: int) -> None:
             np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
         else:
             _along_rows(rows, out.reshape(rows.shape))
-    elif extent and x.size >= LEAST_SLICE * extent and behind >= WIDTH:
+    elif extent and x.size >= LEAST_SLICE * extent and behind >= _WIDTH:
         _slice_by_slice(np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0))
     else:
         np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
@@ -43,8 +43,8 @@ def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
     extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
     if dtype.kind != "f" or behind != 1 or extent < LEAST_ROW:
         return 0
-    piece = min(x.size, max(1, PIECE // extent) * extent)
-    return dtype.itemsize * (piece + piece // WIDTH)
+    piece = min(x.size, max(1, _PIECE // extent) * extent)
+    return dtype.itemsize * (piece + piece // _WIDTH)
 
 
 def _slice_by_slice(x: HostArray, out: HostArray) -> None:
@@ -54,7 +54,7 @@ def _slice_by_slice(x: HostArray, out: HostArray) -> None:
 
 
 def _along_rows(x: HostArray, out: HostArray) -> None:
-    step = max(1, PIECE // x.shape[1])
+    step = max(1, _PIECE // x.shape[1])
     for start in range(0, len(x), step):
         piece, sums = x[start : start + step], out[start : start + step]
         is_finite = _by_products(piece, sums)
@@ -68,14 +68,14 @@ def _by_products(x: HostArray, out: HostArray) -> HostArray:
     The sum of all chunks before one is added to its first element.
     """
     rows, extent = x.shape
-    whole, triangle = extent - extent % WIDTH, _triangle(out.dtype)
-    chunks = np.array(x[:, :whole], order="C").reshape(-1, WIDTH)
+    whole, triangle = extent - extent % _WIDTH, _triangle(out.dtype)
+    chunks = np.array(x[:, :whole], order="C").reshape(-1, _WIDTH)
     sums = np.matmul(chunks, triangle[0]).reshape(rows, -1)
     np.cumsum(sums, axis=1, out=sums)
     is_finite: HostArray = np.isfinite(sums[:, -1])
-    chunks.reshape(rows, -1, WIDTH)[:, 1:, 0] += sums[:, :-1]
+    chunks.reshape(rows, -1, _WIDTH)[:, 1:, 0] += sums[:, :-1]
     # one product, where there is nothing between the chunks of two rows
-    shape = (-1, WIDTH) if whole == extent else (rows, -1, WIDTH)
+    shape = (-1, _WIDTH) if whole == extent else (rows, -1, _WIDTH)
     np.matmul(chunks.reshape(shape), triangle, out=out[:, :whole].reshape(shape))
     if whole < extent:
         np.cumsum(x[:, whole:], axis=1, out=out[:, whole:])
@@ -85,4 +85,4 @@ def _by_products(x: HostArray, out: HostArray) -> HostArray:
 
 @cache
 def _triangle(dtype: DType) -> HostArray:
-    return np.triu(np.ones((WIDTH, WIDTH), dtype))
+    return np.triu(np.ones((_WIDTH, _WIDTH), dtype))
