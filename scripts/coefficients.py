@@ -31,6 +31,10 @@ POINTS = 400
 TAIL_CENTRE = 1.25
 #: where the polynomial of exp ends, a little past ln 2 / 2; those of sin and cos, a little past π / 4
 HALF_LN2, QUARTER_PI = mp.mpf("0.3470"), mp.mpf("0.7863")
+#: from where on Stirling's series of log Γ and that of its second derivative are used
+STIRLING_START, TRIGAMMA_START = 4, 2
+#: −log(1 − x²) from where on the inverse error function is one of its root; and for the largest x below 1
+ERFINV_TAIL, ERFINV_END = mp.mpf("4.25"), mp.mpf("16.7")
 
 Real = Any  # mpmath has no type information
 Function = Callable[[Real], Real]
@@ -97,10 +101,92 @@ def scaled_tail(t: Real) -> Real:
     return (x + TAIL_CENTRE) * mp.exp(x * x) * mp.erfc(x) - 1
 
 
+def root_of_erf(w: Real) -> Real:
+    """erf⁻¹(x) / x, for w = −log(1 − x²)."""
+    x = mp.sqrt(-mp.expm1(-w))
+    return mp.erfinv(x) / x if x else mp.sqrt(mp.pi) / 2
+
+
+def stirling(w: Real) -> Real:
+    """x times the part of log Γ(x) that tends to 0, for w = 1 / x²."""
+    if not w:
+        return mp.mpf(1) / 12
+    x = 1 / mp.sqrt(w)
+    return x * (mp.loggamma(x) - ((x - mp.mpf(1) / 2) * mp.log(x) - x + mp.log(2 * mp.pi) / 2))
+
+
+def trigamma_series(w: Real) -> Real:
+    """(ψ′(x) − 1 / x − 1 / 2x²) x³, for w = 1 / x²."""
+    if not w:
+        return mp.mpf(1) / 6
+    x = 1 / mp.sqrt(w)
+    return (mp.psi(1, x) - 1 / x - 1 / (2 * x * x)) * x**3
+
+
+def single_fits() -> Iterator[tuple[str, str, Fit]]:
+    """What is written in float32 alone."""
+    half = mp.mpf(1) / 2
+    at_one = rest(lambda z: mp.loggamma(1 + z), (0,), 1)
+    at_two = rest(lambda z: mp.loggamma(2 + z), (0,), 1)
+    yield "LGAMMA_AT_ONE", "log Γ(1 + z) / z, |z| < 1/2", Fit(at_one, lambda z: 1 / abs(at_one(z)), -half, half)
+    yield (
+        "LGAMMA_AT_TWO",
+        "log Γ(2 + z) / z, -3/5 < z < 1/2",
+        Fit(at_two, lambda z: 1 / abs(at_two(z)), -half * 6 / 5, half),
+    )
+    middle, width = mp.mpf(13) / 4, mp.mpf(3) / 4
+    yield (
+        "LGAMMA_MIDDLE",
+        "log Γ(13/4 + z), |z| < 3/4",
+        Fit(lambda z: mp.loggamma(middle + z), lambda z: 1 / mp.loggamma(middle + z), -width, width),
+    )
+    yield (
+        "STIRLING",
+        "(log Γ(x) - (x - 1/2) log x + x - log(2π) / 2) x of 1 / x², x > 4",
+        Fit(stirling, lambda w: 1, 0, mp.mpf(1) / STIRLING_START**2),
+    )
+    yield (
+        "TRIGAMMA",
+        "(ψ′(x) - 1 / x - 1 / 2x²) x³ of 1 / x², x > 2",
+        Fit(trigamma_series, lambda w: 1, 0, mp.mpf(1) / TRIGAMMA_START**2),
+    )
+    risen = rest(root_of_erf, (mp.sqrt(mp.pi) / 2,), 1)
+    yield (
+        "ERFINV",
+        "(erf⁻¹(x) / x - √π/2) / w of w = -log(1 - x²) < 17/4",
+        Fit(risen, lambda w: w / root_of_erf(w) + mp.mpf(2) ** -20, 0, ERFINV_TAIL),
+    )
+    yield (
+        "ERFINV_TAIL",
+        "erf⁻¹(x) / x of √w - 3, w > 17/4",
+        Fit(
+            lambda v: root_of_erf((v + 3) ** 2),
+            lambda v: 1 / root_of_erf((v + 3) ** 2),
+            mp.sqrt(ERFINV_TAIL) - 3,
+            mp.sqrt(ERFINV_END) - 3,
+        ),
+    )
+
+
 #: end of log(erfc(1 + u)), and of the scaled tail
 ENDS = {"float32": (mp.mpf("2.95"), mp.mpf("10.2")), "float64": (mp.mpf(5), mp.mpf("27.3"))}
 DEGREES = {
-    "float32": {"EXP": 4, "LOG": 8, "SIN": 2, "COS": 2, "ERF": 7, "LOG_ERFC": 6, "TAIL": 11},
+    "float32": {
+        "EXP": 4,
+        "LOG": 8,
+        "SIN": 2,
+        "COS": 2,
+        "ERF": 7,
+        "LOG_ERFC": 6,
+        "TAIL": 11,
+        "LGAMMA_AT_ONE": 13,
+        "LGAMMA_AT_TWO": 10,
+        "LGAMMA_MIDDLE": 9,
+        "STIRLING": 2,
+        "TRIGAMMA": 7,
+        "ERFINV": 8,
+        "ERFINV_TAIL": 10,
+    },
     "float64": {"EXP": 10, "LOG": 6, "SIN": 5, "COS": 5, "ERF": 14, "LOG_ERFC": 17, "TAIL": 30},
 }
 
@@ -174,11 +260,13 @@ def main() -> None:
     tables: dict[str, tuple[str, dict[str, list[float]]]] = {
         "LN2": ("ln 2, in parts", {}),
         "HALF_PI": ("π / 2, in parts", {}),
+        "HALF_ROOT_PI": ("√π / 2, in parts", {}),
     }
     for dtype, degrees in DEGREES.items():
         tables["LN2"][1][dtype] = parts(dtype, mp.log(2), 2)
         tables["HALF_PI"][1][dtype] = parts(dtype, mp.pi / 2, 3)
-        for name, words, fit in fits(dtype):
+        tables["HALF_ROOT_PI"][1][dtype] = parts(dtype, mp.sqrt(mp.pi) / 2, 2)
+        for name, words, fit in [*fits(dtype), *(single_fits() if dtype == "float32" else ())]:
             found = [rounded(dtype, c) for c in least_error(fit, degrees[name])]
             _, table = tables.setdefault(name, (words, {}))
             table[dtype] = found

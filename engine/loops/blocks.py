@@ -15,10 +15,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
+from engine.loops.array_functions import ARRAY_FUNCTIONS
 from engine.loops.program import Level, Loop, LoopResult, Space, part_elements
 from engine.loops.registers import Register, Registers, assign_registers, is_folded
 from engine.loops.special import block_workspace
-from engine.loops.tile_calls import SPECIAL, Fixed, Frame, TileCalls, calls_of, spread_arguments
+from engine.loops.tile_calls import Fixed, Frame, TileCalls, calls_of, spread_arguments
 from engine.loops.tiles import LEAST_SHARED, RowTile, extents, first_tile, is_flat, tiles_of
 from engine.loops.turns import make_calls, make_shared
 from engine.loops.ufuncs import FOLDS, UFUNCS
@@ -82,7 +83,8 @@ def frame_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Seq
     """What `bind_frame` allocates, and what its calls do, for the largest of its tiles, in so many shares."""
     size = _largest(divided, Level.ELEMENT)
     memory = sum(_largest(divided, r.level) * _dtype(r, number).itemsize for r in plan.registers)
-    blocks = max((block_workspace(size) for n in plan.homes if loop.instructions[n].op in SPECIAL), default=0)
+    functions = {loop.instructions[n].op for n in plan.homes} & ARRAY_FUNCTIONS.keys()
+    blocks = max((block_workspace(size, ARRAY_FUNCTIONS[op].arrays) for op in functions), default=0)
     spread = sum(_type_of(loop, n, number).itemsize for n in _spread(loop, plan)) * size
     return shares * (memory + blocks) + spread
 

@@ -12,7 +12,7 @@ from engine.loops.program import Loop, Scalars
 from engine.loops.schedule import Schedule, Sweep, schedule
 from engine.loops.table import TableEntry, table_layout
 
-_FIRST = {"row_sum": "0", "row_max": "(-INFINITE)", "row_min": "INFINITE"}
+_FIRST = {"row_sum": "0", "row_prod": "1", "row_max": "(-INFINITE)", "row_min": "INFINITE"}
 
 
 def c_text(loop: Loop, lanes: int) -> str:
@@ -148,4 +148,5 @@ class _Nest:
 
     def _combined(self, i: int, one: str, other: str) -> str:
         op = self.loop.instructions[i].op
-        return f"{other} + {one}" if op == "row_sum" else c_extreme(op.replace("row_", "") + "imum", one, other)
+        sign = {"row_sum": "+", "row_prod": "*"}.get(op)
+        return f"{other} {sign} {one}" if sign else c_extreme(op.replace("row_", "") + "imum", one, other)

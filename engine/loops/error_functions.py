@@ -51,7 +51,7 @@ def write_erfc(x: Scalar) -> Scalar:
     The derivative has the same exponential of the same square: a loop of both computes what they share once.
     """
     square = x * x
-    exp, factor = exp_parts(-square), _tail_factor(x.abs())
+    exp, factor = exp_parts(-square), tail_factor(x.abs())
     lost = factor.error.fma(factor.rise, (-x).fma(x, square))
     if x.dtype == "float32":
         whole = factor.value.fma(exp.r.fma(exp.slope, lost * exp.value), factor.value)
@@ -62,7 +62,7 @@ def write_erfc(x: Scalar) -> Scalar:
     return (x < 0.0).where(2.0 - tail, tail)
 
 
-def _tail_factor(x: Scalar) -> TailFactor:
+def tail_factor(x: Scalar) -> TailFactor:
     """For x ≥ 0: a polynomial of t = (x − c) / (x + c), over x + c.
 
     As M. Shepherd and J. Laframboise, Math. Comp. 36 (1981) 249. The smaller c is, the less the factor varies beside

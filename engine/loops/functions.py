@@ -12,10 +12,14 @@ from typing import Final
 from engine.loops.circular import CIRCULAR_LIMIT, write_cos, write_sin
 from engine.loops.error_functions import write_erf, write_erfc
 from engine.loops.exponentials import write_exp, write_expm1, write_tanh
+from engine.loops.gamma_functions import write_lgamma, write_trigamma
 from engine.loops.logarithms import write_log, write_log1p, write_log2
+from engine.loops.normal_functions import write_erfinv, write_log_ndtr
+from engine.loops.products import may_leave_range
 from engine.loops.program import Instruction, Level, Loop, LoopBuilder, Scalar
+from engine.loops.remainder import has_long_quotient, write_mod
 
-WRITERS: Final[Mapping[str, Callable[[Scalar], Scalar]]] = {
+WRITERS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "exp": write_exp,
     "expm1": write_expm1,
     "log": write_log,
@@ -26,20 +30,39 @@ WRITERS: Final[Mapping[str, Callable[[Scalar], Scalar]]] = {
     "cos": write_cos,
     "erf": write_erf,
     "erfc": write_erfc,
+    "lgamma": write_lgamma,
+    "trigamma": write_trigamma,
+    "erfinv": write_erfinv,
+    "log_ndtr": write_log_ndtr,
+    "mod": write_mod,
 }
-_CIRCULAR: Final = frozenset({"sin", "cos"})
+
+
+def _is_far(x: Scalar) -> Scalar:
+    return x.abs() > CIRCULAR_LIMIT[x.dtype]
+
+
+#: whether arguments are out of the range that a function is written for, or a product is right for in any order
+OUT_OF_RANGE: Final[Mapping[str, Callable[..., Scalar]]] = {
+    "sin": _is_far,
+    "cos": _is_far,
+    "lgamma": lambda x: x < 0.0,
+    "trigamma": lambda x: x < 0.0,
+    "mod": has_long_quotient,
+    "row_prod": may_leave_range,
+}
 
 
 def reports_range(loop: Loop) -> bool:
-    """Whether `expand_functions` adds a result, which says that arguments are out of range: for sin and cos."""
-    return any(i.op in _CIRCULAR for i in loop.instructions)
+    """Whether `expand_functions` adds a result, which says that arguments are out of range."""
+    return any(i.op in OUT_OF_RANGE for i in loop.instructions)
 
 
 def expand_functions(loop: Loop) -> Loop:
     """The loop with FUNCTIONS written in ARITHMETIC and BITS; all else stays as it is.
 
-    Where `reports_range` is true, there is one result more, the last: a total, which is 0 where every argument of sin
-    and cos is within `CIRCULAR_LIMIT` or NaN. Where it is not, all other results are to be computed in another way.
+    Where `reports_range` is true, there is one result more, the last: a total, which is 0 where no arguments are
+    `OUT_OF_RANGE`. Where it is not, all other results are to be computed in another way.
     """
     builder = LoopBuilder(loop.dtype, loop.row_axes)
     loads = [builder.load(operand.level, operand.type) for operand in loop.operands]
@@ -47,8 +70,8 @@ def expand_functions(loop: Loop) -> Loop:
     out_of_range: list[Scalar] = []
     for instruction in loop.instructions:
         args = [written[a] for a in instruction.args]
-        if instruction.op in _CIRCULAR:
-            out_of_range.append(args[0].abs() > CIRCULAR_LIMIT[loop.dtype])
+        if instruction.op in OUT_OF_RANGE:
+            out_of_range.append(OUT_OF_RANGE[instruction.op](*args))
         written.append(_written(builder, instruction, args, loads))
     for result in loop.results:
         builder.store(result.kind, written[result.value])

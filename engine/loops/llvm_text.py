@@ -14,7 +14,8 @@ from engine.loops.schedule import Schedule, Sweep, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
 
 #: what a reduction begins with
-_FIRST = {"row_sum": 0.0, "row_max": float("-inf"), "row_min": float("inf")}
+_FIRST = {"row_sum": 0.0, "row_prod": 1.0, "row_max": float("-inf"), "row_min": float("inf")}
+_COMBINING = {"row_sum": "fadd", "row_prod": "fmul"}
 #: no instruction of a kernel may trap, and vectors are as wide as the machine's
 _ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }'
 
@@ -275,8 +276,8 @@ class _Nest:
 
     def _combined(self, i: int, one: str, other: str, lanes: int) -> str:
         op = self.loop.instructions[i].op
-        if op == "row_sum":
-            return self.to.value(f"fadd {self.to.name('float', lanes)} {other}, {one}")
+        if op in _COMBINING:
+            return self.to.value(f"{_COMBINING[op]} {self.to.name('float', lanes)} {other}, {one}")
         return larger(self.to, "maximum" if op == "row_max" else "minimum", one, other, lanes)
 
     def _halved(self, i: int, vector: str) -> str:

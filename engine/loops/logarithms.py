@@ -67,6 +67,14 @@ def natural(k: Scalar, f: Scalar) -> Scalar:
     return k.fma(high, log_near_one(f, k * low))
 
 
+def natural_parts(k: Scalar, f: Scalar) -> tuple[Scalar, Scalar]:
+    """The same, and what it is rounded by, almost exactly."""
+    high, low = LN2[k.dtype]
+    near_one = log_near_one(f, k * low)
+    found = k.fma(high, near_one)
+    return found, k.fma(high, -found) + near_one
+
+
 def at_the_ends(x: Scalar, value: Scalar) -> Scalar:
     """`value`, the logarithm of x, where that is finite; else −∞ for 0, ∞ for ∞, and NaN."""
     outside = x.eq(0.0).where(-math.inf, math.nan)

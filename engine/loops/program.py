@@ -53,7 +53,10 @@ ARITHMETIC: Final = {
     **_all("choose", (_B, _B, _B), _B),
 }
 #: functions of the mathematical library, which `functions` expands into the others; NumPy has its own
-FUNCTIONS: Final = {**_all("exp expm1 log log1p log2 tanh sin cos erf erfc", (_F,), _F)}
+FUNCTIONS: Final = {
+    **_all("exp expm1 log log1p log2 tanh sin cos erf erfc lgamma trigamma erfinv log_ndtr", (_F,), _F),
+    **_all("mod", (_F, _F), _F),
+}
 #: what expansions are written in beside ARITHMETIC: a fused multiply-add, and the bits of a float
 BITS: Final = {
     **_all("fma", (_F, _F, _F), _F),
@@ -62,8 +65,8 @@ BITS: Final = {
     **_all("iadd isub iand ior ixor shl ashr", (_I, _I), _I),
     **_all("ieq ilt", (_I, _I), _B),
 }
-#: over the columns of a row; max and min give NaN where an element is NaN
-REDUCTIONS: Final = {**_all("row_sum row_max row_min", (_F,), _F)}
+#: over the columns of a row, in any order; max and min give NaN where an element is NaN
+REDUCTIONS: Final = {**_all("row_sum row_prod row_max row_min", (_F,), _F)}
 PRIMITIVES: Final = {**ARITHMETIC, **FUNCTIONS, **BITS, **REDUCTIONS}
 
 

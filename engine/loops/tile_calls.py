@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,14 +11,11 @@ import numpy as np
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops import special
+from engine.loops.array_functions import ARRAY_FUNCTIONS
 from engine.loops.program import Instruction, Level, Loop
 from engine.loops.registers import Home, Registers
 from engine.loops.tiles import RowTile
 from engine.loops.ufuncs import BY_NAME, FOLDS, ufunc_of
-
-#: functions that fill `out` block by block, from an array of any layout
-SPECIAL: Mapping[str, Callable[..., None]] = {"erf": special.erf, "erfc": special.erfc}
 
 
 class Frame(NamedTuple):
@@ -131,8 +128,8 @@ def spread_arguments(instruction: Instruction) -> tuple[int, ...]:
 def calls_of(instruction: Instruction, out: HostArray, read: Sequence[HostArray]) -> list[KernelCall]:
     """The calls that compute an instruction. Raises TypeError for what only compiled kernels have."""
     op = instruction.op
-    if op in SPECIAL:
-        return [(SPECIAL[op], (np, *read, out))]
+    if op in ARRAY_FUNCTIONS:
+        return [(ARRAY_FUNCTIONS[op].fill, (np, *read, out))]
     if op in FOLDS:
         return [(getattr(np, FOLDS[op]).reduce, (*read, -1, None, out, True))]
     if op in ("select", "choose"):

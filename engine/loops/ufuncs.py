@@ -10,12 +10,14 @@ from typing import Any, Final
 UFUNCS: Final[Mapping[str, str]] = MappingProxyType(
     {name: name for name in ("sqrt", "floor", "ceil", "rint", "add", "minimum", "maximum", "copysign")}
     | {name: name for name in ("exp", "expm1", "log", "log1p", "log2", "tanh", "sin", "cos")}
-    | {"neg": "negative", "abs": "absolute", "sub": "subtract", "mul": "multiply", "div": "divide"}
+    | {"neg": "negative", "abs": "absolute", "sub": "subtract", "mul": "multiply", "div": "divide", "mod": "remainder"}
     | {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
     | {"and": "logical_and", "or": "logical_or", "not": "logical_not"}
 )
 #: reduction of a row → the ufunc that reduces
-FOLDS: Final[Mapping[str, str]] = MappingProxyType({"row_sum": "add", "row_max": "maximum", "row_min": "minimum"})
+FOLDS: Final[Mapping[str, str]] = MappingProxyType(
+    {"row_sum": "add", "row_prod": "multiply", "row_max": "maximum", "row_min": "minimum"}
+)
 #: those whose `out` NumPy wants by name
 BY_NAME: Final = frozenset({"minimum", "maximum"})
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import DType
-from engine.loops import special
+from engine.loops.array_functions import ARRAY_FUNCTIONS
 from engine.loops.program import Loop
 from engine.loops.registers import needed
 from engine.loops.ufuncs import FOLDS, UFUNCS, ufunc_of
 
-_FOUND = {"add": "sum", "maximum": "max", "minimum": "min"}
+_FOUND = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 
 def evaluate(loop: Loop, xp: Namespace, operands: Sequence[Array], results: Sequence[Array]) -> None:
@@ -78,9 +78,9 @@ def _function(xp: Namespace, op: str) -> Any:
         return partial(getattr(xp, _FOUND[FOLDS[op]]), axis=-1, keepdims=True)
     if op in ("select", "choose"):
         return _chosen if xp is np else xp.where
-    if op not in ("erf", "erfc"):
+    if op not in ARRAY_FUNCTIONS:
         return ufunc_of(xp, op)
-    return partial(_special, xp, getattr(special, op))
+    return partial(_filled, xp, ARRAY_FUNCTIONS[op].fill)
 
 
 def _chosen(cond: Array, on_true: Array, on_false: Array) -> Array:
@@ -91,7 +91,7 @@ def _chosen(cond: Array, on_true: Array, on_false: Array) -> Array:
     return np.bitwise_xor(found, on_false.view(bits)).view(on_true.dtype)
 
 
-def _special(xp: Namespace, function: Callable[..., None], x: Array) -> Array:
+def _filled(xp: Namespace, function: Callable[..., None], x: Array) -> Array:
     out = xp.empty(x.shape, x.dtype)
     function(xp, x, out)
     return out

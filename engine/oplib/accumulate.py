@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import FLOAT16, FLOAT32, DType, TensorType
 from engine.oplib.rows import add_up
 from engine.oplib.widening import wide
+
+#: elements that are one block of a kernel's, and that a block has at least where there are several
+ONE_BLOCK: Final = 1 << 14
+LEAST_BLOCK: Final = 1 << 13
 
 
 def accumulator(out: Array | TensorType) -> DType:
@@ -27,6 +32,14 @@ def wide_out(xp: Namespace, out: Array) -> Array:
 def wide_out_bytes(out: TensorType) -> int:
     """What `wide_out` allocates."""
     return 0 if accumulator(out) == out.dtype else accumulator(out).itemsize * out.size
+
+
+def room_for_parts(size: int) -> int:
+    """Bytes for the parts of a sum over so many elements, one for each block, as a compiled kernel keeps them.
+
+    NumPy needs none of them; but a kernel may not take more than was planned for what it stands for.
+    """
+    return 0 if size <= ONE_BLOCK else 8 * -(-size // LEAST_BLOCK)
 
 
 def total(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:

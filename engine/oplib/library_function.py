@@ -1,41 +1,46 @@
-"""Base of the functions that SciPy and CuPy have, mended where SciPy's are wrong beyond a few units in the last place.
+"""Base of the functions that are SciPy's and CuPy's on whole arrays.
 
-"Units" in the docstrings are units in the last place of a float64, on NumPy; on a GPU the functions are CuPy's own.
+"Units" in the docstrings are units in the last place of a float64, on NumPy; on a GPU the functions are CuPy's own, and
+in compiled kernels of float32 they are those of docs/accuracy.md.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.tensor_type import TensorType
-from engine.loops.special import Floats, block_workspace, in_blocks, library
+from engine.loops.array_functions import ARRAY_FUNCTIONS
+from engine.loops.program import Scalar
+from engine.loops.special import block_workspace
+from engine.oplib.element_formula import ScalarFormula
 from engine.oplib.elementwise import FloatUnary
 
 
 class LibraryFunction(FloatUnary):
-    """Base: a function of scipy.special, in float64 and block by block, so that what it mends takes little memory."""
+    """Base: one of ARRAY_FUNCTIONS, in float64 and block by block, so that it takes little memory.
 
-    #: its name in scipy.special and in cupyx.scipy.special
+    A `scalar` is for kernels: so float16 is rounded once, from float64.
+    """
+
+    #: its name among ARRAY_FUNCTIONS
     function: ClassVar[str]
-    #: arrays of a block that `mended` has at once
-    arrays: ClassVar[int] = 16
     cost = 50
 
     def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
         """The kernel."""
-        if xp is np:
-            in_blocks(np, self.mended, x, out)
-        else:
-            getattr(library(xp), self.function)(x, out=out)
-
-    def mended(self, x: Floats) -> Floats:
-        """The function on NumPy."""
-        y: Floats = getattr(library(np), self.function)(x)
-        return y
+        ARRAY_FUNCTIONS[self.function].fill(xp, x, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
-        return block_workspace(out.size, self.arrays) if isinstance(out, TensorType) else 0
+        arrays = ARRAY_FUNCTIONS[self.function].arrays
+        return block_workspace(out.size, arrays) if isinstance(out, TensorType) else 0
+
+
+def in_float32(primitive: str) -> ScalarFormula:
+    """The formula that is a primitive written out in float32; in float64 the op is opaque."""
+
+    def formula(x: Scalar) -> Scalar | None:
+        return x.builder.apply(primitive, x) if x.dtype == "float32" else None
+
+    return formula

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, NoGradient
+from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import TensorType
+from engine.oplib.accumulate import room_for_parts
 from engine.oplib.elementwise import Binary, unbroadcast
 from engine.oplib.widening import wide, widened
 
@@ -79,6 +82,7 @@ class Mod(Binary):
 
     name = "mod"
     ufunc = "remainder"
+    cost = 20
     gradient = "da = g, db = −g · ⌊a / b⌋"
     samples = (
         Sample(Real(2, 3, low=4.1, high=4.9), Real(3, low=1.8, high=2)),
@@ -92,6 +96,11 @@ class Mod(Binary):
             super().compute(xp, a, b, out=out)
         else:
             _float_mod(xp, a, b, out)
+
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """The parts in which a kernel counts the quotients that are too long for it."""
+        assert isinstance(out, TensorType)
+        return room_for_parts(out.size) if out.is_float else 0
 
     partials = (lambda y, a, b: 1, _steps)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT16, INT64, TensorType, normalise_axis
 from engine.oplib.accumulate import accumulator
+from engine.oplib.running import running_bytes, running_sums
 
 
 class CumSum(Op):
@@ -37,9 +40,11 @@ class CumSum(Op):
         return x if x.is_float else x.with_dtype(INT64)
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
-        """NumPy's, rounded once."""
+        """Rounded once."""
         if out.dtype == FLOAT16:
             out[...] = xp.cumsum(x, axis=axis, dtype=accumulator(out))
+        elif xp is np and x.dtype == out.dtype:
+            running_sums(x, out, axis)
         else:
             xp.cumsum(x, axis=axis, dtype=out.dtype, out=out)
 
@@ -52,7 +57,9 @@ class CumSum(Op):
         return x.cumsum(axis=axis + 1)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """x in the dtype that is added up in, and the sums in float32 where the result is float16."""
+        """x in the dtype that is added up in, and the sums in float32 where the result is float16; parts of both."""
         dtype, (x,) = accumulator(out), types
+        if x.dtype == out.dtype == dtype:
+            return running_bytes(x, dtype, attrs["axis"])
         arrays = (x.dtype != dtype) + (out.dtype != dtype)
         return int(arrays * dtype.itemsize * x.size)

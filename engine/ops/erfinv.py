@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
-from engine.loops import special
-from engine.loops.special import Floats
-from engine.oplib.library_function import LibraryFunction
+from engine.oplib.library_function import LibraryFunction, in_float32
 
 #: further left, the derivative of log_ndtr is a continued fraction of so many levels
 _LEFT, _LEVELS = -5.0, 12
-# 1/√2: a float64, of it the part of 26 bits, whose products with a float32 are exact; and what the float64 lacks.
-_ROOT_HALF, _UPPER, _LACKING = 0.7071067811865476, 0.7071067839860916, -4.833646656726457e-17
 
 
 class Erfinv(LibraryFunction):
@@ -29,6 +23,7 @@ class Erfinv(LibraryFunction):
         Sample(Real(low=-0.9, high=0.9)),
         Sample(Ints(2, low=-1, high=2)),
     )
+    scalar = staticmethod(in_float32("erfinv"))
     partials = (lambda y, x: y.square().exp() * (math.sqrt(math.pi) / 2),)
 
 
@@ -63,7 +58,6 @@ class LogNdtr(LibraryFunction):
 
     name = "log_ndtr"
     function = "log_ndtr"
-    arrays = 26
     gradient = "g · φ(x) / Φ(x), φ the density"
     samples = (
         Sample(Real(2, 3, low=-3, high=3)),
@@ -72,25 +66,5 @@ class LogNdtr(LibraryFunction):
         Sample(Real(4, low=2, high=6)),
         Sample(Ints(3, low=-3, high=3)),
     )
+    scalar = staticmethod(in_float32("log_ndtr"))
     partials = (_density_by_distribution,)
-
-    def mended(self, x: Floats) -> Floats:
-        """SciPy's, but on the right by the complement: there SciPy's is off by hundreds of units."""
-        y = super().mended(x)
-        right = np.flatnonzero(x > 1)
-        y[right] = np.log1p(-_complement(x[right]))
-        return y
-
-
-def _complement(x: Floats) -> Floats:
-    """1 − Φ(x) = erfc(x/√2) / 2 for x > 1, with the rounding error of x/√2 made good.
-
-    By the slope of log erfc t, which is −(t + √(t² + 3/2)), roughly.
-    """
-    x = np.minimum(x, 40)
-    t = x * _ROOT_HALF
-    head = x.astype(np.float32).astype(np.float64)
-    error = (head * _UPPER - t) + (head * (_ROOT_HALF - _UPPER) + (x - head) * _ROOT_HALF + x * _LACKING)
-    q = np.empty_like(t)
-    special.erfc(np, t, q)
-    return q * (0.5 - 0.5 * error * (t + np.sqrt(t * t + 1.5)))

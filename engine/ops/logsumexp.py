@@ -17,7 +17,12 @@ from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator
 from engine.oplib.reduction import Reduction, keep, reduced_shape
 from engine.oplib.rowwise import Rowwise
+from engine.oplib.squares import parts_bytes, sum_of_squares
 from engine.oplib.widening import widened
+
+#: powers of two that bring the squares of large numbers, and those of small ones, within the range of their dtype
+_DOWN = {"float32": 2.0**-80, "float64": 2.0**-530}
+_UP = {"float32": 2.0**80, "float64": 2.0**600}
 
 
 class Scaled(Reduction):
@@ -108,14 +113,21 @@ class Norm(Scaled):
     temporaries = 3
 
     def scaled(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
-        """Squares of x / s, where s is a power of two near max |x|: dividing by it rounds nothing."""
-        terms = xp.absolute(x, dtype=accumulator(out))
-        scale = _power_of_two(xp, xp.max(terms, axis=axes, keepdims=True))
-        terms /= scale
-        terms *= terms
-        total = xp.sum(terms, axis=axes, keepdims=True)
-        xp.sqrt(total, out=total)
-        xp.multiply(total, scale, out=out)
+        """The root of the sum of squares; and again of scaled ones, where that is near the ends of its range."""
+        if xp is not np:
+            _scaled_by_largest(xp, x, out, axes)
+            return
+        sums = sum_of_squares(x, axes, accumulator(out))
+        form = np.finfo(sums.dtype)
+        low, high = sums < x.size * form.tiny / form.eps, ~(sums < math.inf)
+        np.sqrt(sums, out=sums)
+        # the squares of float16 are all within the range of float32
+        if out.dtype == sums.dtype:
+            for chosen, factor in ((low, _UP[out.dtype.name]), (high, _DOWN[out.dtype.name])):
+                if chosen.any():
+                    np.sqrt(sum_of_squares(x, axes, out.dtype, factor, out), out=out)
+                    np.divide(out, factor, out=sums, where=chosen)
+        np.copyto(out, sums, casting="same_kind")
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """The unit vector along x. A division by infinity is 0, and so are all derivatives of it.
@@ -128,9 +140,20 @@ class Norm(Scaled):
         unit = x.clamp(min=-most, max=most) / size.equal(0.0).where(math.inf, size)
         return (keep(g, x, axes) * unit,)
 
-    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """With the exponents."""
-        return super().workspace(out, *types, **attrs) + 4 * int(out.size)
+    def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:
+        """The sums, and where they are to be found again."""
+        return (accumulator(out).itemsize + 2) * int(out.size) + parts_bytes(types[0], out.size, accumulator(out))
+
+
+def _scaled_by_largest(xp: Namespace, x: Array, out: Array, axes: tuple[int, ...]) -> None:
+    """On CuPy: squares of x / s, where s is a power of two near max |x|: dividing by it rounds nothing."""
+    terms = xp.absolute(x, dtype=accumulator(out))
+    scale = _power_of_two(xp, xp.max(terms, axis=axes, keepdims=True))
+    terms /= scale
+    terms *= terms
+    total = xp.sum(terms, axis=axes, keepdims=True)
+    xp.sqrt(total, out=total)
+    xp.multiply(total, scale, out=out)
 
 
 def _power_of_two(xp: Namespace, size: Array) -> Array:

@@ -9,14 +9,15 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, DType, TensorType
-from engine.oplib.accumulate import count, wide_out, wide_out_bytes
+from engine.oplib.accumulate import count, room_for_parts, wide_out, wide_out_bytes
 from engine.oplib.permutation import permute, shaped, unpermute
 from engine.oplib.reduction import Reduction, broadcast_back
+from engine.oplib.rowwise import Rowwise
 from engine.oplib.slices import cut
 from engine.oplib.widening import wide
 
 
-class Prod(Reduction):
+class Prod(Rowwise, Reduction):
     """y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
 
     The gradient is that of a tree of products, exact whatever the number of zeros, and so are those of higher order.
@@ -32,6 +33,8 @@ class Prod(Reduction):
         Sample(Real(0, 3), axes=[0]),
         Sample(Ints(2, 3, high=4)),
     )
+
+    rows = staticmethod(lambda x, count: x.row_prod())
 
     def result_dtype(self, dtype: DType) -> DType:
         """int64 for what is not float."""
@@ -49,8 +52,8 @@ class Prod(Reduction):
         return (broadcast_back(wide(g), x, axes) * _others_over(wide(x), axes),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """The products in float32 where the result is float16."""
-        return wide_out_bytes(out)
+        """The products in float32 where the result is float16; the parts in which a kernel counts rows out of range."""
+        return max(wide_out_bytes(out), room_for_parts(types[0].size) if out.is_float else 0)
 
 
 def _others_over(x: Value, axes: Sequence[int]) -> Value:
@@ -64,12 +67,15 @@ def _others_over(x: Value, axes: Sequence[int]) -> Value:
 
 
 def _others(x: Value) -> Value:
-    """The same over the last axis, down a tree: the product of all others is the sibling's, times the pair's others."""
+    """The same over the last axis, down a tree: the product of all others is the sibling's, times the pair's others.
+
+    An element of the first half and one of the second are a pair; in rows of odd length, the middle one has none.
+    """
     *rows, n = x.shape
     if n < 2:
         return x.full_like(1.0)
-    even = x.pad(pad_width=(0, 0) * len(rows) + (0, 1), fill=1.0) if n % 2 else x
-    pairs = even.reshape(shape=(*rows, even.shape[-1] // 2, 2))
-    outer = _others(pairs.prod(axes=(-1,)))
-    shares = pairs.flip(axes=(-1,)) * outer.reshape(shape=(*outer.shape, 1))
-    return cut(shares.reshape(shape=even.shape), x.ndim - 1, 0, n)
+    last, half = x.ndim - 1, (n + 1) // 2
+    first, second = cut(x, last, 0, half), cut(x, last, half, n)
+    siblings = second.pad(pad_width=(0, 0) * len(rows) + (0, 1), fill=1.0) if n % 2 else second
+    outer = _others(first * siblings)
+    return (siblings * outer).cat(cut(first * outer, last, 0, n - half), axis=last)

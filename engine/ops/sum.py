@@ -8,7 +8,7 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import FLOAT64, INT64, DType, TensorType
-from engine.oplib.accumulate import accumulator, count, over, total, wide_out_bytes
+from engine.oplib.accumulate import accumulator, count, over, room_for_parts, total, wide_out_bytes
 from engine.oplib.reduction import Reduction, broadcast_back
 from engine.oplib.rows import adding_up
 from engine.oplib.rowwise import Rowwise
@@ -43,8 +43,8 @@ class Sum(Rowwise, Reduction):
         return (broadcast_back(g, x, axes),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """The sums in float32 where the result is float16."""
-        return wide_out_bytes(out)
+        """The sums in float32 where the result is float16; the parts of a kernel's."""
+        return max(wide_out_bytes(out), room_for_parts(types[0].size))
 
 
 class Mean(Rowwise, Reduction):
@@ -68,5 +68,5 @@ class Mean(Rowwise, Reduction):
         return (broadcast_back(over(g, max(count(x.shape, axes), 1)), x, axes),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
-        """The sums in float32 where the result is float16."""
-        return wide_out_bytes(out)
+        """The sums in float32 where the result is float16; the parts of a kernel's."""
+        return max(wide_out_bytes(out), room_for_parts(types[0].size))

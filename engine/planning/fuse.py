@@ -75,7 +75,7 @@ class _Loop(NamedTuple):
 
 def _loops(grouping: Grouping, compiled: bool, threads: int) -> list[_Loop]:
     graph, storage = grouping.graph, Storage(grouping.graph)
-    parts = [part for group in grouping.groups() for part in _parts(group) if _gains(graph, part, compiled)]
+    parts = _worthwhile(grouping, compiled)
     while True:
         groups = with_recomputed(grouping, parts)
         read, found = _read(graph, groups), list[_Loop]()
@@ -86,6 +86,16 @@ def _loops(grouping: Grouping, compiled: bool, threads: int) -> list[_Loop]:
             return found
         # What is left out is computed node by node: others may have to keep for it what they would not have kept.
         parts = [part for part in parts if any(part.nodes == loop.group for loop in found)]
+
+
+def _worthwhile(grouping: Grouping, compiled: bool) -> list[Group]:
+    """The groups, in pieces, that pay as loops: each by itself, or because it spares another one a result."""
+    graph = grouping.graph
+    parts = [part for group in grouping.groups() for part in _parts(group)]
+    gaining = {part.nodes for part in parts if _gains(graph, part, compiled)}
+    looped = {i for nodes in gaining for i in nodes if grouping.is_element(i)}
+    sparing = {part.nodes for part in parts if compiled and looped.intersection(graph.nodes[part.nodes[0]].operands)}
+    return [part for part in parts if part.nodes in gaining | sparing]
 
 
 def _parts(group: Group) -> Iterator[Group]:

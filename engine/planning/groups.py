@@ -26,7 +26,7 @@ LONGEST_WHOLE: Final = 1 << 14
 MOST_ELEMENTS: Final = 1 << 32
 
 Ending = Literal["columns", "total"]
-_ROW_REDUCTIONS: Final = frozenset({"sum", "mean", "max", "min", "logsumexp"})
+_ROW_REDUCTIONS: Final = frozenset({"sum", "mean", "max", "min", "prod", "logsumexp"})
 _SUMS: Final = frozenset({"sum", "mean"})
 #: dtypes of loops
 _COMPUTED: Final = ("float32", "float64")
@@ -77,6 +77,12 @@ class Grouping:
             member = None if node.is_leaf or node.op.several or i in apart else self._member(node)
             self.members.append(member)
             self.stages.append(self._stage(node, member))
+
+    def is_element(self, i: int) -> bool:
+        """Whether a node is a value an element that other loops may compute for themselves."""
+        member = self.members[i]
+        is_inner = member is not None and member.level == Level.ELEMENT and member.ending is None
+        return is_inner and isinstance(self.graph.nodes[i].op, Elementwise)
 
     def groups(self) -> Iterator[Group]:
         """What shares a domain and a stage, as far as it hangs together."""

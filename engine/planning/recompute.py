@@ -16,6 +16,8 @@ from engine.planning.groups import Group, Grouping
 
 #: FLOPs for one element that a loop may spend on what another has computed
 MOST_COST: Final = 100
+#: bytes that it may read instead of one that is then not written either: room for a value a column beside them
+MOST_READ: Final = 1.125
 
 
 class _Chain(NamedTuple):
@@ -33,7 +35,7 @@ def with_recomputed(grouping: Grouping, groups: Sequence[Group]) -> list[Group]:
 class _Recomputing:
     def __init__(self, grouping: Grouping, groups: Sequence[Group]) -> None:
         self._nodes = grouping.graph.nodes
-        self._members = grouping.members
+        self._grouping = grouping
         #: what is written to memory in any case
         self._stored = set(grouping.graph.outputs)
         grouped = {i for group in groups for i in group.nodes}
@@ -57,9 +59,7 @@ class _Recomputing:
         return group._replace(again=tuple(sorted(again)))
 
     def _is_optional(self, i: int) -> bool:
-        member = self._members[i]
-        is_element = member is not None and member.level == Level.ELEMENT and member.ending is None
-        return is_element and i not in self._stored and isinstance(self._nodes[i].op, Elementwise)
+        return self._grouping.is_element(i) and i not in self._stored
 
     def _chain(self, values: Iterable[int], inside: set[int]) -> _Chain:
         chain, todo = _Chain(set(), set()), list(values)
@@ -75,13 +75,13 @@ class _Recomputing:
         return chain
 
     def _is_full(self, i: int) -> bool:
-        member = self._members[i]
+        member = self._grouping.members[i]
         return member is None or member.level == Level.ELEMENT
 
     def _pays(self, chain: _Chain, values: Iterable[int], read: set[int]) -> bool:
         ops = [self._nodes[i].op for i in chain.nodes]
         cost = sum(op.cost for op in ops if isinstance(op, Elementwise))
-        return cost <= MOST_COST and self._nbytes(chain.inputs - read) <= self._nbytes(values)
+        return cost <= MOST_COST and self._nbytes(chain.inputs - read) <= MOST_READ * self._nbytes(values)
 
     def _nbytes(self, nodes: Iterable[int]) -> int:
         return sum(self._nodes[i].type.nbytes for i in nodes)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from scripts.accuracy_table import PAGE, figure
-from tests.engine.loops.accuracy import DTYPES, NAMES, PROMISED, farthest
+from tests.engine.loops.accuracy import CASES, DTYPES, PROMISED, farthest
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 
@@ -19,8 +19,7 @@ def said(name: str, dtype: str) -> str:
     return row[1].split("|")[DTYPES.index(dtype)].strip()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_errors_are_what_the_page_says(name: str, dtype: str) -> None:
     found = farthest(name, dtype, 100_000 if dtype == "float32" else 2_000).ulps
     # fewer points than the table is made of, which hide no more than this

@@ -110,7 +110,7 @@ def random_loop(rng: np.random.Generator, *, fma: bool) -> Loop:
     made["float"] += [builder.load(Level.ROW), builder.constant(float(rng.normal())), builder.constant(-0.0)]
     made["bool"] += [builder.load(Level.ELEMENT, "bool"), builder.load(Level.ROW, "bool")]
     made["int"] += [builder.integer(int(rng.integers(-9, 9))), builder.integer(-(1 << (bits - 1)))]
-    names = [*ARITHMETIC, *BITS, "row_sum", "row_max", "row_min"]
+    names = [*ARITHMETIC, *BITS, "row_sum", "row_prod", "row_max", "row_min"]
     for _ in range(int(rng.integers(5, 40))):
         op = str(rng.choice(names))
         if op == "fma" and not fma:
@@ -195,7 +195,7 @@ def result_of(kind: str, value: Array, there: Array, case: Case) -> Array:
 
 def reduced(op: str, value: Array, there: Array, lanes: int) -> Array:
     """A column: the rows reduced in lanes, and the lanes by halves."""
-    first = {"row_sum": 0.0, "row_max": -np.inf, "row_min": np.inf}[op]
+    first = {"row_sum": 0.0, "row_prod": 1.0, "row_max": -np.inf, "row_min": np.inf}[op]
     padded = np.full((len(value), -(-value.shape[1] // lanes) * lanes), first, value.dtype)
     padded[:, : value.shape[1]] = np.where(there, value, first)
     total = np.full((len(value), lanes), first, value.dtype)
@@ -208,6 +208,8 @@ def reduced(op: str, value: Array, there: Array, lanes: int) -> Array:
 
 
 def combined(op: str, one: Array, other: Array) -> Array:
+    if op == "row_prod":
+        return one * other
     return one + other if op == "row_sum" else extreme_of(op[4:], one, other)
 
 

@@ -12,7 +12,7 @@ import pytest
 from engine.loops import circular
 from engine.loops.functions import WRITERS, expand_functions, reports_range
 from engine.loops.program import FUNCTIONS, Instruction, Level, LoopBuilder, LoopResult, Scalar
-from tests.engine.loops.accuracy import DTYPES, NAMES, PROMISED, compiled, farthest, loop_of
+from tests.engine.loops.accuracy import CASES, DTYPES, PROMISED, compiled, farthest, loop_of
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 
@@ -29,6 +29,10 @@ SPECIAL = {
     "cos": [(0.0, 1), (-0.0, 1), (INF, NAN), (-INF, NAN)],
     "erf": [(0.0, 0.0), (-0.0, -0.0), (INF, 1), (-INF, -1), (1e30, 1), (-1e30, -1)],
     "erfc": [(0.0, 1), (-0.0, 1), (INF, 0), (-INF, 2), (1e30, 0), (-1e30, 2)],
+    "lgamma": [(0.0, INF), (-0.0, INF), (1, 0.0), (2, 0.0), (1e37, INF), (INF, INF)],
+    "trigamma": [(0.0, INF), (-0.0, INF), (1e-30, INF), (INF, 0)],
+    "erfinv": [(0.0, 0.0), (-0.0, -0.0), (1, INF), (-1, -INF), (1.5, NAN), (-INF, NAN)],
+    "log_ndtr": [(INF, -0.0), (1e30, -0.0), (-INF, -INF), (-1e30, -INF)],
 }
 
 
@@ -36,8 +40,7 @@ def function(name: str) -> Callable[[Scalar], Scalar]:
     return lambda x: getattr(x, name)()  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_errors_are_within_bounds(name: str, dtype: str) -> None:
     if dtype == "float64":
         pytest.importorskip("mpmath")
@@ -45,8 +48,7 @@ def test_errors_are_within_bounds(name: str, dtype: str) -> None:
     assert 0.4 < found.ulps <= PROMISED[dtype], found
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_special_values(name: str, dtype: str) -> None:
     x, expected = np.array([*SPECIAL[name], (NAN, NAN)], dtype).T
     found = compiled(loop_of(function(name), dtype), [np.ascontiguousarray(x)])[0]
@@ -60,6 +62,14 @@ def test_what_is_near_zero_stays(name: str, dtype: str) -> None:
     least = np.finfo(dtype).smallest_subnormal
     x = np.array([least, -least, 3 * least, np.finfo(dtype).tiny, -1e-30], dtype)
     np.testing.assert_array_equal(compiled(loop_of(function(name), dtype), [x])[0], x)
+
+
+@pytest.mark.parametrize("name", ["lgamma", "trigamma"])
+def test_arguments_below_zero_are_reported(name: str) -> None:
+    loop = loop_of(function(name), "float32")
+    assert reports_range(loop)
+    for x, reported in ((0.0, 0), (-0.0, 0), (NAN, 0), (INF, 0), (-1e-45, 1), (-1.5, 1), (-INF, 1)):
+        assert compiled(loop, [np.array([1, x], np.float32)])[1] == reported
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -99,8 +109,7 @@ def test_a_row_reports_for_itself() -> None:
     assert compiled(builder.loop(), [np.array([-1e300, 0.0])])[1] == 0
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_no_function_is_left(name: str, dtype: str) -> None:
     assert set(WRITERS) == set(FUNCTIONS)
     assert not {i.op for i in expand_functions(loop_of(function(name), dtype)).instructions} & set(FUNCTIONS)

@@ -18,6 +18,7 @@ from engine.loops.native import NativeKernel, bind_native, native_kernel, native
 from engine.loops.native_call import NativeCall
 from engine.loops.program import FUNCTIONS, Level, LoopBuilder, Space
 from engine.loops.schedule import lanes_of, schedule
+from tests.engine.loops.accuracy import CASES
 from tests.engine.loops.c_compiler import COMPILER, c_kernel
 from tests.engine.loops.cases import SPECIAL, Array, Case, assert_same_bits, expected, random_case
 
@@ -156,11 +157,12 @@ def test_a_fused_multiply_add_rounds_once() -> None:
 def test_rows_of_nothing_give_what_sums_begin_with() -> None:
     builder = LoopBuilder("float32")
     x = builder.load(Level.ELEMENT)
-    for kind in ("row_sum", "row_max", "row_min"):
+    for kind in ("row_sum", "row_prod", "row_max", "row_min"):
         builder.store("row", builder.apply(kind, x))
-    case = Case(builder.loop(), Space((2,), 0, 0, 1, ((0,), (1,), (1,), (1,))), [np.empty((2, 0), "float32")])
+    case = Case(builder.loop(), Space((2,), 0, 0, 1, ((0,), (1,), (1,), (1,), (1,))), [np.empty((2, 0), "float32")])
     assert [found.ravel().tolist() for found in run(llvm_kernel(case), case)] == [
         [0.0] * 2,
+        [1.0] * 2,
         [float("-inf")] * 2,
         [float("inf")] * 2,
     ]
@@ -205,16 +207,15 @@ def test_a_bound_kernel_keeps_what_it_points_at() -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+@pytest.mark.parametrize(("function", "dtype"), [*CASES, ("mod", "float32"), ("mod", "float64")])
 def test_functions_have_the_same_bits_everywhere(function: str, dtype: str, tmp_path: Path) -> None:
-    builder = LoopBuilder(dtype)
-    builder.store("element", builder.apply(function, builder.load(Level.ELEMENT)))
+    builder, count = LoopBuilder(dtype), len(FUNCTIONS[function].takes)
+    builder.store("element", builder.apply(function, *(builder.load(Level.ELEMENT) for _ in range(count))))
     loop = expand_functions(builder.loop())
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(size=500) * 10.0 ** rng.integers(-45, 39, 500), SPECIAL]).astype(dtype)
-    space = Space((1,), len(x), len(x), 1, ((len(x),), (len(x),), *[()] * (len(loop.results) - 1)))
-    case = Case(loop, space, [x[np.newaxis]])
+    space = Space((1,), len(x), len(x), 1, (*[(len(x),)] * (count + 1), *[()] * (len(loop.results) - 1)))
+    case = Case(loop, space, [x[np.newaxis], x[np.newaxis, ::-1].copy()][:count])
     found = run(llvm_kernel(case), case)
     assert_same_bits(case, run(c_kernel(loop, case.lanes, tmp_path, "-march=native"), case), found)
     if runs_avx2():

