@@ -160,6 +160,9 @@ class Kernel(Definition):
     """An op that computes its result. It can be planned and run."""
 
     is_kernel = True
+    #: whether a card may record what `forward` launches, and launch it again without `forward`: it does not wait for a
+    #: result, read the host's arrays, or decide by an element
+    is_captured: ClassVar[bool] = True
 
     @abstractmethod
     def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:

@@ -94,6 +94,7 @@ class Polygamma(FloatUnary):
     """
 
     name = "polygamma"
+    is_captured = False
     attrs: ClassVar[Mapping[str, Attr]] = {
         "order": Attr("int", doc="which derivative of digamma: 0 to 170", minimum=0),
     }
@@ -135,7 +136,7 @@ def _polygamma(xp: Namespace, order: int, x: Array) -> Array:
     at, x[below] = x[below], 1
     y = zeta(power, x)
     y[below] = _zeta_below(xp, zeta, power, at)
-    factorial = math.factorial(order)
+    factorial = float(math.factorial(order))  # CuPy takes no whole number beyond 64 bits
     return y * (factorial if order % 2 else -factorial)
 
 

@@ -26,6 +26,7 @@ class Solve(System):
     """
 
     name = "solve"
+    is_captured = False
     operands = ("a", "b")
     gradient = "db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast"
     samples = (
@@ -72,6 +73,7 @@ class Inv(SquareMatrix):
     """
 
     name = "inv"
+    is_captured = False
     operands = ("x",)
     gradient = "−yᵀ g yᵀ"
     samples = (
