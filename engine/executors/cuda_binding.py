@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from engine.executors.binding import Binder, bind_step
+from engine.executors.binding import Binder
 from engine.executors.cuda_kernels import CompiledCudaLoop, CudaKernels
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.planning.fused import Fused
@@ -28,7 +29,10 @@ class CudaBinder(Binder):
     ) -> Sequence[KernelCall]:
         """As `calls`; `flag` is the address of a byte that becomes 1 where a loop is out of range."""
         found = self._compiled.get(step.op) if isinstance(step.op, Fused) else None
-        return bind_step(xp, step, operands, out) if found is None else found.launches(operands, out, workspace, flag)
+        if found is not None:
+            return found.launches(operands, out, workspace, flag)
+        # What an op's own `bind` comes down to may be in NumPy's words alone.
+        return [(partial(step.op.forward, xp, *operands, out=out, **step.attrs), ())]
 
 
 class CudaPlans:

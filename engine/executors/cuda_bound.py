@@ -77,7 +77,8 @@ class CudaBound:
         """What is fed, dense, in memory that is read: its own, unless too many were bound to already."""
         xp, found = self._executor.xp, dict[Hashable, Array]()
         for feed in self._feeds:
-            array = xp.ascontiguousarray(fed(feeds, feed, self._feed_types[feed]))
+            array = fed(feeds, feed, self._feed_types[feed])
+            array = array if array.flags.c_contiguous else array.copy()
             if self._made > MOST_MADE:
                 if feed not in self._copies:
                     self._copies[feed] = xp.empty(array.shape, array.dtype)
@@ -155,7 +156,9 @@ class _Variant:
 
 
 def _looking_at(xp: Any, array: Array) -> Array:
-    """An array in the same memory, which does not keep it."""
+    """An array in the same memory, which does not keep it; one without elements has none."""
+    if not array.size:
+        return array
     memory = xp.cuda.UnownedMemory(array.data.ptr, array.nbytes, None)
     return xp.ndarray(array.shape, array.dtype, xp.cuda.MemoryPointer(memory, 0))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from engine.executors.segments import at_origin
@@ -55,39 +56,47 @@ class Recorder:
 
 
 class CudaSegment:
-    """Calls in their order. Where all of them may be recorded, they are after a first run, which makes all ready."""
+    """Calls in their order. What of them can be recorded is, after a first run, which makes all ready."""
 
     def __init__(self, calls: Sequence[CudaCall], recorder: Recorder, enter: Callable[[int], None]) -> None:
         """`enter` is told the number of the step whose calls come next."""
         self._calls, self._recorder, self._enter = calls, recorder, enter
         self._may_be_recorded = all(call.step.op.is_captured for call in calls)
-        self._runs = 0
-        self._launch: Callable[[], None] | None = None
+        self._has_run = False
+        self._made = 0
+        self._launches: list[Callable[[], None]] = []
 
     @property
-    def is_recorded(self) -> bool:
-        """Whether it is one launch by now."""
-        return self._launch is not None
+    def launches(self) -> int:
+        """How many it takes by now; 0 where nothing is recorded."""
+        return len(self._launches)
 
     def run(self) -> None:
         """Launch it. Raises what an op finds in shapes and on the host, with its node."""
-        if self._launch is None and self._may_be_recorded and self._runs:
-            self._record()
-        if self._launch is None:
-            self._make()
-        else:
-            self._launch()
-        self._runs += 1
+        if self._has_run and self._may_be_recorded and not self._launches:
+            self._launches = self._recorded(self._calls)
+        for launch in self._launches:
+            launch()
+        if not self._launches:
+            self._make(self._calls)
+        self._has_run = True
 
-    def _record(self) -> None:
-        try:
-            self._launch = self._recorder.record(self._make)
-        except Exception:  # whatever an op does that no graph holds: it is done call by call, as before
-            _logger.debug("a segment was not recorded", exc_info=True)
-            self._may_be_recorded = False
+    def _recorded(self, calls: Sequence[CudaCall]) -> list[Callable[[], None]]:
+        """As few launches as can be: around calls of which CUDA, or CuPy, says that no graph can hold them."""
+        launches: list[Callable[[], None]] = []
+        while calls:
+            try:
+                return [*launches, self._recorder.record(partial(self._make, calls))]
+            except Exception:
+                _logger.debug("a call was not recorded", exc_info=True)
+                made = min(self._made, len(calls) - 1)
+                launches += [self._recorder.record(partial(self._make, calls[:made]))] if made else []
+                launches.append(partial(self._make, calls[made : made + 1]))
+                calls = calls[made + 1 :]
+        return launches
 
-    def _make(self) -> None:
-        for number, step, (function, arguments) in self._calls:
+    def _make(self, calls: Sequence[CudaCall]) -> None:
+        for self._made, (number, step, (function, arguments)) in enumerate(calls):
             self._enter(number)
             try:
                 function(*arguments)

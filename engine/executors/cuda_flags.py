@@ -14,7 +14,7 @@ from engine.planning.fused import Fused
 from engine.planning.plan import Step
 
 _WIDTH: Final = 4  # bytes of a flag
-_NOTE: Final = "const long long i = index; if (i < 0 || i >= extent) atomicCAS(&flag[0], 0, code);"
+_NOTE: Final = "const long long at = index; if (at < 0 || at >= extent) atomicCAS(&flag[0], 0, code)"
 
 
 class CudaFlags:

@@ -35,7 +35,8 @@ class CudaModule:
         function = self._functions.get(launch.kernel)
         if function is None:
             function = self._functions[launch.kernel] = self._module.get_function(launch.kernel)
-        function((*launch.grid, 1), (*launch.block, 1), (launch.table,))
+        # CuPy passes an array by value where it has one element, however large that is.
+        function((*launch.grid, 1), (*launch.block, 1), (launch.table.view(f"V{launch.table.nbytes}"),))
 
 
 class CompiledCudaLoop:

@@ -76,7 +76,10 @@ def test_loops_become_kernels() -> None:
 def test_what_can_be_recorded_is() -> None:
     plan = layers()
     bound = bound_of(settled(plan, FEED), plan)
-    assert [segment.is_recorded for variant in bound._variants[-1:] for segment in variant.segments] == [True]
+    (segment,) = bound._variants[-1].segments
+    products = sum(call.step.op.name == "matmul" for call in segment._calls)
+    assert products
+    assert segment.launches <= 2 * products + 1
 
 
 def test_other_feeds_give_other_results() -> None:
