@@ -35,7 +35,7 @@ class CudaBound:
 
     What is recorded has addresses in it. So a plan is bound to where its feeds lie, which callers who feed the same
     arrays again, or new ones in memory that the pool had back, leave as it is; and anew where they lie elsewhere, or
-    somebody still holds the results of an earlier run. `nbytes` is what keeping it takes, beside the plan.
+    somebody still holds the results of an earlier run.
     """
 
     def __init__(self, plan: Plan, executor: Executor, binder: CudaBinder) -> None:
@@ -51,7 +51,13 @@ class CudaBound:
         self._variants: list[_Variant] = []
         self._made = 0
         self._copies: dict[Hashable, Array] = {}
-        self.nbytes = sum(plan.buffers) + self._workspace.nbytes + CALL_BYTES * len(plan.steps)
+        self._own_bytes = sum(plan.buffers[:1]) + int(self._workspace.nbytes)
+
+    @property
+    def nbytes(self) -> int:
+        """What keeping it takes on the card, beside the plan: more for each set of addresses."""
+        of_each = sum(self._kept) + CALL_BYTES * len(self._steps)
+        return self._own_bytes + sum(of_each + variant.recorder.nbytes for variant in self._variants)
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `Executor.execute`. After an error it can be called again. Raises LoopOutOfRange."""
@@ -106,8 +112,9 @@ class CudaBound:
         calls: list[CudaCall] = []
         for number, step in enumerate(self._steps):
             calls += self._bound(number, step, slots, buffers)
-        segments = in_segments(calls, Recorder(xp), self._flags.enter)
-        return _Variant(addresses, segments, [slots[slot] for slot in self._results], buffers[1:])
+        recorder, results = Recorder(xp), [slots[slot] for slot in self._results]
+        segments = in_segments(calls, recorder, self._flags.enter)
+        return _Variant(addresses, recorder, segments, results, buffers[1:])
 
     def _bound(self, number: int, step: Step, slots: list[Array], buffers: Sequence[Buffer]) -> list[CudaCall]:
         operands, xp = [slots[i] for i in step.operands], self._executor.xp
@@ -134,11 +141,12 @@ class _Variant:
     def __init__(
         self,
         addresses: tuple[int, ...],
+        recorder: Recorder,
         segments: Sequence[CudaSegment],
         results: Sequence[Array],
         buffers: Sequence[Buffer],
     ) -> None:
-        self.addresses, self.segments = addresses, segments
+        self.addresses, self.recorder, self.segments = addresses, recorder, segments
         self._results, self._memory = results, [buffer.mem for buffer in buffers]
         self._own = self._references()
 

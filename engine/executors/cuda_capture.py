@@ -32,6 +32,12 @@ class Recorder:
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
         self._pool = cupy.cuda.MemoryPool()
+        self._pool.set_limit(size=cupy.get_default_memory_pool().get_limit())
+
+    @property
+    def nbytes(self) -> int:
+        """What the pool has taken."""
+        return int(self._pool.total_bytes())
 
     def record(self, make: Callable[[], None]) -> Callable[[], None]:
         """What `make` launches, as one launch on the current stream. Raises what CUDA has against it."""

@@ -58,7 +58,7 @@ class CuPyExecutor(Executor):
 
         self._cupy = cupy
         self.device = f"cuda:{cupy.cuda.Device().id}"  # type: ignore[misc]
-        limit = int(LARGEST_SHARE * cupy.cuda.Device().mem_info[1]) if device_bytes is None else device_bytes
+        limit = device_bytes or int(LARGEST_SHARE * cupy.cuda.Device().mem_info[1])
         cupy.get_default_memory_pool().set_limit(size=limit)
         self.leases = Leases(limit // _IDLE_SHARE)
         self._kernels = CudaKernels(cupy, store)

@@ -21,7 +21,9 @@ MOST_OF_A_PLAN: Final = 8
 class ReadyPlan(Protocol):
     """A plan that is ready to run, for one thread at a time, and the bytes that keeping it takes."""
 
-    nbytes: int
+    @property
+    def nbytes(self) -> int:
+        """The same for as long as nobody runs it."""
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = ...) -> list[Array]:
         """As `Executor.execute`."""

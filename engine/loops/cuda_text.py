@@ -22,6 +22,8 @@ from engine.loops.table import table_layout
 WARP: Final = 32
 #: what the bits depend on: no contraction, subnormal numbers, and division and roots rounded as IEEE 754 has them
 OPTIONS: Final = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+#: instructions from which a loop is not unrolled: that takes the compiler seconds, and hides no more of the memory
+LONG: Final = 300
 #: entries of the table of a kernel that adds up
 SUM_ENTRIES: Final = 5
 
@@ -146,6 +148,10 @@ def has_reductions(loop: Loop) -> bool:
     return any(instruction.op in REDUCTIONS for instruction in loop.instructions)
 
 
+def _unrolled(loop: Loop, times: int) -> str:
+    return f"#pragma unroll {times if len(loop.instructions) < LONG else 1}"
+
+
 class _Rows(CNest):
     """Row by row: results of the kinds element and row, the last of which may be a flag."""
 
@@ -172,7 +178,7 @@ class _Rows(CNest):
         yield from self.pointers()
         for sweep in self.schedule.sweeps:
             yield from self.between(sweep.before)
-            yield "#pragma unroll 4"
+            yield _unrolled(self.loop, 4)
             step = "GRID_X * (long long)WIDE"
             yield f"for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < count; c += {step}) {{"
             yield from self._body(sweep)
@@ -204,7 +210,8 @@ class _Rows(CNest):
         for i in sweep.reductions:
             first = FIRST[self.loop.instructions[i].op]
             yield f"F r{i}[{self.each}]; for (int k = 0; k < {self.each}; k++) r{i}[k] = {first};"
-        yield f"#pragma unroll 2\nfor (long long start = lane; start < count; start += {self.lanes}) {{"
+        yield _unrolled(self.loop, 2)
+        yield f"for (long long start = lane; start < count; start += {self.lanes}) {{"
         yield f"#pragma unroll\nfor (int k = 0; k < {self.each}; k++) {{"
         yield f"const long long c = start + k * {self.team};\nif (c < count) {{"
         yield from self._body(sweep)
@@ -256,7 +263,8 @@ class _Columns(CNest):
         yield "const long long most = (block + 1) * block_rows, end = most < rows ? most : rows;"
         for n in self.results("columns"):
             yield f"F sum{n} = 0;"
-        yield "#pragma unroll 4\nfor (long long row = block * block_rows; row < end; row++) {"
+        yield _unrolled(self.loop, 4)
+        yield "for (long long row = block * block_rows; row < end; row++) {"
         yield "if (row * columns + c >= length) break;"
         yield from self.pointers()
         for sweep in self.schedule.sweeps:
