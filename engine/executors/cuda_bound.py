@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.executors.bound import CALL_BYTES
 from engine.executors.cuda_binding import CudaBinder
-from engine.executors.cuda_capture import CudaCall, CudaSegment, Recorder, in_segments
+from engine.executors.cuda_capture import CudaCall, CudaSegment, CudaRecorder, in_segments
 from engine.executors.cuda_flags import CudaFlags
 from engine.executors.feeds import fed
 from engine.executors.interpreter import Buffer, Executor
@@ -112,7 +112,7 @@ class CudaBound:
         calls: list[CudaCall] = []
         for number, step in enumerate(self._steps):
             calls += self._bound(number, step, slots, buffers)
-        recorder, results = Recorder(xp), [slots[slot] for slot in self._results]
+        recorder, results = CudaRecorder(xp), [slots[slot] for slot in self._results]
         segments = in_segments(calls, recorder, self._flags.enter)
         return _Variant(addresses, recorder, segments, results, buffers[1:])
 
@@ -141,7 +141,7 @@ class _Variant:
     def __init__(
         self,
         addresses: tuple[int, ...],
-        recorder: Recorder,
+        recorder: CudaRecorder,
         segments: Sequence[CudaSegment],
         results: Sequence[Array],
         buffers: Sequence[Buffer],

@@ -23,7 +23,7 @@ class CudaCall(NamedTuple):
     call: KernelCall
 
 
-class Recorder:
+class CudaRecorder:
     """Records calls, whose memory stays theirs: what they allocate comes of a pool that lives as long as the graphs.
 
     Graphs of one recorder are launched one after the other, so that they share it.
@@ -64,7 +64,7 @@ class Recorder:
 class CudaSegment:
     """Calls in their order. What of them can be recorded is, after a first run, which makes all ready."""
 
-    def __init__(self, calls: Sequence[CudaCall], recorder: Recorder, enter: Callable[[int], None]) -> None:
+    def __init__(self, calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callable[[int], None]) -> None:
         """`enter` is told the number of the step whose calls come next."""
         self._calls, self._recorder, self._enter = calls, recorder, enter
         self._may_be_recorded = all(call.step.op.is_captured for call in calls)
@@ -110,7 +110,7 @@ class CudaSegment:
                 raise at_origin(error, step.origin) from None
 
 
-def in_segments(calls: Sequence[CudaCall], recorder: Recorder, enter: Callable[[int], None]) -> list[CudaSegment]:
+def in_segments(calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callable[[int], None]) -> list[CudaSegment]:
     """The calls in segments, as long as can be: of such as may be recorded, and of such as may not."""
     segments: list[list[CudaCall]] = []
     for call in calls:

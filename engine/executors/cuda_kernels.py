@@ -20,7 +20,7 @@ from engine.planning.plan import Plan
 #: bytes of arguments that any card takes
 _MOST_ARGUMENTS: Final = 4096
 #: kernels that could not be made, which are remembered
-MOST_REFUSED: Final = 4096
+_MOST_REFUSED: Final = 4096
 
 
 class CudaModule:
@@ -95,7 +95,7 @@ class CudaKernels:
             return self._kept(key) or self._new(key, text, architecture)
         except KernelUnavailable as error:
             self._refused[key] = str(error)
-            if len(self._refused) > MOST_REFUSED:
+            if len(self._refused) > _MOST_REFUSED:
                 self._refused.pop(next(iter(self._refused)), None)
             raise
 
