@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.executors.bound import CALL_BYTES
 from engine.executors.cuda_binding import CudaBinder
-from engine.executors.cuda_capture import CudaCall, CudaSegment, CudaRecorder, in_segments
+from engine.executors.cuda_capture import CudaCall, CudaRecorder, CudaSegment, in_segments
 from engine.executors.cuda_flags import CudaFlags
 from engine.executors.feeds import fed
 from engine.executors.interpreter import Buffer, Executor
