@@ -118,9 +118,10 @@ lock: $(VENV)/bin/python ## write deploy/lock anew: what the images are made of,
 pin: $(VENV)/.demo ## write the digest of the base image into the Dockerfile, asked of its registry (REGISTRY=host)
 	@$(BIN)/python -m deploy.pin --registry '$(REGISTRY)'
 
-# For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it.
+# For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it. Where it has
+# pytest-benchmark, too, that would warn of xdist's processes, and a warning is an error here.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
-	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider tests/engine tests/contract $(ARGS)
+	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider -p no:benchmark tests/engine tests/contract $(ARGS)
 
 build/peers/.dev: pyproject.toml benchmarks/peers.txt
 	$(PYTHON) -m venv build/peers

@@ -97,6 +97,7 @@ def jax(work: Workload, device: str) -> Prepared:
     import jax as library  # noqa: PLC0415 - a peer, where installed
 
     library.config.update("jax_enable_x64", True)
+    library.config.update("jax_default_matmul_precision", "highest")  # on a card, float32 as the others have it
     place = library.devices("gpu" if device == "cuda" else "cpu")[0]
     leaves = [library.device_put(_narrow(a), place) for a in work.arrays]
     compiled = library.jit(_jax_question(work, partial(work.function_for("jax"), jax_ops())))

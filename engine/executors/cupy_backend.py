@@ -1,16 +1,29 @@
-"""The GPU. CuPy is imported when an executor is opened, never before."""
+"""A GPU. CuPy is imported when an executor is opened, never before."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from engine.executors.interpreter import Buffer, Executor
+from engine.executors.cuda_binding import CudaBinder, CudaPlans
+from engine.executors.cuda_bound import CudaBound, LoopOutOfRange
+from engine.executors.cuda_kernels import CudaKernels
+from engine.executors.interpreter import Buffer, Executor, Observer
+from engine.executors.leases import Leases
+from engine.executors.tiers import Determinism, Tier, Tiers
+from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
+from engine.loops.kernel_store import KernelStore
+from engine.planning.plan import Plan
+
+#: of the memory of a card, what is taken at most: the rest is for its context, and for libraries
+LARGEST_SHARE: Final = 0.9
+#: of that, what plans that are ready to run again may hold
+_IDLE_SHARE: Final = 4
 
 
 def is_available() -> bool:
@@ -23,9 +36,21 @@ def is_available() -> bool:
 
 
 class CuPyExecutor(Executor):
-    """Runs plans with CuPy on the current device, on the calling thread's stream."""
+    """Runs plans with CuPy on the current device, on the calling thread's stream.
 
-    def __init__(self) -> None:
+    A plan is bound to memory of its own, which is kept for its next run, and what it launches is recorded, where its
+    ops can be. With `determinism` given, loops are compiled (engine.executors.tiers), and what is compiled is kept in
+    `store`. Of the memory of the card, at most `device_bytes` are taken, by default LARGEST_SHARE of it.
+    """
+
+    loop_threads = 1
+
+    def __init__(
+        self,
+        determinism: Determinism | None = None,
+        store: KernelStore | None = None,
+        device_bytes: int | None = None,
+    ) -> None:
         """Raises RuntimeError when there is no usable GPU."""
         if not is_available():
             raise RuntimeError("no GPU can be used: CuPy is not installed, or finds no device")
@@ -33,6 +58,18 @@ class CuPyExecutor(Executor):
 
         self._cupy = cupy
         self.device = f"cuda:{cupy.cuda.Device().id}"  # type: ignore[misc]
+        limit = device_bytes or int(LARGEST_SHARE * cupy.cuda.Device().mem_info[1])
+        cupy.get_default_memory_pool().set_limit(size=limit)
+        self.leases = Leases(limit // _IDLE_SHARE)
+        self._kernels = CudaKernels(cupy, store)
+        plans = CudaPlans(self._kernels)
+        self._without = plans.without
+        self._tiers = Tiers(plans, determinism, self.leases.retire) if determinism else None
+
+    @property
+    def kernels(self) -> int:
+        """Those of loops."""
+        return self._kernels.made
 
     @property
     def device_bytes(self) -> int:
@@ -60,3 +97,59 @@ class CuPyExecutor(Executor):
         """Copies on the host; waits for the stream, so that a failed kernel is noticed here and not later."""
         self._cupy.cuda.get_current_stream().synchronize()
         return [self._cupy.asnumpy(a) for a in arrays]
+
+    def run(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, np.ndarray[Any, Any]],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[np.ndarray[Any, Any]]:
+        """As its parent. Where the card has no room, plans that are ready make some first. Raises MemoryError."""
+        try:
+            return super().run(plan, feeds, deadline, watch)
+        except self._cupy.cuda.memory.OutOfMemoryError:
+            self.free()
+            return super().run(plan, feeds, deadline, watch)
+
+    def execute(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[Array]:
+        """By what was recorded; step by step where somebody looks on, or a loop has met what its kernel cannot do."""
+        if watch is not None:
+            return self.interpret(plan, feeds, deadline, watch)
+        tier = Tier(plan, self._without) if self._tiers is None else self._tiers.current(plan)
+        try:
+            results = self._run(tier, feeds, deadline)
+        except LoopOutOfRange:
+            return self.interpret(plan, feeds, deadline)
+        if self._tiers is not None and tier.plan is plan:
+            self._tiers.ran(plan)
+        return results
+
+    def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
+        plan, binder = tier
+        assert isinstance(binder, CudaBinder)
+        bound = self.leases.take(plan) or CudaBound(plan, self, binder)
+        try:
+            return bound.run(feeds, deadline)
+        finally:
+            self.leases.give(plan, bound)
+
+    def free(self) -> None:
+        """Give back what nothing uses just now."""
+        self.leases.clear()
+        self._cupy.get_default_memory_pool().free_all_blocks()
+
+    def settle(self) -> None:
+        """Wait until nothing is being compiled."""
+        if self._tiers is not None:
+            self._tiers.settle()
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Compile nothing more, and wait for the kernel that is being compiled."""
+        return self._tiers is None or self._tiers.close(timeout)

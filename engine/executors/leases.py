@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict, deque
+from collections.abc import Hashable, Mapping
 from threading import Lock
-from typing import Final
+from typing import Final, Protocol
 
-from engine.executors.bound import Bound
+from engine.graph.limits import Deadline
+from engine.graph.op import Array
 from engine.planning.plan import Plan
 
 #: what idle plans may take in all
 LEASE_BYTES: Final = 1 << 28
 #: of one plan: more would mean that more threads than this run it at once
 MOST_OF_A_PLAN: Final = 8
+
+
+class ReadyPlan(Protocol):
+    """A plan that is ready to run, for one thread at a time, and the bytes that keeping it takes."""
+
+    @property
+    def nbytes(self) -> int:
+        """The same for as long as nobody runs it."""
+
+    def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = ...) -> list[Array]:
+        """As `Executor.execute`."""
 
 
 class _Entry:
@@ -23,7 +36,7 @@ class _Entry:
 
     def __init__(self, plan: weakref.ref[Plan]) -> None:
         self.plan = plan
-        self.idle: list[Bound] = []
+        self.idle: list[ReadyPlan] = []
         self.retired = False
 
 
@@ -41,7 +54,7 @@ class Leases:
         self._gone: deque[int] = deque()
         self._lock = Lock()
 
-    def take(self, plan: Plan) -> Bound | None:
+    def take(self, plan: Plan) -> ReadyPlan | None:
         """A Bound of this plan, from now on the caller's; None where none is idle."""
         with self._lock:
             entry = self._entries.get(id(plan))
@@ -51,7 +64,7 @@ class Leases:
             self.held -= bound.nbytes
             return bound
 
-    def give(self, plan: Plan, bound: Bound) -> None:
+    def give(self, plan: Plan, bound: ReadyPlan) -> None:
         """Keep a Bound of this plan for the next one who asks; the least recently used ones make room for it."""
         with self._lock:
             self._sweep()

@@ -7,11 +7,10 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
-from engine.executors.kernels import Kernels
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.ops import registry
 from engine.planning.fit import compiled_within
@@ -27,6 +26,21 @@ LARGE: Final = 10_000_000
 MOST_SAID: Final = 256
 
 _logger = logging.getLogger("gradserve.kernels")
+
+
+class LoopKernels(Protocol):
+    """Makes the kernels of plans for one device: `engine.executors.kernels` has those of processors."""
+
+    @property
+    def threads(self) -> int:
+        """What may take part in a loop."""
+
+    @property
+    def without(self) -> Binder:
+        """Binds plans of which nothing is compiled."""
+
+    def compile(self, plan: Plan, closing: Callable[[], bool] = ...) -> Binder | None:
+        """Binds a plan's loops by kernels; None where `closing` came true meanwhile. Raises KernelUnavailable."""
 
 
 class Tier(NamedTuple):
@@ -58,7 +72,7 @@ class Tiers:
 
     def __init__(
         self,
-        kernels: Kernels,
+        kernels: LoopKernels,
         determinism: Determinism = "fast",
         replaced: Callable[[Plan], object] = lambda plan: None,
     ) -> None:

@@ -164,6 +164,9 @@ class Kernel(Definition):
     is_kernel = True
     #: whether kernels make a leading part of the result, where nobody reads the rest
     makes_parts: ClassVar[bool] = False
+    #: whether a card may record what `forward` launches, and launch it again without `forward`: it does not wait for a
+    #: result, read the host's arrays, or decide by an element
+    is_captured: ClassVar[bool] = True
 
     @abstractmethod
     def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:

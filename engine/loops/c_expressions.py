@@ -27,6 +27,7 @@ _FUNCTIONS: Final = ("abs", "sqrt", "floor", "ceil", "rint", "copysign", "fma", 
 
 _HOST: Final = """\
 typedef {float} F; typedef {int} I; typedef unsigned {int} U;
+#define RESTRICT restrict
 #define ABS __builtin_fabs{suffix}
 #define SQRT __builtin_sqrt{suffix}
 #define FLOOR __builtin_floor{suffix}
@@ -39,7 +40,8 @@ typedef {float} F; typedef {int} I; typedef unsigned {int} U;
 static inline I BITS(F x) {{ union {{ F f; I i; }} u; u.f = x; return u.i; }}
 static inline F FROM_BITS(I x) {{ union {{ F f; I i; }} u; u.i = x; return u.f; }}
 """
-_EXTREMES: Final = """\
+#: for every dialect
+EXTREMES: Final = """\
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 #define MAXIMUM(a, b) ((a) != (a) ? (a) : LARGER(a, b))
@@ -50,7 +52,7 @@ _EXTREMES: Final = """\
 def host_definitions(dtype: str) -> str:
     """What expressions are written in, for gcc and clang."""
     words = ("float", "int", "f") if dtype == "float32" else ("double", "long long", "")
-    return _HOST.format(float=words[0], int=words[1], suffix=words[2]) + _EXTREMES
+    return _HOST.format(float=words[0], int=words[1], suffix=words[2]) + EXTREMES
 
 
 def c_literal(number: float, type: Scalars, dtype: str) -> str:

@@ -60,7 +60,7 @@ def _polygamma(xp: Namespace, order: int, x: Array) -> Array:
     at, x[below] = x[below], 1
     y = zeta(power, x)
     y[below] = _zeta_below(xp, zeta, power, at)
-    factorial = math.factorial(order)
+    factorial = float(math.factorial(order))  # CuPy takes no whole number beyond 64 bits
     return y * (factorial if order % 2 else -factorial)
 
 

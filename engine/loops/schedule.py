@@ -42,8 +42,11 @@ class Schedule(NamedTuple):
     scratch: tuple[int, ...]
 
 
-def schedule(loop: Loop) -> Schedule:
-    """The passes of a loop. Scalars that no result needs are left out; each sweep is as early as can be."""
+def schedule(loop: Loop, *, keeps: bool = True) -> Schedule:
+    """The passes of a loop. Scalars that no result needs are left out; each sweep is as early as can be.
+
+    Where it `keeps` nothing, what a later sweep needs again is computed anew.
+    """
     live = _closure(loop, (result.value for result in loop.results))
     ready = _ready(loop, live)
     reductions = [i for i in sorted(live) if loop.instructions[i].op in REDUCTIONS]
@@ -57,7 +60,7 @@ def schedule(loop: Loop) -> Schedule:
         for p in range(count)
     ]
     rows = [i for i in sorted(live) if _stands_between_sweeps(loop.instructions[i])]
-    read = _read(loop, roots)
+    read = _read(loop, roots, _kept(loop, roots) if keeps else set())
     scratch = tuple(sorted(set().union(*(fetched for fetched, _ in read)))) if read else ()
     sweeps = tuple(
         Sweep(
@@ -110,9 +113,9 @@ def _ready(loop: Loop, live: Container[int]) -> list[int]:
     return ready
 
 
-def _read(loop: Loop, roots: list[list[int]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """For each sweep, the ELEMENT scalars that it fetches and those that it computes."""
-    kept, computed = _kept(loop, roots), set[int]()
+def _read(loop: Loop, roots: list[list[int]], kept: set[int]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """For each sweep, the ELEMENT scalars that it fetches, of those that are `kept`, and those that it computes."""
+    computed = set[int]()
     sweeps = []
     for wanted in roots:
         found = _elements(loop, wanted, kept & computed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.graph.errors import IndexOutOfRange
 from engine.graph.op import Array, wrong_dtype
 from engine.graph.tensor_type import INTEGERS, TensorType
+from engine.oplib.index_notes import INDEX_NOTES
 
 
 def require_integer(type: TensorType, operand: int, name: str) -> None:
@@ -14,12 +15,23 @@ def require_integer(type: TensorType, operand: int, name: str) -> None:
 
 
 def check_indices(index: Array, extent: int, *, operand: int) -> None:
-    """Raise IndexOutOfRange unless all entries lie in [0, extent): NumPy and CuPy would wrap negative ones."""
-    if index.size and not (int(index.min()) >= 0 and int(index.max()) < extent):
-        wanted = f"in [0, {extent})"
-        raise IndexOutOfRange(
-            f"operand {operand} holds an index outside the axis: all must lie {wanted}",
-            operand=operand,
-            expected=wanted,
-            got="an entry outside",
-        )
+    """Raise IndexOutOfRange unless all entries lie in [0, extent): NumPy and CuPy would wrap negative ones.
+
+    Or have it noted, where whoever runs the plan would wait for the answer.
+    """
+    notes = INDEX_NOTES.get()
+    if notes is not None and extent and index.size:
+        notes.note(index, extent, operand)
+    elif index.size and not (int(index.min()) >= 0 and int(index.max()) < extent):
+        raise outside(extent, operand)
+
+
+def outside(extent: int, operand: int) -> IndexOutOfRange:
+    """The error for an operand with an entry that is not in [0, extent)."""
+    wanted = f"in [0, {extent})"
+    return IndexOutOfRange(
+        f"operand {operand} holds an index outside the axis: all must lie {wanted}",
+        operand=operand,
+        expected=wanted,
+        got="an entry outside",
+    )

@@ -55,7 +55,8 @@ class Betaln(Binary):
         if xp is np:
             _in_blocks(a, b, out)
         else:
-            library(xp).betaln(a, b, out=out)
+            x, y = (xp.asarray(z, "float64") for z in (a, b))
+            out[...] = _everywhere(xp, xp.minimum(x, y), xp.maximum(x, y))
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
@@ -77,23 +78,33 @@ def _betaln(a: Floats, b: Floats) -> Floats:
     large = (a > 0) & (b >= _LARGE) & (b < math.inf)
     for mask, branch in ((large & (a < _LARGE), _one_large), (large & (a >= _LARGE), _both_large)):
         chosen = np.flatnonzero(mask)
-        y[chosen] = branch(a[chosen], b[chosen])
+        y[chosen] = branch(np, a[chosen], b[chosen])
     y[(a > 0) & (b == math.inf)] = -math.inf
     return y
 
 
-def _one_large(a: Floats, b: Floats) -> Floats:
+def _everywhere(xp: Namespace, a: Array, b: Array) -> Array:
+    """The same for each element: a card would have to wait to know which of them are large."""
+    y = library(xp).betaln(a, b)
+    large = (a > 0) & (b >= _LARGE) & (b < math.inf)
+    far = xp.where(large, b, _LARGE)
+    y = xp.where(large & (a < _LARGE), _one_large(xp, xp.clip(a, 0, _LARGE), far), y)
+    y = xp.where(large & (a >= _LARGE), _both_large(xp, xp.maximum(a, _LARGE), far), y)
+    return xp.where((a > 0) & (b == math.inf), -math.inf, y)
+
+
+def _one_large(xp: Namespace, a: Floats, b: Floats) -> Floats:
     """log Γ(a) + log(Γ(b) / Γ(a + b))."""
-    grown = np.log1p(a / b)
-    quotient = a - (b - 0.5) * grown - a * (np.log(b) + grown)
-    y: Floats = library(np).gammaln(a) + (quotient + (_correction(b) - _correction(a + b)))
+    grown = xp.log1p(a / b)
+    quotient = a - (b - 0.5) * grown - a * (xp.log(b) + grown)
+    y: Floats = library(xp).gammaln(a) + (quotient + (_correction(b) - _correction(a + b)))
     return y
 
 
-def _both_large(a: Floats, b: Floats) -> Floats:
+def _both_large(xp: Namespace, a: Floats, b: Floats) -> Floats:
     """The sum of the three series, ordered so that all large terms are negative."""
     h = a / b
-    large = (a - 0.5) * np.log(h / (1 + h)) - b * np.log1p(h) - 0.5 * np.log(b)
+    large: Floats = (a - 0.5) * xp.log(h / (1 + h)) - b * xp.log1p(h) - 0.5 * xp.log(b)
     return large + (0.5 * math.log(2 * math.pi) + _correction(a) + _correction(b) - _correction(a + b))
 
 

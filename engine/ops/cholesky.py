@@ -26,6 +26,7 @@ class Cholesky(SquareMatrix):
     """
 
     name = "cholesky"
+    is_captured = False
     operands = ("x",)
     gradient = "(s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal"
     samples = (

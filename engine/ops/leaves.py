@@ -69,6 +69,7 @@ class Constant(Source):
     """A tensor that is part of the graph: y = value."""
 
     name = "constant"
+    is_captured = False
     attrs: ClassVar[Mapping[str, Attr]] = {"value": Attr("tensor", doc="the tensor")}
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(value=np.array([[1.0, -2.0]])),

@@ -61,6 +61,7 @@ class Polygamma(FloatUnary):
     """
 
     name = "polygamma"
+    is_captured = False
     attrs: ClassVar[Mapping[str, Attr]] = {
         "order": Attr("int", doc="which derivative of digamma: 0 to 170", minimum=0),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from engine.graph.op import Array, Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, Shape, Strided, TensorType, normalise_axis, show_shape
 from engine.oplib.accumulate import count
-from engine.oplib.extremes import is_chosen
+from engine.oplib.extremes import first_extreme, is_chosen
 from engine.oplib.reduction import KEEPDIMS, Reduction, keep, reduced_shape
 from engine.oplib.rowwise import Rowwise
 
@@ -72,7 +72,7 @@ class Min(Extremum):
 class ArgExtremum(Op):
     """Base: the position of an extremum along one axis, by the function of numpy and cupy called `function`."""
 
-    function: ClassVar[str]
+    function: ClassVar[Literal["argmax", "argmin"]]
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="the axis to search"), "keepdims": KEEPDIMS}
     gradient: ClassVar[str] = "none: positions are whole numbers"
@@ -95,7 +95,10 @@ class ArgExtremum(Op):
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int, keepdims: bool) -> None:
         """NumPy's; the first NaN wins."""
-        getattr(xp, self.function)(x, axis=axis, keepdims=keepdims, out=out)
+        if xp is np:
+            getattr(np, self.function)(x, axis=axis, keepdims=keepdims, out=out)
+        else:
+            out.reshape(reduced_shape(x.shape, (axis,), False))[...] = first_extreme(xp, self.function, x, axis)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int, keepdims: bool) -> Value:
         """The next axis."""

@@ -67,6 +67,7 @@ class MaxPool2DIndices(Pooling):
     """
 
     name = "max_pool2d_indices"
+    is_captured = False
     gradient = "none: the result is int64"
     vjp = NoGradient("the result is int64")
 

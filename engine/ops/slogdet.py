@@ -22,6 +22,7 @@ class SLogDet(SquareMatrix):
     """
 
     name = "slogdet"
+    is_captured = False
     operands = ("x",)
     gradient = "g · x⁻ᵀ, g the cotangent of log|det x|"
     several = True

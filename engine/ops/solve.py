@@ -29,6 +29,7 @@ class Solve(System):
     """
 
     name = "solve"
+    is_captured = False
     operands = ("a", "b")
     gradient = "db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast"
     samples = (
@@ -80,6 +81,7 @@ class Inv(SquareMatrix):
     """
 
     name = "inv"
+    is_captured = False
     operands = ("x",)
     gradient = "−yᵀ g yᵀ"
     samples = (

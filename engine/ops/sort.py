@@ -43,6 +43,7 @@ class Sort(Ordering):
     """y = x in ascending order along an axis; equal entries keep their order, NaN comes last."""
 
     name = "sort"
+    is_captured = False
     gradient = "g, put back where the entries came from"
 
     def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
@@ -79,6 +80,7 @@ class ArgSort(Ordering):
     """y = the int64 positions that put x in ascending order along an axis; equal entries keep theirs, NaN last."""
 
     name = "argsort"
+    is_captured = False
     gradient = "none: positions are constant"
     vjp = NoGradient("positions are constant")
 

@@ -13,6 +13,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, DType, TensorType, normalise_axis
+from engine.oplib.extremes import first_extreme
 from engine.oplib.operands import with_extent
 
 #: so many are found one by one faster than by sorting all
@@ -27,6 +28,7 @@ class TopK(Op):
     """
 
     name = "topk"
+    is_captured = False
     operands = ("x",)
     attrs = {
         "k": Attr("int", doc="how many, at most the axis's extent", minimum=0),
@@ -103,14 +105,14 @@ def _pick(xp: Namespace, x: Array, values: Array, indices: Array, k: int, axis: 
     lines, least = xp.arange(len(rest)), _least(x.dtype)
     found = xp.moveaxis(values, axis, -1), xp.moveaxis(indices, axis, -1)
     for i in range(k):
-        _pick_one(rest, lines, found[0][..., i], found[1][..., i], least)
+        _pick_one(xp, rest, lines, found[0][..., i], found[1][..., i], least)
     if bool((found[0][..., -1] == least).any()):
         _pick_least(xp, *found, least)
 
 
-def _pick_one(rest: Array, lines: Array, value: Array, index: Array, least: Any) -> None:
-    """argmax finds NaN before all else, and of equal ones the first."""
-    at = rest.argmax(axis=1)
+def _pick_one(xp: Namespace, rest: Array, lines: Array, value: Array, index: Array, least: Any) -> None:
+    """NaN before all else, and of equal ones the first."""
+    at = first_extreme(xp, "argmax", rest, 1)
     index[...] = at.reshape(index.shape)
     value[...] = rest[lines, at].reshape(value.shape)
     rest[lines, at] = least

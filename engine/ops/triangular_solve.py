@@ -35,6 +35,7 @@ class TriangularSolve(System):
     """
 
     name = "triangular_solve"
+    is_captured = False
     operands = ("a", "b")
     attrs = {
         "lower": Attr("bool", True, "read the lower triangle of a; false: the upper one"),

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from engine.graph.op import Kernel, Namespace, ResultTypes
 from engine.graph.tensor_type import TensorType
 from engine.loops.blocks import bind_blocks, workspace_bytes
 from engine.loops.functions import expand_functions, reports_range
 from engine.loops.native import block_count, native_workspace
+from engine.loops.on_arrays import run_on_arrays
 from engine.loops.program import Loop, Space
 from engine.loops.turns import make_calls
 
@@ -41,8 +44,11 @@ class Fused(Kernel):
         return self.types
 
     def forward(self, xp: Namespace, *arrays: Any, out: Any, **attrs: Any) -> None:
-        """By NumPy's ufuncs, block by block."""
-        make_calls(bind_blocks(self.loop, self.space, arrays, out, 1))
+        """By NumPy's ufuncs, block by block; on a card, by CuPy's, all of it at once."""
+        if xp is np:
+            make_calls(bind_blocks(self.loop, self.space, arrays, out, 1))
+        else:
+            run_on_arrays(xp, self.loop, self.space, arrays, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Those of the nodes whose place it takes."""

@@ -72,6 +72,7 @@ class Worker:
             determinism=settings.determinism if settings.compile == "on" else None,
             store=kernel_store(settings),
             lease_bytes=settings.plan_cache_bytes // IDLE_SHARE,
+            device_bytes=settings.device_bytes or None,
         )
         self._executor = executor
         self.device = executor.device

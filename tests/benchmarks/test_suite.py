@@ -34,7 +34,7 @@ def test_the_tables_name_ops() -> None:
 @pytest.mark.parametrize("name", PLANNED)
 def test_workloads_run_and_give_finite_numbers(name: str) -> None:
     work = find(name)()
-    call, settle = engine_call(planned(work), work.arrays, "cpu")
+    call, settle, _ = engine_call(planned(work), work.arrays, "cpu")
     settle()
     results = call()
     assert all(np.isfinite(a).all() for a in results)

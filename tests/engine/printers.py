@@ -1,14 +1,16 @@
 """Every plan fused, and its loops run by one printer: by NumPy's ufuncs, by LLVM, or by the machine's C compiler.
 
-`GRADSERVE_TEST_PRINTER=numpy|llvm|c` has all tests run their plans so, on the CPU; `make test-printers` sets it. Small
-plans, as most of those in tests are, would else run node by node.
+This one builds what is written for a processor, and what is written for a card, too.
+
+`GRADSERVE_TEST_PRINTER=numpy|llvm|c|cuda` has all tests run their plans so, on the CPU; `make test-printers` sets it.
+Small plans, as most of those in tests are, would else run node by node.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,28 +18,36 @@ from threading import RLock
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import pytest
 
 from engine import Plan, registry
-from engine.executors.binding import Binder
+from engine.executors.binding import Binder, bind_step
+from engine.executors.cuda_kernels import cuda_loop
 from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, sum_kinds
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import Tier
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from engine.graph.op import Array, KernelCall, Namespace
+from engine.graph.tensor_type import HostArray
+from engine.loops.cuda_launch import CudaLoop
+from engine.loops.cuda_parts import CudaParts
 from engine.loops.kernel_store import KernelStore
 from engine.loops.native import NativeKernel
+from engine.loops.on_arrays import run_on_arrays
 from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
-from engine.planning.plan import graph_of, make_plan
+from engine.planning.plan import Step, graph_of, make_plan
 from tests.engine.loops.c_compiler import COMPILER, c_kernels
+from tests.engine.loops.cuda_shim import HostKernels, host_kernels, run_on_host
 
 #: the printer of all tests; none: plans run as they are
 PRINTER: Final = os.environ.get("GRADSERVE_TEST_PRINTER", "none")
 #: whether loops are machine code, with functions of their own
-COMPILED: Final = PRINTER in ("llvm", "c")
+COMPILED: Final = PRINTER in ("llvm", "c", "cuda")
 
 _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
@@ -55,19 +65,61 @@ def _by_c(plan: Plan) -> Binder:
     return LoopBinder(dict(zip(ops, found, strict=True)), 1)
 
 
+class _CudaOnHost(Binder):
+    """Runs loops as a card does, on a processor."""
+
+    def __init__(self, made: Mapping[Fused, tuple[HostKernels, CudaLoop]]) -> None:
+        self._made = made
+
+    def calls(
+        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
+    ) -> Sequence[KernelCall]:
+        """Of a loop, one call, which looks whether an argument was out of range."""
+        if not isinstance(step.op, Fused):
+            return bind_step(xp, step, operands, out)
+        return [(self._run, (step.op, operands, out))]
+
+    def _run(self, op: Fused, operands: Sequence[Array], out: Sequence[Array]) -> None:
+        if run_on_host(*self._made[op], operands, out):
+            op.forward(np, *operands, out=out)
+
+
+def _by_cuda(plan: Plan) -> Binder:
+    """Kernels for a card, compiled for this processor."""
+    ops = list(dict.fromkeys(step.op for step in plan.steps if isinstance(step.op, Fused)))
+    loops = [cuda_loop(op) for op in ops]
+    kernels = in_cuda([(loop.parts, loop.lanes) for loop in loops])
+    return _CudaOnHost(dict(zip(ops, zip(kernels, loops, strict=True), strict=True)))
+
+
+class _OnArrays(Binder):
+    """Runs loops as a card does that has no kernel of them: by array functions."""
+
+    def calls(
+        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
+    ) -> Sequence[KernelCall]:
+        """Of a loop, one call."""
+        if not isinstance(step.op, Fused):
+            return bind_step(xp, step, operands, out)
+        return [(run_on_arrays, (xp, step.op.loop, step.op.space, operands, out))]
+
+
 _kernels: Final = Kernels(KernelStore())
 #: what binds a plan's steps
 _BINDERS: Final[dict[str, Callable[[Plan], Binder | None]]] = {
     "numpy": lambda plan: _kernels.without,
     "llvm": _kernels.compile,
     "c": _by_c,
+    "cuda": _by_cuda,
+    "arrays": lambda plan: _OnArrays(),
 }
 #: those that run here
-_THERE: Final = {"numpy": True, "llvm": find_spec("llvmlite"), "c": COMPILER}
+_THERE: Final = {"numpy": True, "llvm": find_spec("llvmlite"), "c": COMPILER, "cuda": COMPILER, "arrays": True}
 PRINTERS: Final = [name for name in _BINDERS if _THERE[name]]
 #: compiled quickly: bits do not depend on how well
 _C_FLAGS: Final = ("-O1",)
 _built: Final[dict[tuple[str, int], NativeKernel]] = {}
+_built_as_cuda: Final[dict[str, HostKernels]] = {}
 _fused: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _BINDERS}
 _ready: Final[dict[str, WeakKeyDictionary[Plan, Tier]]] = {name: WeakKeyDictionary() for name in _BINDERS}
 _lock: Final = RLock()  # fusing patches a module, and threads share plans
@@ -82,6 +134,17 @@ def in_c(wanted: list[tuple[Loop, int]]) -> list[NativeKernel]:
         with tempfile.TemporaryDirectory() as folder:
             _built.update(zip(missing, c_kernels(list(missing.values()), Path(folder), *_C_FLAGS), strict=True))
     return [_built[repr(loop), lanes] for loop, lanes in wanted]
+
+
+def in_cuda(wanted: list[tuple[CudaParts, int]]) -> list[HostKernels]:
+    """Kernels of loops in parts and their lanes, each compiled once in this process."""
+    missing = {repr(each): each for each in wanted}
+    missing = {key: each for key, each in missing.items() if key not in _built_as_cuda}
+    if missing:
+        with tempfile.TemporaryDirectory() as folder:
+            made = host_kernels(list(missing.values()), Path(folder))
+        _built_as_cuda.update(zip(missing, made, strict=True))
+    return [_built_as_cuda[repr(each)] for each in wanted]
 
 
 def fused(plan: Plan, printer: str) -> Plan:

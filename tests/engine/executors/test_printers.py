@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from engine import Plan
+from engine.executors.cuda_kernels import cuda_loop
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.loops.schedule import lanes_of
 from engine.oplib.elementwise import Elementwise
@@ -19,7 +20,7 @@ from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from tests.contract.cases import LIMITS, Array, Case, all_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import weighted, weights_for
-from tests.engine.printers import PRINTERS, fused, in_c, printing
+from tests.engine.printers import PRINTERS, fused, in_c, in_cuda, printing
 
 #: relative to the largest number of a result, and to each
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
@@ -84,7 +85,7 @@ each_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 @each_kind
 @each_dtype
-@pytest.mark.parametrize("printer", [name for name in PRINTERS if name != "c"])
+@pytest.mark.parametrize("printer", [name for name in PRINTERS if name not in ("c", "cuda")])
 def test_every_op_computes_the_same(printer: str, dtype: str, kind: str) -> None:
     for name, plan, arrays in corpus(dtype, kind):
         for there, here in zip(interpreted(plan, arrays), computed(plan, arrays, printer), strict=True):
@@ -111,21 +112,24 @@ def assert_same_zeros(here: Array, there: Array, name: str) -> None:
 
 @each_kind
 @each_dtype
-@pytest.mark.skipif(not {"c", "llvm"} <= {*PRINTERS}, reason="there is no C compiler, or no LLVM")
-def test_c_and_llvm_give_the_same_bits(dtype: str, kind: str) -> None:
-    build_in_c([fused(plan, "c") for _, plan, _ in corpus(dtype, kind)])
+@pytest.mark.parametrize("printer", ["c", "cuda"])
+@pytest.mark.skipif(not {"c", "cuda", "llvm"} <= {*PRINTERS}, reason="there is no C compiler, or no LLVM")
+def test_all_that_compile_give_the_same_bits(printer: str, dtype: str, kind: str) -> None:
+    build_at_once(printer, [fused(plan, printer) for _, plan, _ in corpus(dtype, kind)])
     for name, plan, arrays in corpus(dtype, kind):
-        for there, here in zip(computed(plan, arrays, "llvm"), computed(plan, arrays, "c"), strict=True):
+        for there, here in zip(computed(plan, arrays, "llvm"), computed(plan, arrays, printer), strict=True):
             np.testing.assert_array_equal(here, there, name)
             if here.dtype.kind == "f":
                 assert_same_zeros(here, there, name)
 
 
-def build_in_c(plans: Sequence[Plan]) -> None:
-    """Compile all kernels of the plans at once: a compiler takes longer to begin than for a kernel."""
+def build_at_once(printer: str, plans: Sequence[Plan]) -> None:
+    """Compile all kernels of the plans: a compiler takes longer to begin than for a kernel."""
     ops = [step.op for plan in plans for step in plan.steps if isinstance(step.op, Fused)]
-    loops = [op.expanded for op in ops]
-    in_c([(loop, lanes_of(loop, op.space.columns)) for op, loop in zip(ops, loops, strict=True)])
+    if printer == "c":
+        in_c([(op.expanded, lanes_of(op.expanded, op.space.columns)) for op in ops])
+    else:
+        in_cuda([(loop.parts, loop.lanes) for loop in map(cuda_loop, ops)])
 
 
 def test_the_corpus_is_most_of_what_elementwise_ops_there_are() -> None:
@@ -139,8 +143,13 @@ def test_the_corpus_is_most_of_what_elementwise_ops_there_are() -> None:
 def test_a_printer_runs_what_it_has_made(printer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each by itself: broken, it breaks the results."""
     _, plan, arrays = next(found for found in corpus("float64", "samples") if found[0].startswith("tanh"))
-    broken = {"numpy": "engine.executors.kernels.bind_blocks", "llvm": "engine.executors.kernels.bind_within_range"}
+    compiled = "engine.executors.kernels.bind_within_range"
+    broken = {
+        "numpy": "engine.executors.kernels.bind_blocks",
+        "cuda": "tests.engine.printers.run_on_host",
+        "arrays": "tests.engine.printers.run_on_arrays",
+    }
     asked: list[str] = []
-    monkeypatch.setattr(broken.get(printer, broken["llvm"]), lambda *_, **__: asked.append(printer) or ())
+    monkeypatch.setattr(broken.get(printer, compiled), lambda *_, **__: asked.append(printer) or ())
     computed(plan, arrays, printer)
     assert asked == [printer]

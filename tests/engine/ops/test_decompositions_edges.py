@@ -27,7 +27,7 @@ from tests.engine.ops.matrices import (
     slope,
 )
 from tests.engine.ops.planned import plan_of
-from tests.engine.ops.run import Array, error, grads, run
+from tests.engine.ops.run import ON_GPU, Array, error, grads, run
 from tests.engine.planning.steps import steps_of
 
 # ---------------------------------------------------------------- matrices without an answer
@@ -44,6 +44,11 @@ def spoiled_batch(op: str, places: list[int]) -> tuple[Array, list[Array]]:
     return x, [real(7, 3, 2)] if op == "solve" else []
 
 
+def assert_same(found: Array, wanted: Array) -> None:
+    """To the last bit; on a GPU, whose solvers of one matrix and of many are not the same, nearly."""
+    np.testing.assert_allclose(found, wanted, *((1e-13, 1e-15) if ON_GPU else (0, 0)))
+
+
 @pytest.mark.parametrize("places", PLACES, ids=str)
 @pytest.mark.parametrize("op", BAD)
 def test_the_others_of_a_batch_are_unharmed(op: str, places: list[int]) -> None:
@@ -52,7 +57,7 @@ def test_the_others_of_a_batch_are_unharmed(op: str, places: list[int]) -> None:
     for i in range(7):
         alone, pulled_alone = grads(op, x[i], *(b[i] for b in rest))
         assert np.isnan(alone).all() == np.isnan(value[i]).all() == (i in places)
-        np.testing.assert_array_equal(value[i], alone)
+        assert_same(value[i], alone)
         for found, wanted in zip(gradients, pulled_alone, strict=True):
             np.testing.assert_allclose(found[i], wanted, RTOL, ATOL)
             assert np.isnan(found[i]).any() == (i in places)
@@ -123,9 +128,9 @@ def test_a_batch_with_a_bad_matrix_has_the_bits_that_numpy_gives_without_it(op: 
     x = definite(9, 4, 4)
     rest = [real(9, 4, 2)] if op == "solve" else []
     wanted = getattr(np.linalg, op)((x + mirrored(x)) / 2 if op == "cholesky" else x, *rest)
-    np.testing.assert_array_equal(run(op, x, *rest), wanted)
+    assert_same(run(op, x, *rest), wanted)
     x[4] = 0
-    np.testing.assert_array_equal(run(op, x, *rest)[[0, 8]], wanted[[0, 8]])
+    assert_same(run(op, x, *rest)[[0, 8]], wanted[[0, 8]])
 
 
 def test_nan_stays_in_its_matrix() -> None:

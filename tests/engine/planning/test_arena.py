@@ -150,7 +150,7 @@ def test_the_peak_is_what_is_allocated(sketch: Sketch, data: st.DataObject) -> N
             operands = [storage.types[i] for i in step.operands]
             out: Any = step.types if step.op.several else step.types[0]
             workspaces.append(step.op.workspace(out, *operands, **step.attrs))
-    recording(allocated).interpret(plan, {key: sketch.feeds[key] for key in plan.feeds})
+    recording(allocated).interpret(plan, {key: EXECUTOR.to_device(sketch.feeds[key]) for key in plan.feeds})
     assert tuple(allocated) == plan.buffers
     assert plan.peak_bytes == fed + sum(allocated) + max(workspaces, default=0)
 

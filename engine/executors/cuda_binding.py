@@ -1,0 +1,52 @@
+"""From a step to the calls that run it on a card: kernels of ours for loops that have some, else the op's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from engine.executors.binding import Binder
+from engine.executors.cuda_kernels import CompiledCudaLoop, CudaKernels
+from engine.graph.op import Array, KernelCall, Namespace
+from engine.planning.fused import Fused
+from engine.planning.plan import Plan, Step
+
+
+class CudaBinder(Binder):
+    """Binds loops to their kernels, where there are any, else to functions of CuPy on whole arrays."""
+
+    def __init__(self, compiled: Mapping[Fused, CompiledCudaLoop]) -> None:
+        self._compiled = compiled
+
+    def workspace(self, step: Step) -> int:
+        """That of a kernel: what other ops take, they take of the pool."""
+        found = self._compiled.get(step.op) if isinstance(step.op, Fused) else None
+        return 0 if found is None else found.workspace
+
+    def launches(
+        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Any, workspace: Array, flag: int
+    ) -> Sequence[KernelCall]:
+        """As `calls`; `flag` is the address of a byte that becomes 1 where a loop is out of range."""
+        found = self._compiled.get(step.op) if isinstance(step.op, Fused) else None
+        if found is not None:
+            return found.launches(operands, out, workspace, flag)
+        # What an op's own `bind` comes down to may be in NumPy's words alone.
+        return [(partial(step.op.forward, xp, *operands, out=out, **step.attrs), ())]
+
+
+class CudaPlans:
+    """Makes binders of plans, for `Tiers`."""
+
+    #: what may take part in a loop, as it is planned
+    threads = 1
+    #: binds plans of which nothing is compiled
+    without: Binder = CudaBinder({})
+
+    def __init__(self, kernels: CudaKernels) -> None:
+        self._kernels = kernels
+
+    def compile(self, plan: Plan, closing: Callable[[], bool] = lambda: False) -> Binder | None:
+        """What binds all steps of a plan; None where `closing` came true in between. Raises KernelUnavailable."""
+        compiled = self._kernels.compile(plan, closing)
+        return None if compiled is None else CudaBinder(compiled)

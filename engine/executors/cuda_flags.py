@@ -1,0 +1,68 @@
+"""What the kernels of one run find in their data, noted on the card, so that nobody waits before the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from engine.executors.segments import at_origin
+from engine.graph.errors import EngineError
+from engine.graph.op import Array
+from engine.loops.functions import reports_range
+from engine.oplib.indices import outside
+from engine.planning.fused import Fused
+from engine.planning.plan import Step
+
+_WIDTH: Final = 4  # bytes of a flag
+_NOTE: Final = "const long long at = index; if (at < 0 || at >= extent) atomicCAS(&flag[0], 0, code)"
+
+
+class CudaFlags:
+    """A number for each step: 0, or what it has found first. A loop has found that it is out of range."""
+
+    def __init__(self, cupy: Any, steps: Sequence[Step]) -> None:
+        self._step = 0
+        self._steps = steps
+        self._noted = any(isinstance(step.op, Fused) and reports_range(step.op.loop) for step in steps)
+        self._found: Array = cupy.zeros(max(1, len(steps)), "int32")
+        self._extents: dict[tuple[int, int], int] = {}
+        self._kernel = cupy.ElementwiseKernel(
+            "T index, int64 extent, int32 code", "raw int32 flag", _NOTE, "gradserve_note"
+        )
+
+    def enter(self, step: int) -> None:
+        """What is noted from now on is of this step."""
+        self._step = step
+
+    def address(self, step: int) -> int:
+        """Where that of a step lies."""
+        return int(self._found.data.ptr) + _WIDTH * step
+
+    def note(self, index: Array, extent: int, operand: int) -> None:
+        """As `IndexNotes` has it."""
+        self._noted = True
+        self._extents[self._step, operand] = extent
+        self._kernel(index, extent, operand + 1, self._found[self._step : self._step + 1])
+
+    def begin(self) -> None:
+        """Before a run."""
+        if self._noted:
+            self._found.data.memset_async(0, self._found.nbytes)
+
+    def end(self) -> bool:
+        """After a run, whose end this waits for if it has noted anything: whether its loops were all within range.
+
+        Raises IndexOutOfRange for the first node that had an index outside.
+        """
+        if not self._noted:
+            return True
+        found = self._found.get()
+        for step in found.nonzero()[0]:
+            if isinstance(self._steps[step].op, Fused):
+                return False
+            operand = int(found[step]) - 1
+            raise self._error(int(step), operand)
+        return True
+
+    def _error(self, step: int, operand: int) -> EngineError:
+        return at_origin(outside(self._extents[step, operand], operand), self._steps[step].origin)

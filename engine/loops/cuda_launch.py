@@ -1,0 +1,180 @@
+"""The kernels of a loop bound to their memory: what is to be launched, on how many threads, with which table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from engine.graph.op import Array
+from engine.graph.tensor_type import HostArray
+from engine.loops.cuda_parts import CudaParts
+from engine.loops.cuda_text import WARP, has_reductions, table_entries
+from engine.loops.native import block_count
+from engine.loops.program import Loop, Space
+from engine.loops.table import table_layout
+
+#: threads of a block, elements of a thread where there are many, and from where on there are
+_THREADS: Final = 256
+_EACH: Final = 4
+_MANY: Final = 1 << 20
+#: warps of a block, and the most blocks along an axis: beyond, each goes on with the next of its rows
+_WARPS: Final = 4
+_MOST_BLOCKS: Final = 65535
+
+#: what a card calls a number of threads, or of blocks: along x, and along y
+Extent = tuple[int, int]
+
+
+class Launch(NamedTuple):
+    """A kernel by its name, its blocks, the threads of each, its table, and the arrays that this points at."""
+
+    kernel: str
+    grid: Extent
+    block: Extent
+    table: HostArray
+    kept: tuple[Any, ...]
+
+
+class _Memory:
+    """Workspace, handed out piece by piece."""
+
+    def __init__(self, address: int, itemsize: int) -> None:
+        self.address, self._itemsize, self.used = address, itemsize, 0
+
+    def take(self, elements: int) -> int:
+        """The address of so many elements."""
+        start = self.address + self.used
+        self.used += -(-elements * self._itemsize // 256) * 256
+        return start
+
+
+class CudaLoop:
+    """A loop in parts, over a space, with lanes: what is launched for it, and in how much memory that works."""
+
+    def __init__(self, loop: Loop, parts: CudaParts, space: Space, lanes: int) -> None:
+        self.loop, self.parts, self.space, self.lanes = loop, parts, space, lanes
+        self._entries = table_entries(parts)
+        self._itemsize = np.dtype(loop.dtype).itemsize
+        self._rows = math.prod(space.rows)
+        self._blocks = block_count(space)
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the argument of each kernel."""
+        return self._entries * 8
+
+    @property
+    def workspace(self) -> int:
+        """Bytes: addends of totals and reductions, one a row, and the parts of sums."""
+        memory = _Memory(0, self._itemsize)
+        self._launches([0] * len(self.loop.operands), [0] * len(self.parts.places), memory, 0)
+        return memory.used
+
+    def bind(
+        self,
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        workspace: int,
+        flag: int,
+        address: Callable[[Array], int],
+    ) -> list[Launch]:
+        """What computes `results`, to be launched in this order: nothing for a space without rows.
+
+        Arrays begin at row 0, column 0; `address` tells where that is. `workspace` and `flag` are addresses: of that
+        many bytes, and of a byte that becomes 1 where the loop is out of range.
+        """
+        memory = _Memory(workspace, self._itemsize)
+        found = self._launches([address(a) for a in operands], [address(a) for a in results], memory, flag)
+        return [launch._replace(kept=(*operands, *results)) for launch in found]
+
+    def _launches(self, operands: Sequence[int], results: Sequence[int], memory: _Memory, flag: int) -> list[Launch]:
+        kinds = [result.kind for result in self.loop.results[: len(results)]]
+        addends = [memory.take(self._rows) if kind == "total" else 0 for kind in kinds]
+        saved = [memory.take(self._rows) for _ in self.parts.saved]
+        launches = []
+        if self.parts.rows is not None and self._rows:
+            by_row = [a or r for a, r, kind in zip(addends, results, kinds, strict=True) if kind != "columns"]
+            flags = [flag] if self.parts.flags else []
+            launches.append(self._row_by_row(self.parts.rows, operands, [*by_row, *saved, *flags]))
+        if self.parts.columns is not None:
+            sums = [r for r, kind in zip(results, kinds, strict=True) if kind == "columns"]
+            launches += self._column_by_column(self.parts.columns, [*operands, *saved], sums, memory)
+        for kind, a, result in zip(kinds, addends, results, strict=True):
+            launches += self._total(a, result, memory) if kind == "total" else []
+        return launches
+
+    def _row_by_row(self, loop: Loop, operands: Sequence[int], results: Sequence[int]) -> Launch:
+        given = self.space.strides[len(operands) :]
+        kinds = [result.kind for result in self.loop.results[: len(given)]]
+        strides = [
+            s if kind != "total" else self._dense for s, kind in zip(given, kinds, strict=True) if kind != "columns"
+        ]
+        strides += [self._dense] * len(self.parts.saved) + [(0,) * loop.row_axes] * self.parts.flags
+        table = self._table(loop, [*operands, *results], [*self.space.strides[: len(operands)], *strides])
+        if has_reductions(loop):
+            at_once = _WARPS * (WARP // min(self.lanes, WARP))
+            return Launch("rows", (_blocks(self._rows, at_once), 1), (WARP, _WARPS), table, ())
+        columns = self.space.columns
+        wide = min(_THREADS, 1 << max(columns - 1, 0).bit_length())
+        each = wide * (_EACH if self.space.length >= _MANY else 1)
+        grid = _blocks(columns, each), _blocks(self._rows, _THREADS // wide)
+        return Launch("rows", grid, (wide, _THREADS // wide), table, ())
+
+    def _column_by_column(
+        self, loop: Loop, operands: Sequence[int], results: Sequence[int], memory: _Memory
+    ) -> list[Launch]:
+        columns, blocks = self.space.columns, self._blocks
+        parts = [memory.take(blocks * columns) if blocks != 1 else result for result in results]
+        strides = [*self.space.strides[: len(self.loop.operands)], *(self._dense for _ in self.parts.saved)]
+        table = self._table(loop, [*operands, *parts], [*strides, *(() for _ in parts)])
+        launches = [_along("columns", blocks * columns, table)] if blocks else []
+        if blocks != 1:
+            launches += [self._sum(part, result, columns) for part, result in zip(parts, results, strict=True)]
+        return launches
+
+    def _total(self, addends: int, result: int, memory: _Memory) -> list[Launch]:
+        if self._blocks == 1:
+            return [self._sum_of_rows(addends, result)]
+        parts = memory.take(self._blocks)
+        launches = [self._sum_of_rows(addends, parts)] if self._blocks else []
+        return [*launches, self._sum(parts, result, 1)]
+
+    def _sum_of_rows(self, addends: int, sums: int) -> Launch:
+        return _along(
+            "add_rows", self._blocks, self._entries_of(addends, sums, self._rows, self.space.block, self._blocks)
+        )
+
+    def _sum(self, parts: int, result: int, columns: int) -> Launch:
+        """NumPy adds up one axis pairwise, and the first of two row by row."""
+        table = self._entries_of(parts, result, columns, 0, self._blocks)
+        return _along("add_pairwise", 1, table) if columns == 1 else _along("add_columns", columns, table)
+
+    @property
+    def _dense(self) -> tuple[int, ...]:
+        """The strides of one value a row."""
+        return tuple(math.prod(self.space.rows[axis + 1 :]) for axis in range(len(self.space.rows)))
+
+    def _table(self, loop: Loop, addresses: Sequence[int], strides: Sequence[tuple[int, ...]]) -> HostArray:
+        layout, space = table_layout(loop), self.space
+        table = self._entries_of(space.columns, space.length, self._rows, space.block, *space.rows)
+        for at, address, steps in zip((*layout.operands, *layout.results), addresses, strides, strict=True):
+            table[at : at + 1 + len(steps)] = address, *steps
+        return table
+
+    def _entries_of(self, *numbers: int) -> HostArray:
+        table = np.zeros(self._entries, np.int64)
+        table[: len(numbers)] = numbers
+        return table
+
+
+def _blocks(items: int, at_once: int) -> int:
+    return max(1, min(-(-items // at_once), _MOST_BLOCKS))
+
+
+def _along(kernel: str, items: int, table: HostArray) -> Launch:
+    """One thread for each item."""
+    wide = _THREADS // 2
+    return Launch(kernel, (_blocks(items, wide), 1), (wide, 1), table, ())

@@ -1,0 +1,278 @@
+"""A loop as CUDA C: the same lanes and the same order of sums as on a processor, and so the same bits.
+
+To be compiled without contraction: `--fmad=false`. What is written has capitals where dialects differ, so that a C
+compiler builds it, too, with other definitions.
+
+Kernels have one argument, a table, and no shared memory: where threads of a row have to meet, they are of one warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.loops.c_expressions import EXTREMES
+from engine.loops.c_nest import FIRST, CNest
+from engine.loops.cuda_parts import CudaParts
+from engine.loops.program import REDUCTIONS, Loop
+from engine.loops.schedule import Sweep, schedule
+from engine.loops.table import table_layout
+
+#: threads of a warp
+WARP: Final = 32
+#: what the bits depend on: no contraction, subnormal numbers, and division and roots rounded as IEEE 754 has them
+OPTIONS: Final = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+#: instructions from which a loop is not unrolled: that takes the compiler seconds, and hides no more of the memory
+LONG: Final = 300
+#: entries of the table of a kernel that adds up
+SUM_ENTRIES: Final = 5
+
+_DEVICE: Final = """\
+typedef {float} F; typedef {int} I; typedef unsigned {int} U;
+#define KERNEL extern "C" __global__ void
+#define DEVICE static __device__
+#define GIVEN const struct Table given
+#define TABLE given.at
+#define RESTRICT __restrict__
+#define GRID_X gridDim.x
+#define GRID_Y gridDim.y
+#define BLOCK_X blockIdx.x
+#define BLOCK_Y blockIdx.y
+#define WIDE blockDim.x
+#define HIGH blockDim.y
+#define THREAD_X threadIdx.x
+#define THREAD_Y threadIdx.y
+#define FROM_ABOVE(value, by, width) __shfl_down_sync(0xffffffffu, value, by, width)
+#define FROM_FIRST(value, width) __shfl_sync(0xffffffffu, value, 0, width)
+#define ABS fabs{suffix}
+#define SQRT sqrt{suffix}
+#define FLOOR floor{suffix}
+#define CEIL ceil{suffix}
+#define RINT rint{suffix}
+#define COPYSIGN copysign{suffix}
+#define FMA fma{suffix}
+#define BITS {bits}
+#define FROM_BITS {from_bits}
+#define INFINITE FROM_BITS({infinite})
+#define NOT_A_NUMBER FROM_BITS({nan})
+"""
+_WORDS: Final = {
+    "float32": {
+        "float": "float",
+        "int": "int",
+        "suffix": "f",
+        "bits": "__float_as_int",
+        "from_bits": "__int_as_float",
+        "infinite": "0x7f800000",
+        "nan": "0x7fc00000",
+    },
+    "float64": {
+        "float": "double",
+        "int": "long long",
+        "suffix": "",
+        "bits": "__double_as_longlong",
+        "from_bits": "__longlong_as_double",
+        "infinite": "0x7ff0000000000000LL",
+        "nan": "0x7ff8000000000000LL",
+    },
+}
+#: the addends of a block of rows, in their order; parts, as NumPy adds up one axis (pairwise), or the first of two
+SUMS: Final = """\
+KERNEL add_rows(GIVEN) {
+const long long* const table = TABLE;
+const F* const addends = (const F*)table[0]; F* const sums = (F*)table[1];
+const long long rows = table[2], block_rows = table[3], blocks = table[4];
+for (long long block = BLOCK_X * (long long)WIDE + THREAD_X; block < blocks; block += GRID_X * (long long)WIDE) {
+const long long most = (block + 1) * block_rows, end = most < rows ? most : rows;
+F sum = 0;
+for (long long row = block * block_rows; row < end; row++) sum += addends[row];
+sums[block] = sum;
+}
+}
+KERNEL add_columns(GIVEN) {
+const long long* const table = TABLE;
+const F* const parts = (const F*)table[0]; F* const sums = (F*)table[1];
+const long long columns = table[2], blocks = table[4];
+for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < columns; c += GRID_X * (long long)WIDE) {
+F sum = 0;
+for (long long block = 0; block < blocks; block++) sum += parts[block * columns + c];
+sums[c] = sum;
+}
+}
+DEVICE F pairwise(const F* a, long long n) {
+if (n < 8) { F sum = 0; for (long long i = 0; i < n; i++) sum += a[i]; return sum; }
+if (n > 128) { const long long half = n / 2 - n / 2 % 8; return pairwise(a, half) + pairwise(a + half, n - half); }
+F r[8]; long long i = 8;
+for (int k = 0; k < 8; k++) r[k] = a[k];
+for (; i < n - n % 8; i += 8) for (int k = 0; k < 8; k++) r[k] += a[i + k];
+F sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+for (; i < n; i++) sum += a[i];
+return sum;
+}
+KERNEL add_pairwise(GIVEN) {
+const long long* const table = TABLE;
+if (BLOCK_X == 0 && THREAD_X == 0) *(F*)table[1] = pairwise((const F*)table[0], table[4]);
+}
+"""
+
+
+def cuda_text(parts: CudaParts, lanes: int) -> str:
+    """A file with kernels for NVRTC: `rows` and `columns`, where the parts have them, and what adds up their results.
+
+    Each takes a table by value, of `table_entries` numbers of 64 bits. The parts have none of FUNCTIONS. A row is
+    summed up in `lanes`, a power of two, then by halves.
+    """
+    loop = parts.rows or parts.columns
+    assert loop is not None
+    table = f"struct Table {{ long long at[{table_entries(parts)}]; }};\n"
+    return _DEVICE.format(**_WORDS[loop.dtype]) + EXTREMES + table + cuda_kernels(parts, lanes) + SUMS
+
+
+def cuda_kernels(parts: CudaParts, lanes: int) -> str:
+    """The kernels of a loop without the definitions of their dialect, and without those that add up."""
+    lines: list[str] = []
+    if parts.rows is not None:
+        lines += _Rows(parts.rows, parts.flags, lanes).kernel()
+    if parts.columns is not None:
+        lines += _Columns(parts.columns).kernel()
+    return "\n".join(lines) + "\n"
+
+
+def table_entries(parts: CudaParts) -> int:
+    """How many entries the tables of these kernels have."""
+    return max(SUM_ENTRIES, *(table_layout(loop).size for loop in (parts.rows, parts.columns) if loop is not None))
+
+
+def has_reductions(loop: Loop) -> bool:
+    """Whether threads of a row meet: each warp has a row, or several, and else each thread any element."""
+    return any(instruction.op in REDUCTIONS for instruction in loop.instructions)
+
+
+def _unrolled(loop: Loop, times: int) -> str:
+    return f"#pragma unroll {times if len(loop.instructions) < LONG else 1}"
+
+
+class _Rows(CNest):
+    """Row by row: results of the kinds element and row, the last of which may be a flag."""
+
+    def __init__(self, loop: Loop, flags: bool, lanes: int) -> None:
+        super().__init__(loop, schedule(loop, keeps=False))
+        self.flag = len(loop.results) - 1 if flags else None
+        self.lanes = lanes
+        #: threads that share a row, and lanes that each of them has
+        self.team, self.each = min(lanes, WARP), max(1, lanes // WARP)
+
+    def kernel(self) -> Iterator[str]:
+        """The function, line by line."""
+        yield "KERNEL rows(GIVEN) {\nconst long long* const table = TABLE;"
+        yield from self.sizes()
+        yield from self._in_teams() if has_reductions(self.loop) else self._by_elements()
+        yield "}"
+
+    # each thread has elements of its own
+
+    def _by_elements(self) -> Iterator[str]:
+        step = "GRID_Y * (long long)HIGH"
+        yield f"for (long long row = BLOCK_Y * (long long)HIGH + THREAD_Y; row < rows; row += {step}) {{"
+        yield "const long long left = length - row * columns, count = left < columns ? left : columns;"
+        yield from self.pointers()
+        for sweep in self.schedule.sweeps:
+            yield from self.between(sweep.before)
+            yield _unrolled(self.loop, 4)
+            step = "GRID_X * (long long)WIDE"
+            yield f"for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < count; c += {step}) {{"
+            yield from self._body(sweep)
+            yield "}"
+        yield "if (BLOCK_X == 0 && THREAD_X == 0) {"
+        yield from self._row_results()
+        yield "}\n}"
+
+    # a team has rows of its own
+
+    def _in_teams(self) -> Iterator[str]:
+        """All threads of a warp go through all of it, since they meet: those without a row have the last one's."""
+        yield f"const int lane = THREAD_X % {self.team}, team = THREAD_X / {self.team};"
+        yield f"const long long step = GRID_X * (long long)HIGH * {WARP // self.team};"
+        yield f"long long first = (BLOCK_X * (long long)HIGH + THREAD_Y) * {WARP // self.team};"
+        yield "for (; first < rows; first += step) {"
+        yield "const int there = first + team < rows;"
+        yield "const long long row = there ? first + team : rows - 1, left = length - row * columns;"
+        yield "const long long count = !there ? 0 : left < columns ? left : columns;"
+        yield from self.pointers()
+        for sweep in self.schedule.sweeps:
+            yield from self.between(sweep.before)
+            yield from self._sweep(sweep)
+        yield "if (there && lane == 0) {"
+        yield from self._row_results()
+        yield "}\n}"
+
+    def _sweep(self, sweep: Sweep) -> Iterator[str]:
+        for i in sweep.reductions:
+            first = FIRST[self.loop.instructions[i].op]
+            yield f"F r{i}[{self.each}]; for (int k = 0; k < {self.each}; k++) r{i}[k] = {first};"
+        yield _unrolled(self.loop, 2)
+        yield f"for (long long start = lane; start < count; start += {self.lanes}) {{"
+        yield f"#pragma unroll\nfor (int k = 0; k < {self.each}; k++) {{"
+        yield f"const long long c = start + k * {self.team};\nif (c < count) {{"
+        yield from self._body(sweep)
+        yield "}\n}\n}"
+        for i in sweep.reductions:
+            yield from self._met(i)
+
+    def _met(self, i: int) -> Iterator[str]:
+        """The lanes of a reduction combined: the lower half with the upper one, until there is one, which all get."""
+        halved = self.combined(i, f"r{i}[k]", f"r{i}[k + h]")
+        yield f"#pragma unroll\nfor (int h = {self.each // 2}; h; h /= 2)"
+        yield f"for (int k = 0; k < h; k++) r{i}[k] = {halved};"
+        yield f"#pragma unroll\nfor (int h = {self.team // 2}; h; h /= 2) {{"
+        yield f"const F above = FROM_ABOVE(r{i}[0], h, {self.team});"
+        yield f"r{i}[0] = {self.combined(i, f'r{i}[0]', 'above')};\n}}"
+        yield f"const F v{i} = FROM_FIRST(r{i}[0], {self.team});"
+
+    # both
+
+    def _body(self, sweep: Sweep) -> Iterator[str]:
+        yield from self.computed(sweep, "c")
+        for n in sweep.results:
+            value = self.name(self.loop.results[n].value)
+            yield f"if ({value}) *result{n} = 1;" if n == self.flag else f"result{n}[c] = {value};"
+        for i in sweep.reductions:
+            yield self.reduced(i, f"r{i}[{'k' if has_reductions(self.loop) else 0}]")
+
+    def _row_results(self) -> Iterator[str]:
+        yield from self.between(self.schedule.after)
+        for n in self.results("row"):
+            value = self.name(self.loop.results[n].value)
+            yield f"if ({value}) *result{n} = 1;" if n == self.flag else f"*result{n} = {value};"
+
+
+class _Columns(CNest):
+    """Column by column: each thread adds up one column of one block, row after row."""
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop, schedule(loop, keeps=False))
+
+    def kernel(self) -> Iterator[str]:
+        """The function, line by line."""
+        yield "KERNEL columns(GIVEN) {\nconst long long* const table = TABLE;"
+        yield from self.sizes()
+        yield "const long long items = (rows + block_rows - 1) / block_rows * columns;"
+        step = "GRID_X * (long long)WIDE"
+        yield f"for (long long item = BLOCK_X * (long long)WIDE + THREAD_X; item < items; item += {step}) {{"
+        yield "const long long block = item / columns, c = item % columns;"
+        yield "const long long most = (block + 1) * block_rows, end = most < rows ? most : rows;"
+        for n in self.results("columns"):
+            yield f"F sum{n} = 0;"
+        yield _unrolled(self.loop, 4)
+        yield "for (long long row = block * block_rows; row < end; row++) {"
+        yield "if (row * columns + c >= length) break;"
+        yield from self.pointers()
+        for sweep in self.schedule.sweeps:
+            yield from self.between(sweep.before)
+            yield from self.computed(sweep, "c")
+        for n in self.results("columns"):
+            yield f"sum{n} += {self.name(self.loop.results[n].value)};"
+        yield "}"
+        for n in self.results("columns"):
+            yield f"((F*)table[{self.layout.results[n]}])[item] = sum{n};"
+        yield "}\n}"

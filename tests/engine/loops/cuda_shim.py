@@ -1,0 +1,66 @@
+"""CUDA kernels on a processor: their text, built by the machine's C compiler, whose threads are coroutines."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from engine.loops.c_expressions import host_definitions
+from engine.loops.cuda_launch import CudaLoop, Launch
+from engine.loops.cuda_parts import CudaParts
+from engine.loops.cuda_text import SUMS, cuda_kernels
+from tests.engine.loops.c_compiler import compile_c
+
+_SHIM: Final = Path(__file__).with_name("cuda_on_host.c")
+Array = np.ndarray[Any, Any]
+
+
+class HostKernels:
+    """The kernels of one loop; `launch` runs one of them, as a card would."""
+
+    def __init__(self, library: ctypes.CDLL, number: int) -> None:
+        self._library, self._number = library, number
+
+    def launch(self, launch: Launch) -> None:
+        own = launch.kernel in ("rows", "columns")
+        kernel = getattr(self._library, f"{launch.kernel}{self._number}" if own else launch.kernel)
+        extents = np.array([*launch.grid, *launch.block], np.int64)
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (extents, launch.table)]
+        assert self._library.launch(kernel, *pointers) == 0, "the threads of a warp did not meet equally often"
+
+
+def host_kernels(wanted: Sequence[tuple[CudaParts, int]], folder: Path) -> list[HostKernels]:
+    """The kernels of loops in parts and their lanes: those of a dtype are compiled in one piece."""
+    found: dict[int, HostKernels] = {}
+    for dtype in {_dtype(parts) for parts, _ in wanted}:
+        chosen = [(k, parts, lanes) for k, (parts, lanes) in enumerate(wanted) if _dtype(parts) == dtype]
+        texts = [_numbered(cuda_kernels(parts, lanes), k) for k, parts, lanes in chosen]
+        (folder / dtype).mkdir()
+        text = host_definitions(dtype) + _SHIM.read_text(encoding="utf-8") + "".join(texts) + SUMS
+        library = compile_c(text, folder / dtype, "-O1", "-Wno-unknown-pragmas")
+        found.update((k, HostKernels(library, k)) for k, _, _ in chosen)
+    return [found[k] for k in range(len(wanted))]
+
+
+def run_on_host(kernels: HostKernels, loop: CudaLoop, operands: Sequence[Array], results: Sequence[Array]) -> bool:
+    """Fill `results`; whether the loop was out of range."""
+    workspace, flag = np.full(loop.workspace, 0x77, np.uint8), np.zeros(1, np.uint8)
+    flag_at = flag.ctypes.data
+    for launch in loop.bind(operands, results, workspace.ctypes.data, flag_at, lambda array: array.ctypes.data):
+        kernels.launch(launch)
+    return bool(flag[0])
+
+
+def _dtype(parts: CudaParts) -> str:
+    loop = parts.rows or parts.columns
+    assert loop is not None
+    return loop.dtype
+
+
+def _numbered(text: str, number: int) -> str:
+    return re.sub(r"KERNEL (rows|columns)\(", rf"KERNEL \g<1>{number}(", text)

@@ -1,0 +1,166 @@
+"""Loops as CUDA C: the bits of the other printers on a processor, and what NVRTC makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.loops.cuda_launch import CudaLoop
+from engine.loops.cuda_parts import cuda_parts
+from engine.loops.cuda_text import OPTIONS, cuda_text
+from engine.loops.functions import expand_functions
+from engine.loops.native import bind_native
+from engine.loops.program import FUNCTIONS, Level, Loop, LoopBuilder, Space
+from engine.loops.schedule import schedule
+from tests.engine.loops import nvrtc
+from tests.engine.loops.c_compiler import COMPILER, c_kernel
+from tests.engine.loops.cases import SPECIAL, Array, Case, assert_same_bits, expected, random_case
+from tests.engine.loops.cuda_shim import host_kernels, run_on_host
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+
+
+def run(case: Case, folder: Path) -> list[Array]:
+    parts = cuda_parts(case.loop)
+    results = case.results()
+    (kernels,) = host_kernels([(parts, case.lanes)], folder)
+    assert not run_on_host(kernels, CudaLoop(case.loop, parts, case.space, case.lanes), case.operands, results)
+    return results
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(400, 430))
+def test_the_text_computes_what_numpy_does(seed: int, tmp_path: Path) -> None:
+    case = random_case(seed, fma=False)
+    assert_same_bits(case, run(case, tmp_path), expected(case))
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(430, 442))
+def test_a_fused_multiply_add_is_that_of_the_other_printers(seed: int, tmp_path: Path) -> None:
+    case = random_case(seed)
+    (tmp_path / "c").mkdir()
+    results = case.results()
+    calls = bind_native(c_kernel(case.loop, case.lanes, tmp_path / "c"), case.loop, case.space, case.operands, results)
+    for function, arguments in calls:
+        function(*arguments)
+    assert_same_bits(case, run(case, tmp_path), results)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [1, 2, 33, 700])
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 128, 129, 1000, 1500])
+def test_sums_of_parts_are_numpys(rows: int, columns: int, dtype: str, tmp_path: Path) -> None:
+    """A part a row: in so many parts, NumPy adds up pairwise."""
+    builder = LoopBuilder(dtype)
+    x = builder.load(Level.ELEMENT)
+    builder.store("columns", x)
+    builder.store("total", x.row_sum())
+    space = Space((rows,), columns, rows * columns, 1, ((columns,), (), ()))
+    case = Case(builder.loop(), space, [np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)])
+    assert_same_bits(case, run(case, tmp_path), expected(case))
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+def test_functions_have_the_same_bits(function: str, dtype: str, tmp_path: Path) -> None:
+    loop = function_loop(function, dtype)
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=500) * 10.0 ** rng.integers(-45, 39, 500), SPECIAL]).astype(dtype)
+    space = Space((1,), len(x), len(x), 1, ((len(x),), (len(x),), *[()] * (len(loop.results) - 1)))
+    case = Case(loop, space, [x[np.newaxis]])
+    results = case.results()
+    (tmp_path / "c").mkdir()
+    calls = bind_native(c_kernel(loop, case.lanes, tmp_path / "c"), loop, space, case.operands, results)
+    for call, arguments in calls:
+        call(*arguments)
+    parts = cuda_parts(loop, reports_range=len(loop.results) > 1)
+    (kernels,) = host_kernels([(parts, case.lanes)], tmp_path)
+    found = [case.results()[0]]
+    bound = CudaLoop(loop, parts, space._replace(strides=space.strides[:2]), case.lanes)
+    out_of_range = run_on_host(kernels, bound, case.operands, found)
+    assert out_of_range == (len(results) > 1 and bool(results[1] > 0))
+    assert_same_bits(Case(loop._replace(results=loop.results[:1]), space, case.operands), found, results[:1])
+
+
+@needs_compiler
+@pytest.mark.parametrize("level", [Level.ELEMENT, Level.ROW])
+@pytest.mark.parametrize(("largest", "is_out"), [(1.0, False), (1e30, True), (float("nan"), False)])
+def test_an_argument_out_of_range_is_told(level: Level, largest: float, is_out: bool, tmp_path: Path) -> None:
+    builder = LoopBuilder("float64")
+    x = builder.load(Level.ELEMENT)
+    builder.store("element", x * builder.load(level).sin())
+    loop = expand_functions(builder.loop())
+    space = Space((3,), 5, 15, 2, ((5,), (5,) if level == Level.ELEMENT else (1,), (5,)))
+    angles = np.zeros((3, 5 if level == Level.ELEMENT else 1))
+    angles[2, -1] = largest
+    case = Case(loop._replace(results=loop.results[:1]), space, [np.ones((3, 5)), angles])
+    parts = cuda_parts(loop, reports_range=True)
+    (kernels,) = host_kernels([(parts, case.lanes)], tmp_path)
+    assert run_on_host(kernels, CudaLoop(loop, parts, space, 4), case.operands, case.results()) == is_out
+
+
+def test_nothing_is_kept_between_sweeps() -> None:
+    """What a later sweep needs is computed anew: a card has no scratch for each row that is under way."""
+    builder = LoopBuilder("float32")
+    risen = (builder.load(Level.ELEMENT).abs().sqrt() / 3.0).sqrt()
+    builder.store("element", risen / risen.row_sum())
+    assert schedule(builder.loop()).scratch
+    assert not schedule(builder.loop(), keeps=False).scratch
+
+
+# ---------------------------------------------------------------- what NVRTC makes of it
+
+
+def text_of(case: Case) -> str:
+    return cuda_text(cuda_parts(case.loop), case.lanes)
+
+
+def function_loop(function: str, dtype: str) -> Loop:
+    builder = LoopBuilder(dtype)
+    builder.store("element", builder.apply(function, builder.load(Level.ELEMENT)))
+    return expand_functions(builder.loop())
+
+
+needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
+ARCHITECTURES = ["sm_80", "sm_90"]
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("seed", [*range(400, 410), *range(430, 440)])
+def test_nvrtc_compiles_every_primitive(seed: int, architecture: str) -> None:
+    code = nvrtc.compiled(text_of(random_case(seed)), (*OPTIONS, f"--gpu-architecture={architecture}"))
+    assert code.startswith(b"\x7fELF")
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+def test_nvrtc_compiles_every_function(function: str, dtype: str) -> None:
+    loop = function_loop(function, dtype)
+    parts = cuda_parts(loop, reports_range=len(loop.results) > 1)
+    assert nvrtc.compiled(cuda_text(parts, 32), (*OPTIONS, "--gpu-architecture=sm_90")).startswith(b"\x7fELF")
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_nothing_is_contracted(dtype: str) -> None:
+    """A product and a sum are two instructions, which by default they are not; division and roots are exact."""
+    builder = LoopBuilder(dtype)
+    x = builder.load(Level.ELEMENT)
+    builder.store("element", (x * x + 1.0) / x.sqrt())
+    space = Space((1,), 8, 8, 1, ((8,), (8,)))
+    text = text_of(Case(builder.loop(), space, []))
+    short = "f32" if dtype == "float32" else "f64"
+    ours = nvrtc.compiled(text, (*OPTIONS, "--gpu-architecture=compute_90"), ptx=True)
+    theirs = nvrtc.compiled(text, ("--use_fast_math", "--gpu-architecture=compute_90"), ptx=True)
+    assert f"fma.rn.{short}".encode() not in ours
+    assert f"fma.rn.{short}".encode() in theirs.replace(b".ftz", b"")
+    assert f"div.rn.{short}".encode() in ours
+    assert f"sqrt.rn.{short}".encode() in ours
+    assert b".ftz" not in ours
