@@ -20,11 +20,11 @@ from engine.executors.rebound import Rebound
 from engine.executors.regions import RegionWatch
 from engine.executors.residence import Lasting, Residence
 from engine.executors.segments import Segments
+from engine.graph.alignment import aligned
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, KernelCall, View
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.source import Source
-from engine.planning.arena import aligned
 from engine.planning.plan import Plan, Step
 
 _OWN_CALLS: Final = Binder()

@@ -39,7 +39,7 @@ class CompiledLoop(NamedTuple):
     sums: Mapping[str, NativeKernel]
 
 
-Compiled = CompiledLoop | Sequence[PhaseCode]
+KernelCode = CompiledLoop | Sequence[PhaseCode]
 K = TypeVar("K", NativeKernel, PhaseCode)
 
 
@@ -69,7 +69,7 @@ class Kernels:
         As many threads take part in them as may, unless they would work in more memory than was planned: then one.
         Raises KernelUnavailable: either all of a plan's kernels are there, or none is used.
         """
-        made: dict[Kernel, Compiled] = {}
+        made: dict[Kernel, KernelCode] = {}
         for step in plan.steps:
             if isinstance(step.op, (Fused, Tiled)) and step.op not in made:
                 if closing():
@@ -77,7 +77,7 @@ class Kernels:
                 made[step.op] = self._loop(step.op) if isinstance(step.op, Fused) else self._phases(step.op)
         return self._fitting(plan, made, shared_runner(self._store))
 
-    def _fitting(self, plan: Plan, made: Mapping[Kernel, Compiled], runner: Runner | None) -> LoopBinder:
+    def _fitting(self, plan: Plan, made: Mapping[Kernel, KernelCode], runner: Runner | None) -> LoopBinder:
         """So that bits do not depend on threads, it is decided for one whether kernels fit in what was planned."""
         alone, together = LoopBinder(made, 1, runner), LoopBinder(made, self.threads, runner)
         takes = {binder: max(map(binder.workspace, plan.steps), default=0) for binder in (alone, together)}
@@ -147,7 +147,7 @@ class LoopBinder(Binder):
     ops' own calls.
     """
 
-    def __init__(self, compiled: Mapping[Kernel, Compiled], threads: int, runner: Runner | None = None) -> None:
+    def __init__(self, compiled: Mapping[Kernel, KernelCode], threads: int, runner: Runner | None = None) -> None:
         self.compiled = compiled
         self.runner = runner
         self._threads = threads

@@ -12,11 +12,11 @@ from engine.executors.interpreter import Buffer, Executor, Observer
 from engine.executors.kernels import Kernels
 from engine.executors.leases import Leases
 from engine.executors.tiers import Determinism, Tier, Tiers
+from engine.graph.alignment import ALIGNMENT
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
 from engine.loops.kernel_store import KernelStore
-from engine.planning.arena import ALIGNMENT
 from engine.planning.plan import Plan
 
 

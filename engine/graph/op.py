@@ -30,7 +30,6 @@ Namespace = Any  # the module numpy or cupy
 ResultTypes = TensorType | tuple[TensorType, ...]
 #: a kernel on arrays that are fixed: a function, and what it is called with
 KernelCall = tuple[Callable[..., object], tuple[Any, ...]]
-Recipe = Any  # engine.microkernels.recipe.Recipe: the contract asks for one, and does not know what it says
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -183,11 +182,11 @@ class Kernel(Definition):
         """
         return partial(self.forward, xp, *operands, out=out, **attrs), ()
 
-    def recipe(self, out: Any, *types: Any, **attrs: Any) -> Recipe | None:
-        """How compiled kernels make the result, for these types, of operands that lie as their `strides` say.
+    def recipe(self, out: Any, *types: Any, **attrs: Any) -> Any:
+        """How compiled kernels make the result: an `engine.microkernels.recipe.Recipe`, for operands of these types.
 
-        With `makes_parts`, `out` may be a leading part of the result, lying in the whole.
-        None where there are no such kernels, or `forward` is quicker.
+        They lie as their `strides` say. With `makes_parts`, `out` may be a leading part of the result, lying in the
+        whole. None where there are no such kernels, or `forward` is quicker.
         """
         return None
 

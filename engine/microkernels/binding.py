@@ -13,7 +13,7 @@ from engine.graph.tensor_type import HostArray
 from engine.loops.native import WORTH_THREADS
 from engine.loops.native_call import SIGNATURE, NativeCall
 from engine.loops.object_file import load_function
-from engine.microkernels.recipe import Phase, Recipe
+from engine.microkernels.recipe import KernelPhase, Recipe
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
@@ -59,7 +59,7 @@ def bind_recipe(
 
 def _point(
     call: NativeCall,
-    phase: Phase,
+    phase: KernelPhase,
     recipe: Recipe,
     operands: Sequence[HostArray],
     result: HostArray,

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 from typing import Final
 
+from engine.graph.alignment import aligned
 from engine.microkernels.columns import Columns
-from engine.microkernels.correlation import Correlation, lies_flat
+from engine.microkernels.correlation import CorrelationGeometry, lies_flat
 from engine.microkernels.packing import transpose_rows
-from engine.microkernels.recipe import Phase, Recipe, aligned
+from engine.microkernels.recipe import KernelPhase, Recipe
 from engine.microkernels.register_tile import Nest, lanes_for, tile_shape
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 from engine.microkernels.row_tiles import RowTiles
 
 #: taps that are taken at a time: so long what they see stays in the cache
-DEPTH: Final = 64
+TAPS_AT_ONCE: Final = 64
 #: rows of an item, about: so many repay turning the kernel
-ROWS: Final = 288
+ROWS_OF_AN_ITEM: Final = 288
 #: items at least, so that threads find work; else the sum is taken in so many parts
-ITEMS: Final = 4
+PARTS: Final = 4
 
 
-def by_kernel(of: Correlation) -> Recipe | None:
+def correlation_by_kernel(of: CorrelationGeometry) -> Recipe | None:
     """The kernels of such a correlation; None where the taps of the kernel do not lie side by side."""
     if not lies_flat(of.k.axes, [axis.taps for axis in of.axes], of.itemsize):
         return None
@@ -32,17 +33,17 @@ def by_kernel(of: Correlation) -> Recipe | None:
 
 
 class _Writer:
-    def __init__(self, of: Correlation) -> None:
+    def __init__(self, of: CorrelationGeometry) -> None:
         self.of = of
         lanes = lanes_for(of.itemsize)
         each = of.windows
-        self.ranges = -(-of.images // max(1, ROWS // each))
+        self.ranges = -(-of.images // max(1, ROWS_OF_AN_ITEM // each))
         self.images = -(-of.images // self.ranges)
-        self.parts = 1 if of.groups * self.ranges >= ITEMS else min(of.channels, ITEMS)
-        self.tile = tile_shape(min(self.images * each, ROWS), of.features, lanes)
+        self.parts = 1 if of.groups * self.ranges >= PARTS else min(of.channels, PARTS)
+        self.tile = tile_shape(min(self.images * each, ROWS_OF_AN_ITEM), of.features, lanes)
         self.width = self.tile.vectors * lanes
         self.panels = -(-of.features // self.width)
-        self.depth = min(DEPTH, -(-of.taps // lanes) * lanes)
+        self.depth = min(TAPS_AT_ONCE, -(-of.taps // lanes) * lanes)
         self.pitch = (self.depth + lanes) * of.itemsize
         self.columns_bytes = aligned(self.images * each * self.pitch + lanes * of.itemsize)
         self.row = self.panels * self.width * of.itemsize
@@ -55,13 +56,13 @@ class _Writer:
         shared = aligned(self.parts * self.of.groups * self.sums_bytes)
         return Recipe((self._summed(), self._turned()), shared, own)
 
-    def _summed(self) -> Phase:
+    def _summed(self) -> KernelPhase:
         to = Routine(self.of.dtype, lanes_for(self.of.itemsize))
         with to.loop("%first", "%past") as item:
             self._sum(to, item.index)
         return to.phase(self.of.groups * self.ranges * self.parts, self.of.flops)
 
-    def _sum(self, to: Routine, item: Whole) -> None:
+    def _sum(self, to: Routine, item: Int64) -> None:
         """The sums of some images and a part of the channels."""
         of = self.of
         group, images, part = to.unravelled(item, (of.groups, self.ranges, self.parts))
@@ -82,7 +83,7 @@ class _Writer:
             done = to.add(to.sub(channel.index, first), tap.index)
             self._multiply(to, packed, there, sums, to.least(self.depth, to.sub(of.taps, tap.index)), done)
 
-    def _channels(self, to: Routine, part: Whole) -> tuple[Whole, Whole]:
+    def _channels(self, to: Routine, part: Int64) -> tuple[Int64, Int64]:
         count = self.of.channels
         if self.parts == 1:
             return 0, count
@@ -97,7 +98,7 @@ class _Writer:
         axes = d.exchanged, h.exchanged, w.exchanged
         return Columns(axes, 1, self.images, 0, of.x.outer, of.x.axes, of.readable)
 
-    def _multiply(self, to: Routine, packed: str, k: str, sums: str, taps: Whole, done: Whole) -> None:
+    def _multiply(self, to: Routine, packed: str, k: str, sums: str, taps: Int64, done: Int64) -> None:
         """Add the products of some taps, a panel of features after the other.
 
         Where there are fewer images than an item has rows for, it has the rows of none, and nobody reads them.
@@ -114,7 +115,7 @@ class _Writer:
             nest = Nest(taps, size, self.width * size)
             tiles.multiply(to, packed, [nest], turned, into, self.width, done)
 
-    def _turned(self) -> Phase:
+    def _turned(self) -> KernelPhase:
         """For each image and group the sums of all parts, [windows, features], turned to [features, windows].
 
         Windows are taken by runs that lie side by side in the result: all of an image, or those of a row.
@@ -139,7 +140,7 @@ class _Writer:
         items = of.images * of.groups * blocks * outer[0] * outer[1]
         return to.phase(items, of.images * of.groups * of.features * of.windows * self.parts)
 
-    def _turn(self, to: Routine, sums: str, y: str, window: Whole, run: int, step: int, features: Whole) -> None:
+    def _turn(self, to: Routine, sums: str, y: str, window: Int64, run: int, step: int, features: Int64) -> None:
         of, read = self.of, []
         for lane in range(to.lanes):
             # a window that is not there is read as the last one that is, and never stored

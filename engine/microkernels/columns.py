@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 
 #: taps of a row that are written out one after the other
 MOST_UNROLLED: Final = 8
@@ -38,15 +38,15 @@ class Axis(NamedTuple):
         return self.start + min(far) >= 0 and self.start + max(far) < self.extent
 
 
-class Segment(NamedTuple):
+class RowRun(NamedTuple):
     """Windows of one row that fill a vector of a panel, or less: where they are, which lanes, and where they go."""
 
-    image: Whole
-    row: Sequence[Whole]
-    window: Whole
+    image: Int64
+    row: Sequence[Int64]
+    window: Int64
     #: windows from here to the end of the row, or of the panel
-    left: Whole
-    column: Whole
+    left: Int64
+    column: Int64
 
 
 class Columns(NamedTuple):
@@ -72,7 +72,7 @@ class Columns(NamedTuple):
         return self.axes[0].windows * self.axes[1].windows * self.axes[2].windows
 
     @contextmanager
-    def segments(self, to: Routine, first: Whole, width: Whole) -> Iterator[Segment]:
+    def segments(self, to: Routine, first: Int64, width: Int64) -> Iterator[RowRun]:
         """For the columns `first` to before first + width: each row of windows that they cut, a vector at a time."""
         row_windows = self.axes[2].windows
         rows = self.images * self.axes[0].windows * self.axes[1].windows
@@ -86,10 +86,18 @@ class Columns(NamedTuple):
             ends = to.least(to.sub(past, start), row_windows)
             with to.loop(begins, ends, to.lanes) as window:
                 column = to.sub(to.add(start, window.index), first)
-                yield Segment(image, (d, h), window.index, to.sub(ends, window.index), column)
+                yield RowRun(image, (d, h), window.index, to.sub(ends, window.index), column)
 
     def pack(
-        self, to: Routine, memory: str, x: str, packed: str, first: Whole, width: int, channels: Whole, pitch: int
+        self,
+        to: Routine,
+        memory: str,
+        x: str,
+        packed: str,
+        first: Int64,
+        width: int,
+        channels: Int64,
+        pitch: int,
     ) -> None:
         """Write the panel of the columns from `first` on: rows [channel][tap] of `pitch` bytes, zeros where it is over.
 
@@ -107,17 +115,17 @@ class Columns(NamedTuple):
     def _pack_row(
         self,
         to: Routine,
-        bounds: tuple[Whole, Whole],
+        bounds: tuple[Int64, Int64],
         image: str,
         there: str,
-        found: Segment,
-        taps: tuple[Whole, Whole],
-        channels: Whole,
+        found: RowRun,
+        taps: tuple[Int64, Int64],
+        channels: Int64,
         pitch: int,
     ) -> None:
         """One row of taps, of all channels."""
         d, h, w = self.axes
-        inside: list[Whole] = []
+        inside: list[Int64] = []
         for axis, window, tap, step in zip((d, h), found.row, taps, self.steps, strict=False):
             at = to.add(axis.start, to.add(to.mul(window, axis.step), to.mul(tap, axis.tap_step)))
             image = to.at(image, to.mul(at, step))
@@ -141,14 +149,14 @@ class Columns(NamedTuple):
     def _pack_taps(
         self,
         to: Routine,
-        bounds: tuple[Whole, Whole],
+        bounds: tuple[Int64, Int64],
         image: str,
         there: str,
-        start: Whole,
+        start: Int64,
         rows: str,
-        left: Whole,
+        left: Int64,
         taps: range,
-        channels: Whole,
+        channels: Int64,
         pitch: int,
     ) -> None:
         """Neighbouring taps of a row, of all channels: by plain loads where they stay inside the operand's memory.
@@ -177,8 +185,14 @@ class Columns(NamedTuple):
                 to.store(read, to.at(into, tap * pitch))
 
     def _is_safe(
-        self, to: Routine, bounds: tuple[Whole, Whole], image: str, offsets: Sequence[int], apart: int, channels: Whole
-    ) -> Whole:
+        self,
+        to: Routine,
+        bounds: tuple[Int64, Int64],
+        image: str,
+        offsets: Sequence[int],
+        apart: int,
+        channels: Int64,
+    ) -> Int64:
         """1 where whole vectors can be read for all taps and channels, else 0."""
         if self.channel_step < 0 or apart <= 0:
             return 0
@@ -189,7 +203,7 @@ class Columns(NamedTuple):
 
     @contextmanager
     def _each_channel(
-        self, to: Routine, image: str, there: str, channels: Whole, pitch: int
+        self, to: Routine, image: str, there: str, channels: Int64, pitch: int
     ) -> Iterator[tuple[str, str]]:
         with to.loop(0, channels, carried=[("ptr", image), ("ptr", there)]) as channel:
             here, into = channel.carried

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Final, NamedTuple, TypeVar
 
-from engine.microkernels.by_kernel import by_kernel
+from engine.graph.alignment import aligned
+from engine.microkernels.by_kernel import correlation_by_kernel
 from engine.microkernels.columns import Axis
-from engine.microkernels.correlation import Correlation, CorrelationWriter, Lying
+from engine.microkernels.correlation import CorrelationGeometry, CorrelationWriter, Lying
 from engine.microkernels.depthwise import depthwise, depthwise_by_kernel, is_depthwise, is_depthwise_by_kernel
-from engine.microkernels.recipe import Phase, Recipe, aligned
+from engine.microkernels.recipe import KernelPhase, Recipe
 from engine.microkernels.register_tile import lanes_for
 from engine.microkernels.routine import Routine
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 #: kernels that one adjoint may have: with its strides, they are as many as there are remainders
 MOST_CLASSES: Final = 16
@@ -30,7 +31,7 @@ class Tensor(NamedTuple):
     steps: tuple[int, ...]
 
 
-class Placed(NamedTuple):
+class ConvolutionGeometry(NamedTuple):
     """A convolution with windows on three axes: x, kernel and y, and one number for each axis.
 
     y has all images and features; of its spatial axes it may be the leading part.
@@ -47,23 +48,23 @@ class Placed(NamedTuple):
     dilation: tuple[int, ...]
 
 
-def convolution(of: Placed) -> Recipe | None:
+def convolution(of: ConvolutionGeometry) -> Recipe | None:
     """y[n, o, p] = Σ x[n, c, p · stride + t · dilation − padding] · kernel[o, c, t]; None where kernels do not fit."""
     channels, features = of.kernel.shape[1], of.kernel.shape[0] // of.groups
     sizes = zip(of.y.shape[2:], of.kernel.shape[2:], of.x.shape[2:], of.stride, of.dilation, of.padding, strict=True)
     axes = _three(Axis(windows, taps, extent, s, d, -p) for windows, taps, extent, s, d, p in sizes)
     x, y = (_lying(t, n) for t, n in ((of.x, channels), (of.y, features)))
     k = Lying(of.kernel.steps[0], of.kernel.steps[0] * features, of.kernel.steps[1], _three(of.kernel.steps[2:]))
-    found = Correlation(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
+    found = CorrelationGeometry(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
     if is_depthwise_by_kernel(found):
         return _within(depthwise_by_kernel(found))
     if found.taps > found.windows:
-        return _within(by_kernel(found))
+        return _within(correlation_by_kernel(found))
     phase, own = _correlation(found)
     return _within(Recipe((phase,), own=own))
 
 
-def adjoint(of: Placed) -> Recipe | None:
+def adjoint(of: ConvolutionGeometry) -> Recipe | None:
     """y[n, o, p · stride + t · dilation − padding] += x[n, c, p] · kernel[c, o, t]; None where kernels do not fit.
 
     The result at positions of one remainder by the stride is a correlation with the taps that reach them. Beyond x it
@@ -76,7 +77,7 @@ def adjoint(of: Placed) -> Recipe | None:
     return _within(Recipe((_check(of), *phases), aligned(8), max(owns), checked=True))
 
 
-def _correlation(of: Correlation) -> tuple[Phase, int]:
+def _correlation(of: CorrelationGeometry) -> tuple[KernelPhase, int]:
     """A kernel, and the bytes of its own that a thread works in."""
     if is_depthwise(of):
         return depthwise(of)
@@ -93,7 +94,7 @@ def _lying(of: Tensor, channels: int) -> Lying:
     return Lying(of.steps[0], of.steps[1] * channels, of.steps[1], _three(of.steps[2:]))
 
 
-def _three(numbers: Iterable[T]) -> tuple[T, T, T]:
+def _three(numbers: Iterable[_T]) -> tuple[_T, _T, _T]:
     first, second, third = numbers
     return first, second, third
 
@@ -107,7 +108,7 @@ class _Residue(NamedTuple):
     axis: Axis
 
 
-def _classes(of: Placed) -> Iterator[Correlation]:
+def _classes(of: ConvolutionGeometry) -> Iterator[CorrelationGeometry]:
     """A correlation for each remainder that there is."""
     channels, features = of.kernel.shape[0] // of.groups, of.kernel.shape[1]
     x = _lying(of.x, channels)
@@ -119,10 +120,10 @@ def _classes(of: Placed) -> Iterator[Correlation]:
         begin = sum(s * r.first for s, r in zip(of.y.steps[2:], residues, strict=True))
         y = Lying(of.y.steps[0], of.y.steps[1] * features, of.y.steps[1], _three(apart), begin)
         axes = _three([residue.axis for residue in residues])
-        yield Correlation(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
+        yield CorrelationGeometry(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
 
 
-def _residues(of: Placed, axis: int) -> Iterator[_Residue]:
+def _residues(of: ConvolutionGeometry, axis: int) -> Iterator[_Residue]:
     stride, padding, dilation = of.stride[axis], of.padding[axis], of.dilation[axis]
     taps, extent, seen = of.kernel.shape[2 + axis], of.y.shape[2 + axis], of.x.shape[2 + axis]
     for first in range(min(stride, extent)):
@@ -138,7 +139,7 @@ def _residues(of: Placed, axis: int) -> Iterator[_Residue]:
         yield _Residue(first, tap, tap_step, moved)
 
 
-def _check(of: Placed) -> Phase:
+def _check(of: ConvolutionGeometry) -> KernelPhase:
     """Whether all numbers of the kernel are finite: x − x is 0 of those, and NaN of the others."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
     outer, (count, step) = _runs(of.kernel)

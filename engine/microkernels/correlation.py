@@ -10,18 +10,15 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from engine.graph.alignment import aligned
 from engine.microkernels.columns import Axis, Columns
-from engine.microkernels.recipe import Phase, aligned
-from engine.microkernels.register_tile import Nest, lanes_for, tile_shape
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.recipe import KernelPhase
+from engine.microkernels.register_tile import ITEMS, TILES_OF_A_PANEL, Nest, lanes_for, tile_shape
+from engine.microkernels.routine import Int64, Routine
 from engine.microkernels.row_tiles import RowTiles
 
 #: rows of a panel, about: so that it stays in the nearest cache
-DEPTH: Final = 288
-#: items of a kernel, at least, so that threads find work
-ITEMS: Final = 8
-#: tiles of features that a panel must serve, at least, where several items share them
-TILES_OF_A_PANEL: Final = 8
+PANEL_ROWS: Final = 288
 #: bytes of a kernel that stays near by itself; and panels that share what is read of a larger one
 NEAR: Final = 1 << 18
 ABREAST: Final = 4
@@ -39,7 +36,7 @@ class Lying(NamedTuple):
     start: int = 0
 
 
-class Correlation(NamedTuple):
+class CorrelationGeometry(NamedTuple):
     """The sizes, and how the three lie: x [images, channels, …], k [features, channels, …], y [images, features, …].
 
     `features` and `channels` are those of a group. A kernel's `outer` are features, and a result's `channel`s are.
@@ -86,7 +83,7 @@ class Correlation(NamedTuple):
 class CorrelationWriter:
     """Writes the kernel of one correlation."""
 
-    def __init__(self, of: Correlation) -> None:
+    def __init__(self, of: CorrelationGeometry) -> None:
         self.of = of
         self.to = Routine(of.dtype, lanes_for(of.itemsize))
         size, lanes = of.itemsize, self.to.lanes
@@ -104,7 +101,7 @@ class CorrelationWriter:
         self.panels = -(-self.at_once * of.windows // self.width)
         self.chunk = self._chunk(tile.rows)
         self.chunks = -(-of.features // self.chunk)
-        self.block = max(1, min(of.channels, DEPTH // of.taps))
+        self.block = max(1, min(of.channels, PANEL_ROWS // of.taps))
         self.pitch = (self.width + lanes) * size
         self.panel_bytes = aligned(self.block * of.taps * self.pitch + lanes * size)
         result_step = of.y.channel if self.direct else self.width * size
@@ -115,7 +112,7 @@ class CorrelationWriter:
         """Bytes of workspace of a thread: a panel, and the sums where they do not lie flat."""
         return self.panel_bytes + (0 if self.direct else aligned(self.of.features * self.width * self.of.itemsize))
 
-    def phase(self) -> Phase:
+    def phase(self) -> KernelPhase:
         """The kernel."""
         with self.to.loop("%first", "%past") as item:
             self._item(item.index)
@@ -133,7 +130,7 @@ class CorrelationWriter:
         tiles = -(-self.of.features // rows)
         return rows * max(-(-tiles // wanted), min(tiles, TILES_OF_A_PANEL))
 
-    def _item(self, item: Whole) -> None:
+    def _item(self, item: Int64) -> None:
         to, of = self.to, self.of
         image, group, panel, chunk = to.unravelled(item, (self.outer, of.groups, self.panels, self.chunks))
         memory = to.place("operand", 0)
@@ -150,7 +147,7 @@ class CorrelationWriter:
         begin = to.mul(chunk, self.chunk)
         past = to.least(to.add(begin, self.chunk), of.features)
         with to.loop(0, of.channels, self.block) as channel:
-            count: Whole = of.channels
+            count: Int64 = of.channels
             if self.block < of.channels:
                 count = to.least(self.block, to.sub(of.channels, channel.index))
             here = to.at(x, to.mul(channel.index, of.x.channel))
@@ -161,7 +158,7 @@ class CorrelationWriter:
         if not self.direct:
             self._spread(y, sums, first, begin, past)
 
-    def _nests(self, channels: Whole) -> list[Nest]:
+    def _nests(self, channels: Int64) -> list[Nest]:
         """The loops of a sum, one where they run through the kernel without a gap."""
         of, step = self.of, self.pitch
         nests = [Nest(channels, of.k.channel, of.taps * step)]
@@ -171,7 +168,7 @@ class CorrelationWriter:
             nests.append(Nest(axis.taps, lying, rows * step))
         return merged(self.to, nests)
 
-    def _spread(self, y: str, sums: str, first: Whole, begin: Whole, past: Whole) -> None:
+    def _spread(self, y: str, sums: str, first: Int64, begin: Int64, past: Int64) -> None:
         """Copy the sums to where they belong."""
         to, of = self.to, self.of
         step = of.y.axes[2]

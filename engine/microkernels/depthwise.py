@@ -7,37 +7,38 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Final
 
+from engine.graph.alignment import aligned
 from engine.microkernels.columns import Axis
-from engine.microkernels.correlation import Correlation
-from engine.microkernels.recipe import Phase, Recipe, aligned
+from engine.microkernels.correlation import CorrelationGeometry
+from engine.microkernels.recipe import KernelPhase, Recipe
 from engine.microkernels.register_tile import lanes_for
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 
 #: taps, or windows where these are few, that are written out one after the other
-MOST_UNROLLED: Final = 49
+MOST_TAPS: Final = 49
 #: sums in registers
-MOST_SUMS: Final = 24
+MOST_WINDOWS: Final = 24
 #: rows of windows at a time
-ROWS: Final = 4
+ROWS_ABREAST: Final = 4
 FIRST: Final = (0, 0, 0)
 #: bytes of a vector whose lanes are added up: the same for all processors, since the order of a sum is its lanes'
 SUMMED: Final = 64
 
 
-def is_depthwise(of: Correlation) -> bool:
+def is_depthwise(of: CorrelationGeometry) -> bool:
     """Whether `depthwise` makes it: features of one channel each, by few taps."""
-    return of.channels == 1 and of.taps <= MOST_UNROLLED and of.features <= 2
+    return of.channels == 1 and of.taps <= MOST_TAPS and of.features <= 2
 
 
-def is_depthwise_by_kernel(of: Correlation) -> bool:
+def is_depthwise_by_kernel(of: CorrelationGeometry) -> bool:
     """Whether `depthwise_by_kernel` makes it: few windows of one image, and kernels of one feature."""
-    return of.images == 1 and of.features == 1 and of.windows <= MOST_SUMS
+    return of.images == 1 and of.features == 1 and of.windows <= MOST_WINDOWS
 
 
 class Plane:
     """One channel of an image with zeros around it, in a thread's own memory: all that windows and taps see."""
 
-    def __init__(self, of: Correlation, lanes: int) -> None:
+    def __init__(self, of: CorrelationGeometry, lanes: int) -> None:
         self.of = of
         self._begins = [min(_reached(axis)) for axis in of.axes]
         self._extents = [max(_reached(axis)) - begin + 1 for axis, begin in zip(of.axes, self._begins, strict=True)]
@@ -91,7 +92,7 @@ def _reached(axis: Axis) -> list[int]:
     return [axis.start + w * axis.step + t * axis.tap_step for w, t in ends]
 
 
-def depthwise(of: Correlation) -> tuple[Phase, int]:
+def depthwise(of: CorrelationGeometry) -> tuple[KernelPhase, int]:
     """The kernel where `is_depthwise`, and what it works in: an item is a channel of an image."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
     plane = Plane(of, to.lanes)
@@ -107,7 +108,7 @@ def depthwise(of: Correlation) -> tuple[Phase, int]:
     return to.phase(of.images * of.groups, of.flops), plane.nbytes
 
 
-def _channel(to: Routine, of: Correlation, group: Whole) -> tuple[str, str, str]:
+def _channel(to: Routine, of: CorrelationGeometry, group: Int64) -> tuple[str, str, str]:
     """Where x, k and y have a group."""
     return (
         to.at(to.place("operand", 0), to.add(of.x.start, to.mul(group, of.x.group))),
@@ -122,7 +123,7 @@ def _correlate(to: Routine, plane: Plane, own: str, k: str, y: str) -> None:
     taps = list(product(*(range(axis.taps) for axis in of.axes)))
     numbers = [to.broadcast(to.at(k, sum(t * s for t, s in zip(tap, of.k.axes, strict=True)))) for tap in taps]
     d, h, w = of.axes
-    rows = min(ROWS, h.windows)
+    rows = min(ROWS_ABREAST, h.windows)
     with to.loop(0, d.windows) as depth, to.loop(0, h.windows, rows) as height:
         first = to.least(height.index, h.windows - rows)
         moved = to.add(
@@ -150,7 +151,7 @@ def _store(to: Routine, vector: str, into: str, step: int, lanes: int) -> None:
         to.scatter(vector, into, step, to.first(lanes or to.lanes))
 
 
-def depthwise_by_kernel(of: Correlation) -> Recipe:
+def depthwise_by_kernel(of: CorrelationGeometry) -> Recipe:
     """The kernel where `is_depthwise_by_kernel`: an item is a group; a sum for each window stays in a register."""
     to = Routine(of.dtype, SUMMED // of.itemsize)
     plane = Plane(of, to.lanes)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 
 
-def copy_rows(to: Routine, source: str, packed: str, rows: Whole, step: int, vectors: int, left: Whole) -> None:
+def copy_rows(to: Routine, source: str, packed: str, rows: Int64, step: int, vectors: int, left: Int64) -> None:
     """`rows` rows, `step` bytes apart, of which `vectors` vectors are taken; there are `left` columns, then zeros."""
     width = to.lanes * to.size
     masks = [to.below(to.sub(left, v * to.lanes)) for v in range(vectors)]
@@ -17,7 +17,7 @@ def copy_rows(to: Routine, source: str, packed: str, rows: Whole, step: int, vec
 
 
 def transpose_rows(
-    to: Routine, source: str, packed: str, rows: Whole, column: int, step: int, vectors: int, left: Whole
+    to: Routine, source: str, packed: str, rows: Int64, column: int, step: int, vectors: int, left: Int64
 ) -> None:
     """As `copy_rows`, of a matrix whose columns are `column` bytes apart, and whose rows `step`.
 
@@ -38,7 +38,15 @@ def transpose_rows(
 
 
 def _turn(
-    to: Routine, source: str, packed: str, row: Whole, rows: Whole, column: int, v: Whole, vectors: int, left: Whole
+    to: Routine,
+    source: str,
+    packed: str,
+    row: Int64,
+    rows: Int64,
+    column: int,
+    v: Int64,
+    vectors: int,
+    left: Int64,
 ) -> None:
     """A block of rows, of which `rows` are there, of the columns of vector v: read by columns, as a vector each."""
     width, some = to.lanes * to.size, to.below(rows)

@@ -9,9 +9,10 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from engine.graph.alignment import ALIGNMENT
 from engine.graph.tensor_type import Shape
-from engine.microkernels.recipe import ALIGNMENT, Phase, Recipe
-from engine.microkernels.routine import MOVED_AS, Routine, Whole
+from engine.microkernels.recipe import KernelPhase, Recipe
+from engine.microkernels.routine import MOVED_AS, Int64, Routine
 
 #: indices that are read at once
 PICKED_AT_ONCE: Final = 8
@@ -41,7 +42,7 @@ def picking(of: Picking) -> Recipe:
     return Recipe((_unflagged(), _Writer(of).phase()), shared=ALIGNMENT, checked=True)
 
 
-def _unflagged() -> Phase:
+def _unflagged() -> KernelPhase:
     """So far, nothing is wrong."""
     to = Routine("float32", 1)
     to.to.line(f"  store i64 0, ptr {to.place('shared', 0)}, align 8")
@@ -55,7 +56,7 @@ class _Writer:
         self.run = of.shape[-1]
         self.parts = -(-self.run // _ITEM)
 
-    def phase(self) -> Phase:
+    def phase(self) -> KernelPhase:
         of, to = self.of, self.to
         items = math.prod(of.shape[:-1]) * self.parts
         self.x, self.index = to.place("operand", 0), to.place("operand", 1)
@@ -64,8 +65,8 @@ class _Writer:
             self._item(item.index)
         return to.phase(items, math.prod(of.shape))
 
-    def _item(self, item: Whole) -> None:
-        """Whole vectors, then what is left of the row one by one."""
+    def _item(self, item: Int64) -> None:
+        """Int64 vectors, then what is left of the row one by one."""
         of, to = self.of, self.to
         row, part = to.divided(item, self.parts)
         lead = to.unravelled(row, of.shape[:-1])
@@ -80,7 +81,7 @@ class _Writer:
         for first, past, lanes in ((begin, middle, PICKED_AT_ONCE), (middle, end, 1)):
             self._elements(x, index, y, (first, past), lanes)
 
-    def _elements(self, x: str, index: str, y: str, between: tuple[Whole, Whole], lanes: int) -> None:
+    def _elements(self, x: str, index: str, y: str, between: tuple[Int64, Int64], lanes: int) -> None:
         of, to, mask = self.of, self.to, f"<{lanes} x i1>"
         with to.loop(*between, lanes, carried=[(mask, "splat (i1 true)")]) as column:
             picked = self._picked(to.at(index, to.mul(column.index, of.index_bytes)), lanes)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from engine.microkernels.product import Matrices
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 
 #: planes, at least, of which each is an item, so that threads find work; of fewer each row is one
 PLANES: Final = 8
@@ -23,7 +23,7 @@ def sweep(
     extents: tuple[int, int],
     step: int,
     inner: tuple[range, range],
-    write: Callable[[Whole, Whole, Whole, bool, bool], None],
+    write: Callable[[Int64, Int64, Int64, bool, bool], None],
 ) -> int:
     """Have `write` write planes [*batch, *extents], vectors of `step` columns; how many items these are.
 
@@ -52,7 +52,7 @@ def _segments(count: int, inner: range) -> list[tuple[range, bool]]:
     return [(part, is_inner) for part, is_inner in parts if part]
 
 
-def _columns(to: Routine, vectors: range, step: int) -> Iterator[Whole]:
+def _columns(to: Routine, vectors: range, step: int) -> Iterator[Int64]:
     """The first column of each of these vectors of a row: what is done with one is written once, or for each."""
     if len(vectors) <= _WRITTEN_OUT:
         yield from (number * step for number in vectors)
@@ -61,7 +61,7 @@ def _columns(to: Routine, vectors: range, step: int) -> Iterator[Whole]:
         yield column.index
 
 
-def at_plane(to: Routine, pointer: str, batch: Sequence[int], planes: Matrices, number: Whole) -> str:
+def at_plane(to: Routine, pointer: str, batch: Sequence[int], planes: Matrices, number: Int64) -> str:
     """Where the plane of a number lies."""
     for index, step in zip(to.unravelled(number, batch), planes.batch, strict=True):
         pointer = to.at(pointer, to.mul(index, step))
@@ -69,7 +69,13 @@ def at_plane(to: Routine, pointer: str, batch: Sequence[int], planes: Matrices, 
 
 
 def at_element(
-    to: Routine, pointer: str, extents: tuple[int, int], itemsize: int, plane: Whole, row: Whole, column: Whole
+    to: Routine,
+    pointer: str,
+    extents: tuple[int, int],
+    itemsize: int,
+    plane: Int64,
+    row: Int64,
+    column: Int64,
 ) -> str:
     """Where an element of dense planes lies."""
     place = to.add(to.mul(to.add(to.mul(plane, extents[0]), row), extents[1]), column)
@@ -78,10 +84,10 @@ def at_element(
 
 def repeated(
     to: Routine,
-    first: Whole,
-    past: Whole,
+    first: Int64,
+    past: Int64,
     carried: Sequence[tuple[str, str]],
-    body: Callable[[Whole, Carried], Carried],
+    body: Callable[[Int64, Carried], Carried],
     written_out: int = 1,
 ) -> Carried:
     """What `body` makes of the values carried, for each index from `first` to before `past`.

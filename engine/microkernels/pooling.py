@@ -13,14 +13,14 @@ from typing import Final
 from engine.graph.tensor_type import INT64
 from engine.loops.llvm_instructions import larger
 from engine.microkernels.planes import repeated
-from engine.microkernels.recipe import Phase, Place, Recipe
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.recipe import KernelPhase, Recipe, TableEntryOf
+from engine.microkernels.routine import Int64, Routine
 from engine.microkernels.windows import TAPS, PoolGeometry, WindowVector, each_window
 
 #: columns of a window at once, each with a register
 _COLUMNS: Final = 8
 
-_X, _Y = Place("operand", 0), Place("result", 0)
+_X, _Y = TableEntryOf("operand", 0), TableEntryOf("result", 0)
 
 Combine = Callable[[str, str], str]
 
@@ -56,7 +56,7 @@ def _reduced(windows: WindowVector, combine: Combine) -> str:
     to, start = windows.reader.to, windows.reader.to.splat(windows.reader.outside)
     whole, rest = divmod(windows.reader.of.size[1], _COLUMNS)
 
-    def some(number: Whole, so_far: list[str], count: int = _COLUMNS) -> list[str]:
+    def some(number: Int64, so_far: list[str], count: int = _COLUMNS) -> list[str]:
         (found,) = so_far
         for column in _columns(windows, to.mul(number, _COLUMNS), count, combine):
             found = combine(found, column)
@@ -66,12 +66,12 @@ def _reduced(windows: WindowVector, combine: Combine) -> str:
     return (some(whole, found, rest) if rest else found)[0]
 
 
-def _columns(windows: WindowVector, column: Whole, count: int, combine: Combine) -> list[str]:
+def _columns(windows: WindowVector, column: Int64, count: int, combine: Combine) -> list[str]:
     """Of so many columns, the taps of each one combined."""
     to, start = windows.reader.to, windows.reader.to.splat(windows.reader.outside)
     masks = windows.masks(column, count)
 
-    def add(row: Whole, so_far: list[str]) -> list[str]:
+    def add(row: Int64, so_far: list[str]) -> list[str]:
         return list(map(combine, so_far, windows.seen(row, column, count, masks)))
 
     return repeated(to, windows.first, windows.past, [(to.vector, start)] * count, add, TAPS // count)
@@ -89,7 +89,7 @@ def max_pool_indices(of: PoolGeometry) -> Recipe:
     return Recipe((each_window(of, -math.inf, INT64.itemsize, reduce, _X, _Y),))
 
 
-def first_maxima(of: PoolGeometry, planes: Place, results: Place) -> Phase:
+def first_maxima(of: PoolGeometry, planes: TableEntryOf, results: TableEntryOf) -> KernelPhase:
     """As max_pool_indices, but integers as wide as the floats."""
 
     def reduce(windows: WindowVector, y: str) -> None:
@@ -124,10 +124,10 @@ class _Search:
         is_any = self.to.to.value(f"icmp sgt {self.words} {before}, zeroinitializer")
         return self._word("add", row, self._select(is_any, self.words, before, "zeroinitializer"))
 
-    def _row(self, row: Whole, best: list[str]) -> list[str]:
+    def _row(self, row: Int64, best: list[str]) -> list[str]:
         to, (whole, rest) = self.to, divmod(self.size[1], _COLUMNS)
 
-        def some(number: Whole, best: list[str], count: int = _COLUMNS) -> list[str]:
+        def some(number: Int64, best: list[str], count: int = _COLUMNS) -> list[str]:
             column = to.mul(number, _COLUMNS)
             seen = self.windows.seen(row, column, count, self.windows.masks(column, count))
             start = to.add(to.mul(row, self.width), column)
@@ -155,7 +155,7 @@ class _Search:
         """How far each window is from the first."""
         return numbers_apart(self.to, self.stride)
 
-    def _spread(self, number: Whole) -> str:
+    def _spread(self, number: Int64) -> str:
         return spread_word(self.to, number)
 
 
@@ -165,7 +165,7 @@ def numbers_apart(to: Routine, step: int) -> str:
     return f"<{', '.join(f'{word} {lane * step}' for lane in range(to.lanes))}>"
 
 
-def spread_word(to: Routine, number: Whole) -> str:
+def spread_word(to: Routine, number: Int64) -> str:
     """A vector of one integer as wide as the floats."""
     word = to.to.name("int")
     if isinstance(number, int):

@@ -9,17 +9,22 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from engine.graph.alignment import aligned
 from engine.microkernels.packing import copy_rows, transpose_rows
-from engine.microkernels.recipe import Recipe, aligned
-from engine.microkernels.register_tile import Nest, TileShape, accumulate, lanes_for, tile_shape
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.recipe import Recipe
+from engine.microkernels.register_tile import (
+    ITEMS,
+    TILES_OF_A_PANEL,
+    Nest,
+    TileShape,
+    accumulate,
+    lanes_for,
+    tile_shape,
+)
+from engine.microkernels.routine import Int64, Routine
 
 #: bytes of a panel that is read in place: larger ones lie on too many pages
 IN_PLACE: Final = 1 << 16
-#: rows of a tile that a packed panel must serve, at least, where several items share the rows
-TILES_OF_A_PANEL: Final = 8
-#: items of a kernel, at least, so that threads find work
-ITEMS: Final = 8
 #: steps of a sum that are taken before the next panel is packed: so long it stays in the cache
 DEPTH: Final = 1024
 #: bytes of a that they reach over, at most, and how many they are all the same: each may lie on a page of its own
@@ -103,7 +108,7 @@ class _Writer:
         few, whole = of.rows <= 2 * self.tile.rows, of.columns % self.width == 0
         return of.b.column == of.itemsize and (few or (whole and of.inner * abs(of.b.row) <= IN_PLACE))
 
-    def _item(self, item: Whole) -> None:
+    def _item(self, item: Int64) -> None:
         to, of = self.to, self.of
         batch_panel, chunk = to.divided(item, self.chunks)
         batch, panel = to.divided(batch_panel, self.panels)
@@ -119,7 +124,7 @@ class _Writer:
         b, c = to.at(b, to.mul(first, of.b.column)), to.at(c, to.mul(first, of.c.column))
         left = to.sub(of.columns, first)
         with to.loop(0, of.inner, self.depth) as k:
-            steps: Whole = of.inner
+            steps: Int64 = of.inner
             if self.depth < of.inner:
                 steps = to.least(self.depth, to.sub(of.inner, k.index))
             numbers, vectors = to.at(a, to.mul(k.index, of.a.column)), to.at(b, to.mul(k.index, of.b.row))
@@ -128,12 +133,12 @@ class _Writer:
                 vectors, nest = self._packed(vectors, steps, left), Nest(steps, of.a.column, self.width * of.itemsize)
             self._chunk_of_rows(numbers, vectors, c, chunk, nest, k.index, left)
 
-    def _matrix(self, pointer: str, batch: Whole, steps: Sequence[int]) -> str:
+    def _matrix(self, pointer: str, batch: Int64, steps: Sequence[int]) -> str:
         for index, step in zip(self.to.unravelled(batch, self.of.batch), steps, strict=True):
             pointer = self.to.at(pointer, self.to.mul(index, step))
         return pointer
 
-    def _packed(self, b: str, steps: Whole, left: Whole) -> str:
+    def _packed(self, b: str, steps: Int64, left: Int64) -> str:
         """The panel in memory of the thread's own, with zeros where there are no columns."""
         of, own = self.of, self.to.place("own", 0)
         if of.b.column == of.itemsize:
@@ -142,7 +147,7 @@ class _Writer:
             transpose_rows(self.to, b, own, steps, of.b.column, of.b.row, self.tile.vectors, left)
         return own
 
-    def _chunk_of_rows(self, a: str, b: str, c: str, chunk: Whole, nest: Nest, done: Whole, left: Whole) -> None:
+    def _chunk_of_rows(self, a: str, b: str, c: str, chunk: Int64, nest: Nest, done: Int64, left: Int64) -> None:
         """All whole tiles of a chunk; and of the last one, the tile of the rows that remain."""
         to, of = self.to, self.of
         start = to.mul(chunk, self.chunk)
@@ -153,7 +158,7 @@ class _Writer:
             with to.when("eq", chunk, self.chunks - 1):
                 self._tile(a, b, c, whole, of.rows - whole, nest, done, left)
 
-    def _tile(self, a: str, b: str, c: str, row: Whole, rows: int, nest: Nest, done: Whole, left: Whole) -> None:
+    def _tile(self, a: str, b: str, c: str, row: Int64, rows: int, nest: Nest, done: Int64, left: Int64) -> None:
         """What was summed up before goes on, where `done` steps were; so the order is one from first to last."""
         to, of = self.to, self.of
         into = to.at(c, to.mul(row, of.c.row))

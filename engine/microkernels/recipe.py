@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 
-class Place(NamedTuple):
+class TableEntryOf(NamedTuple):
     """What an entry of a kernel's table points at.
 
     An operand or a result, by its number; or workspace, by its offset in bytes: of all (`shared`), or of the thread
@@ -16,7 +16,7 @@ class Place(NamedTuple):
     number: int
 
 
-class Phase(NamedTuple):
+class KernelPhase(NamedTuple):
     """`void kernel(int64 first, int64 past, const int64* table)` as LLVM IR, and what it is called with.
 
     It makes the items first to past, in any order and on any thread: which ones are made together changes no bit. All
@@ -25,7 +25,7 @@ class Phase(NamedTuple):
 
     text: str
     items: int
-    places: tuple[Place, ...]
+    places: tuple[TableEntryOf, ...]
     work: int
 
 
@@ -36,7 +36,7 @@ class Recipe(NamedTuple):
     result is not to be used: then the op computes it in another way.
     """
 
-    phases: tuple[Phase, ...]
+    phases: tuple[KernelPhase, ...]
     shared: int = 0
     own: int = 0
     checked: bool = False
@@ -49,12 +49,3 @@ class Recipe(NamedTuple):
     def work(self) -> int:
         """That of all phases."""
         return sum(phase.work for phase in self.phases)
-
-
-#: of workspaces, and of what lies in them: a line of the cache, and the widest vector
-ALIGNMENT = 64
-
-
-def aligned(nbytes: int) -> int:
-    """The next multiple of ALIGNMENT."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT

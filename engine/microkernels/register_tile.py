@@ -12,8 +12,12 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from engine.loops.processor import described_processor
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 
+#: items of a kernel, at least, so that threads find work
+ITEMS: Final = 8
+#: tiles of rows that a packed panel must serve, at least, where several items share the rows
+TILES_OF_A_PANEL: Final = 8
 #: what a step costs beside its multiply-adds, in these: an address and a load for each row, and for each vector
 _LOAD: Final = 0.3
 _STEP: Final = 1.5
@@ -73,7 +77,7 @@ def _cost(shape: TileShape, rows: int, columns: int, lanes: int) -> float:
 class Nest(NamedTuple):
     """A loop of the sum: how often, and how many bytes further each time on the side of the rows, and the vectors."""
 
-    times: Whole
+    times: Int64
     row_step: int
     vector_step: int
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.loops.llvm_instructions import Assembly, literal
-from engine.microkernels.recipe import Phase, Place
+from engine.microkernels.recipe import KernelPhase, TableEntryOf
 
-Whole = int | str
+Int64 = int | str
 
 #: elements of so many bytes are moved as these floats, whatever their bits mean
 MOVED_AS: Final = {4: "float32", 8: "float64"}
@@ -24,7 +24,7 @@ _BARRIER: Final = '  call void asm sideeffect "", "~{memory}"()'
 
 
 @dataclass(eq=False, slots=True)
-class Counted:
+class Rounds:
     """A loop being written: its index, what it carries into a round, and what it is to carry out of it."""
 
     index: str
@@ -38,7 +38,7 @@ class Routine:
     def __init__(self, dtype: str, lanes: int) -> None:
         self.to = Assembly(dtype)
         self.lanes = lanes
-        self.places: list[Place] = []
+        self.places: list[TableEntryOf] = []
         self._names = 0
         self._block = "entry"
 
@@ -52,33 +52,33 @@ class Routine:
         """The type of a vector."""
         return self.to.name("float", self.lanes)
 
-    def phase(self, items: int, work: int) -> Phase:
+    def phase(self, items: int, work: int) -> KernelPhase:
         """What has been written."""
         head = "define void @kernel(i64 %first, i64 %past, ptr noalias readonly %table) #0 {\nentry:"
         text = "\n".join([head, *self.to.lines, "  ret void\n}", *sorted(self.to.declarations), _ATTRIBUTES, ""])
-        return Phase(text, items, tuple(self.places), work)
+        return KernelPhase(text, items, tuple(self.places), work)
 
     # whole numbers
 
-    def add(self, a: Whole, b: Whole) -> Whole:
+    def add(self, a: Int64, b: Int64) -> Int64:
         """a + b."""
         if isinstance(a, int) and isinstance(b, int):
             return a + b
         return b if a == 0 else a if b == 0 else self.to.value(f"add nsw i64 {a}, {b}")
 
-    def sub(self, a: Whole, b: Whole) -> Whole:
+    def sub(self, a: Int64, b: Int64) -> Int64:
         """a − b."""
         if isinstance(a, int) and isinstance(b, int):
             return a - b
         return a if b == 0 else self.to.value(f"sub nsw i64 {a}, {b}")
 
-    def mul(self, a: Whole, b: int) -> Whole:
+    def mul(self, a: Int64, b: int) -> Int64:
         """a · b."""
         if isinstance(a, int):
             return a * b
         return 0 if b == 0 else a if b == 1 else self.to.value(f"mul nsw i64 {a}, {b}")
 
-    def divided(self, a: Whole, b: int) -> tuple[Whole, Whole]:
+    def divided(self, a: Int64, b: int) -> tuple[Int64, Int64]:
         """Quotient and remainder of a ≥ 0."""
         if isinstance(a, int):
             return divmod(a, b)
@@ -87,38 +87,38 @@ class Routine:
         quotient = self.to.value(f"udiv i64 {a}, {b}")
         return quotient, self.sub(a, self.mul(quotient, b))
 
-    def unravelled(self, a: Whole, extents: Sequence[int]) -> list[Whole]:
+    def unravelled(self, a: Int64, extents: Sequence[int]) -> list[Int64]:
         """The index tuple of a flat index a ≥ 0, in row-major order."""
         if not extents:
             return []
-        indices: list[Whole] = []
+        indices: list[Int64] = []
         for extent in reversed(extents[1:]):
             a, index = self.divided(a, extent)
             indices.append(index)
         return [a, *reversed(indices)]
 
-    def least(self, a: Whole, b: Whole) -> Whole:
+    def least(self, a: Int64, b: Int64) -> Int64:
         """The smaller of the two."""
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
         is_less = self.to.value(f"icmp slt i64 {a}, {b}")
         return self.to.value(f"select i1 {is_less}, i64 {a}, i64 {b}")
 
-    def most(self, a: Whole, b: Whole) -> Whole:
+    def most(self, a: Int64, b: Int64) -> Int64:
         """The larger of the two."""
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b)
         is_more = self.to.value(f"icmp sgt i64 {a}, {b}")
         return self.to.value(f"select i1 {is_more}, i64 {a}, i64 {b}")
 
-    def within(self, a: Whole, extent: int) -> Whole:
+    def within(self, a: Int64, extent: int) -> Int64:
         """1 where 0 ≤ a < extent, else 0."""
         if isinstance(a, int):
             return int(0 <= a < extent)
         is_within = self.to.value(f"icmp ult i64 {a}, {extent}")
         return self.to.value(f"zext i1 {is_within} to i64")
 
-    def both_hold(self, one: tuple[str, Whole, Whole], other: tuple[str, Whole, Whole]) -> Whole:
+    def both_hold(self, one: tuple[str, Int64, Int64], other: tuple[str, Int64, Int64]) -> Int64:
         """1 where both comparisons hold, else 0."""
         first, second = (self.to.value(f"icmp {how} i64 {a}, {b}") for how, a, b in (one, other))
         return self.to.value(f"zext i1 {self.to.value(f'and i1 {first}, {second}')} to i64")
@@ -126,14 +126,14 @@ class Routine:
     # memory
 
     def place(self, kind: str, number: int) -> str:
-        """The address of an operand, a result, or workspace: see `Place`."""
-        found = Place(kind, number)  # type: ignore[arg-type]
+        """The address of an operand, a result, or workspace: see `TableEntryOf`."""
+        found = TableEntryOf(kind, number)  # type: ignore[arg-type]
         if found not in self.places:
             self.places.append(found)
         entry = self.to.value(f"getelementptr i64, ptr %table, i64 {self.places.index(found)}")
         return self.to.value(f"load ptr, ptr {entry}, align 8")
 
-    def at(self, pointer: str, offset: Whole) -> str:
+    def at(self, pointer: str, offset: Int64) -> str:
         """A pointer so many bytes further."""
         return pointer if offset == 0 else self.to.value(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
@@ -287,7 +287,7 @@ class Routine:
     def _mask(self) -> str:
         return f"<{self.lanes} x i1>"
 
-    def below(self, count: Whole) -> str:
+    def below(self, count: Int64) -> str:
         """The mask of the first `count` lanes: none where it is negative, all where there are no more; "" for all."""
         if isinstance(count, int):
             return "" if count >= self.lanes else self.first(count)
@@ -301,7 +301,7 @@ class Routine:
         """The mask of the last `count` lanes."""
         return "<" + ", ".join(f"i1 {str(lane >= self.lanes - count).lower()}" for lane in range(self.lanes)) + ">"
 
-    def between(self, first: Whole, past: Whole, step: int = 1) -> str:
+    def between(self, first: Int64, past: Int64, step: int = 1) -> str:
         """The mask of the lanes whose number times `step` is from `first` to before `past`; "" for all.
 
         Both may lie outside.
@@ -318,7 +318,7 @@ class Routine:
         over = self.to.value(f"icmp sge {words} {numbers}, {self._spread(self.most(first, -far))}")
         return self.both(under, over)
 
-    def all_or_none(self, flag: Whole) -> str:
+    def all_or_none(self, flag: Int64) -> str:
         """The mask of all lanes where the flag is not 0, else of none."""
         return self.below(self.mul(flag, self.lanes))
 
@@ -328,7 +328,7 @@ class Routine:
             return a or b
         return self.to.value(f"and {self._mask} {a}, {b}")
 
-    def _spread(self, number: Whole) -> str:
+    def _spread(self, number: Int64) -> str:
         """A number, at most a few times the lanes in size, in all lanes; one that is far below is as good as any."""
         if isinstance(number, int):
             return f"splat (i32 {number})"
@@ -345,7 +345,7 @@ class Routine:
 
     # control
 
-    def choose(self, comparison: str, a: Whole, b: Whole, on_true: Whole, on_false: Whole) -> Whole:
+    def choose(self, comparison: str, a: Int64, b: Int64, on_true: Int64, on_false: Int64) -> Int64:
         """`on_true` where a compares so (LLVM's: slt, eq, …) with b, else `on_false`."""
         holds = self.to.value(f"icmp {comparison} i64 {a}, {b}")
         return self.to.value(f"select i1 {holds}, i64 {on_true}, i64 {on_false}")
@@ -356,15 +356,15 @@ class Routine:
 
     @contextmanager
     def loop(
-        self, first: Whole, past: Whole, step: int = 1, carried: Sequence[tuple[str, str]] = ()
-    ) -> Iterator[Counted]:
+        self, first: Int64, past: Int64, step: int = 1, carried: Sequence[tuple[str, str]] = ()
+    ) -> Iterator[Rounds]:
         """For each index from `first` to before `past`. `carried` are types and first values.
 
         Inside, `carry` is to be set to the values of the next round; after the loop `carried` are those of the last.
         """
         self._names += 1
         k, before = self._names, self._block
-        found = Counted(f"%i{k}", [f"%c{k}.{j}" for j in range(len(carried))])
+        found = Rounds(f"%i{k}", [f"%c{k}.{j}" for j in range(len(carried))])
         self.to.line(f"  br label %h{k}\nh{k}:")
         head = len(self.to.lines)
         self.to.line(f"  %m{k} = icmp slt i64 {found.index}, {past}\n  br i1 %m{k}, label %b{k}, label %x{k}\nb{k}:")
@@ -381,7 +381,7 @@ class Routine:
         self._block = f"x{k}"
 
     @contextmanager
-    def when(self, comparison: str, a: Whole, b: Whole) -> Iterator[None]:
+    def when(self, comparison: str, a: Int64, b: Int64) -> Iterator[None]:
         """What is written inside happens where a compares so (LLVM's: slt, eq, …) with b."""
         self._names += 1
         k = self._names

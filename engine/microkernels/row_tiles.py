@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.microkernels.register_tile import Nest, accumulate
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 
 
 class RowTiles(NamedTuple):
@@ -28,10 +28,10 @@ class RowTiles(NamedTuple):
         nests: Sequence[Nest],
         panel: str,
         result: str,
-        left: Whole,
-        adds: Whole,
-        first: Whole = 0,
-        past: Whole | None = None,
+        left: Int64,
+        adds: Int64,
+        first: Int64 = 0,
+        past: Int64 | None = None,
         panels: int = 1,
     ) -> None:
         """Compute the rows `first` to before `past`, by default all; both are multiples of `tile`, or the end.
@@ -55,9 +55,9 @@ class RowTiles(NamedTuple):
         nests: Sequence[Nest],
         panel: str,
         result: str,
-        left: Whole,
-        adds: Whole,
-        row: Whole,
+        left: Int64,
+        adds: Int64,
+        row: Int64,
         rows: int,
         panels: int,
     ) -> None:
@@ -77,9 +77,9 @@ class RowTiles(NamedTuple):
         nests: Sequence[Nest],
         panel: str,
         result: str,
-        left: Whole,
-        adds: Whole,
-        row: Whole,
+        left: Int64,
+        adds: Int64,
+        row: Int64,
         rows: int,
     ) -> None:
         into = to.at(result, to.mul(row, self.result_step))

@@ -11,12 +11,13 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from engine.graph.alignment import aligned
 from engine.microkernels.planes import at_element, at_plane, repeated, sweep
 from engine.microkernels.pooling import first_maxima, numbers_apart, spread_word
 from engine.microkernels.product import Matrices
-from engine.microkernels.recipe import Phase, Place, Recipe, aligned
+from engine.microkernels.recipe import KernelPhase, Recipe, TableEntryOf
 from engine.microkernels.register_tile import lanes_for
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 from engine.microkernels.shuffles import arranged
 from engine.microkernels.windows import TAPS, PoolGeometry
 
@@ -32,8 +33,8 @@ def max_pool_back(of: PoolGeometry, g: Matrices) -> Recipe | None:
     """
     if not _fits(of):
         return None
-    places = Place("shared", 0)
-    search = first_maxima(of, Place("operand", 1), places)
+    places = TableEntryOf("shared", 0)
+    search = first_maxima(of, TableEntryOf("operand", 1), places)
     room = aligned(math.prod(of.batch) * math.prod(of.positions) * of.itemsize)
     return Recipe((search, _Giving(of, g, places).phase()), shared=room)
 
@@ -57,19 +58,19 @@ class _Run:
 
     g: str
     places: str
-    row: Whole
-    column: Whole
-    below: Whole
-    right: Whole
-    first: Whole
-    past: Whole
+    row: Int64
+    column: Int64
+    below: Int64
+    right: Int64
+    first: Int64
+    past: Int64
     wide: bool
 
 
 class _Giving:
     """The kernel that adds up; of what is chosen where `places` are given, which lie densely."""
 
-    def __init__(self, of: PoolGeometry, g: Matrices, places: Place | None = None) -> None:
+    def __init__(self, of: PoolGeometry, g: Matrices, places: TableEntryOf | None = None) -> None:
         self.of, self.given = of, g
         self.to = to = Routine(of.dtype, lanes_for(of.itemsize))
         self.step = to.lanes // of.stride[1] * of.stride[1]
@@ -77,7 +78,7 @@ class _Giving:
         self.places = to.place(*places) if places else ""
         self.y = to.place("result", 0)
 
-    def phase(self) -> Phase:
+    def phase(self) -> KernelPhase:
         """All planes."""
         of = self.of
         items = sweep(self.to, of.batch, of.extents, self.step, (self._deep(), self._wide()), self._vector)
@@ -97,7 +98,7 @@ class _Giving:
         behind = (of.size[1] - 1) // of.stride[1] - ahead
         return range(max(0, -(-behind // windows)), (of.positions[1] - self.to.lanes - ahead) // windows + 1)
 
-    def _vector(self, plane: Whole, row: Whole, column: Whole, deep: bool, wide: bool) -> None:
+    def _vector(self, plane: Int64, row: Int64, column: Int64, deep: bool, wide: bool) -> None:
         to, of = self.to, self.of
         below, rest = to.divided(to.add(row, of.padding[0]), of.stride[0])
         first, past = self._rows(below, rest, deep)
@@ -108,7 +109,7 @@ class _Giving:
         here = to.below(to.least(self.step, to.sub(of.extents[1], column)))
         to.store(total, at_element(to, self.y, of.extents, to.size, plane, row, column), here)
 
-    def _rows(self, below: Whole, rest: Whole, deep: bool) -> tuple[Whole, Whole]:
+    def _rows(self, below: Int64, rest: Int64, deep: bool) -> tuple[Int64, Int64]:
         """How far up the windows are that have a row, which is the tap `rest` of window `below`."""
         to, size, stride = self.to, self.of.size[0], self.of.stride[0]
         if deep:
@@ -121,7 +122,7 @@ class _Giving:
         to, across = self.to, -(-self.of.size[1] // self.of.stride[1])
         whole = (across - 1) // _COLUMNS
 
-        def some(number: Whole, so_far: list[str], count: int = _COLUMNS) -> list[str]:
+        def some(number: Int64, so_far: list[str], count: int = _COLUMNS) -> list[str]:
             (total,) = so_far
             for column in self._columns(run, to.mul(number, _COLUMNS), count):
                 total = to.sum(total, column)
@@ -130,7 +131,7 @@ class _Giving:
         found = repeated(to, 0, whole, [(to.vector, to.zero)], some)
         return some(whole, found, across - whole * _COLUMNS)[0]
 
-    def _columns(self, run: _Run, first: Whole, count: int) -> list[str]:
+    def _columns(self, run: _Run, first: Int64, count: int) -> list[str]:
         """The sums over so many columns of windows, each to the left of the one before."""
         to, of = self.to, self.of
         numbers = [to.add(first, more) for more in range(count)]
@@ -139,21 +140,21 @@ class _Giving:
         lanes = [self._lanes(number) for number in numbers]
         element = self._element(run) if run.places else ""
 
-        def add(up: Whole, so_far: list[str]) -> list[str]:
+        def add(up: Int64, so_far: list[str]) -> list[str]:
             row = to.sub(run.below, up)
             terms = (self._term(run, row, *which, element) for which in zip(starts, masks, lanes, strict=True))
             return [to.sum(total, term) for total, term in zip(so_far, terms, strict=True)]
 
         return repeated(to, run.first, run.past, [(to.vector, to.zero)] * count, add, TAPS // count)
 
-    def _lanes(self, number: Whole) -> list[int | None]:
+    def _lanes(self, number: Int64) -> list[int | None]:
         """Which lane of a vector of windows each element is in, so many columns of windows to the left."""
         stride, size, padding = self.of.stride[1], self.of.size[1], self.of.padding[1] % self.of.stride[1]
         left = number * stride if isinstance(number, int) else 0  # only the last ones do not have all
         places = (divmod(padding + lane, stride) for lane in range(self.to.lanes))
         return [window if tap + left < size else None for window, tap in places]
 
-    def _term(self, run: _Run, row: Whole, start: Whole, mask: str, lanes: list[int | None], element: str) -> str:
+    def _term(self, run: _Run, row: Int64, start: Int64, mask: str, lanes: list[int | None], element: str) -> str:
         to, of, given = self.to, self.of, self.given
         place = to.at(run.g, to.add(to.mul(row, given.row), to.mul(start, given.column)))
         if given.column == to.size:

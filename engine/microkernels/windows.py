@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from engine.microkernels.planes import at_element, at_plane, sweep
 from engine.microkernels.product import Matrices
-from engine.microkernels.recipe import Phase, Place
+from engine.microkernels.recipe import KernelPhase, TableEntryOf
 from engine.microkernels.register_tile import lanes_for
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 from engine.microkernels.shuffles import parted
 
 #: distance of windows, at most, at which what lies between is read with what is wanted: more are gathered
@@ -68,7 +68,7 @@ class ColumnReader:
         stride = self.of.stride[1]
         return stride if stride <= PARTED and self.of.planes.column == self.of.itemsize else 1
 
-    def masks(self, start: Whole) -> list[str]:
+    def masks(self, start: Int64) -> list[str]:
         """What is inside of the plane, of the loads that `read` makes at column `start`."""
         to, width = self.to, self.of.extents[1]
         step = self.of.stride[1] // self.columns
@@ -95,14 +95,14 @@ class WindowVector:
 
     reader: ColumnReader
     x: str
-    top: Whole
-    left: Whole
-    first: Whole
-    past: Whole
+    top: Int64
+    left: Int64
+    first: Int64
+    past: Int64
     wide: bool
     here: str
 
-    def masks(self, column: Whole, count: int) -> list[list[str]]:
+    def masks(self, column: Int64, count: int) -> list[list[str]]:
         """For `seen`: of so many columns from `column` on."""
         to, at_once = self.reader.to, self.reader.columns
         times = range(0, count, at_once)
@@ -111,7 +111,7 @@ class WindowVector:
         start = to.add(self.left, column)
         return [self.reader.masks(to.add(start, more)) for more in times]
 
-    def seen(self, row: Whole, column: Whole, count: int, masks: Sequence[Sequence[str]]) -> list[str]:
+    def seen(self, row: Int64, column: Int64, count: int, masks: Sequence[Sequence[str]]) -> list[str]:
         """What the windows see at a row of theirs, and so many columns from `column` on."""
         to, planes, at_once = self.reader.to, self.reader.of.planes, self.reader.columns
         x = to.at(self.x, to.add(to.mul(row, planes.row), to.mul(column, planes.column)))
@@ -126,9 +126,9 @@ def each_window(
     outside: float,
     itemsize: int,
     reduce: Callable[[WindowVector, str], None],
-    planes: Place,
-    results: Place,
-) -> Phase:
+    planes: TableEntryOf,
+    results: TableEntryOf,
+) -> KernelPhase:
     """`reduce` writes the results of windows, numbers of so many bytes, to an address. Padding counts as `outside`."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
     reader, x, y = ColumnReader(to, of, outside), to.place(*planes), to.place(*results)
@@ -136,7 +136,7 @@ def each_window(
     columns = of.inner(1, reach)
     rows = of.inner(0, of.size[0]) if of.padding[0] == 0 or math.prod(of.size) <= TAPS else range(0)
 
-    def write(plane: Whole, row: Whole, column: Whole, is_inner: bool, wide: bool) -> None:
+    def write(plane: Int64, row: Int64, column: Int64, is_inner: bool, wide: bool) -> None:
         windows = _windows(reader, at_plane(to, x, of.batch, of.planes, plane), row, column, is_inner, wide)
         reduce(windows, at_element(to, y, of.positions, itemsize, plane, row, column))
 
@@ -145,12 +145,12 @@ def each_window(
     return to.phase(items, of.work)
 
 
-def _windows(reader: ColumnReader, x: str, row: Whole, column: Whole, is_inner: bool, wide: bool) -> WindowVector:
+def _windows(reader: ColumnReader, x: str, row: Int64, column: Int64, is_inner: bool, wide: bool) -> WindowVector:
     to, of = reader.to, reader.of
     top = to.sub(to.mul(row, of.stride[0]), of.padding[0])
     left = to.sub(to.mul(column, of.stride[1]), of.padding[1])
-    first: Whole = 0 if is_inner else to.most(0, to.sub(0, top))
-    past: Whole = of.size[0] if is_inner else to.least(of.size[0], to.sub(of.extents[0], top))
+    first: Int64 = 0 if is_inner else to.most(0, to.sub(0, top))
+    past: Int64 = of.size[0] if is_inner else to.least(of.size[0], to.sub(of.extents[0], top))
     x = to.at(x, to.add(to.mul(top, of.planes.row), to.mul(left, of.planes.column)))
     here = "" if wide else to.below(to.sub(of.positions[1], column))
     return WindowVector(reader, x, top, left, first, past, wide, here)

@@ -10,7 +10,7 @@ from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Op, ResultTypes
 from engine.graph.tensor_type import FLOAT32, FLOAT64, NUMBERS, TensorType, promote
-from engine.microkernels.convolution import Placed, Tensor
+from engine.microkernels.convolution import ConvolutionGeometry, Tensor
 from engine.oplib import batching
 from engine.oplib.spatial import check_spatial
 from engine.oplib.tiling import Layout
@@ -98,7 +98,7 @@ class Convolution(Op):
         groups: int,
         output_padding: Any = None,
         **spatial: Any,
-    ) -> Placed | None:
+    ) -> ConvolutionGeometry | None:
         """The convolution on three spatial axes, as kernels are written for it; None for dtypes that have none."""
         if x.dtype not in (FLOAT32, FLOAT64) or not x.dtype == kernel.dtype == out.dtype:
             return None
@@ -108,7 +108,7 @@ class Convolution(Op):
             for name, neutral in (("stride", 1), ("padding", 0), ("dilation", 1))
         )
         seen, taps, given = (_on_three_axes(t, more) for t in (x, kernel, out))
-        return Placed(x.dtype.name, x.dtype.itemsize, groups, seen, taps, given, stride, padding, dilation)
+        return ConvolutionGeometry(x.dtype.name, x.dtype.itemsize, groups, seen, taps, given, stride, padding, dilation)
 
     def laid_out(
         self,

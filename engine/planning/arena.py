@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.graph.alignment import ALIGNMENT, aligned
 from engine.passes.allowance import UNBOUNDED, Allowance
 
-#: every result begins at a multiple of it: a cache line, and what vector instructions and GPUs read at once
-ALIGNMENT = 64
 #: offline packing looks at all pairs of blocks
 MOST_PACKED = 2048
 #: what packing must be able to save: bytes, and a part of all
@@ -218,8 +217,3 @@ class AddressSpace:
         gaps = np.concatenate((start[beside], [_FOREVER])) - free_from
         fits = np.flatnonzero(gaps >= nbytes)
         return int(free_from[fits[np.argmin(gaps[fits])]])
-
-
-def aligned(nbytes: int) -> int:
-    """`nbytes` and what is lost up to the next multiple of ALIGNMENT."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT

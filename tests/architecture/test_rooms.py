@@ -14,7 +14,19 @@ import pytest
 from tests.architecture.source import PACKAGES, ROOT, files, imports, name, parsed
 
 #: each room, the lowest first: it may import from those before it
-ENGINE = ("graph", "loops", "oplib", "ops", "transforms", "passes", "calls", "planning", "executors", "tools")
+ENGINE = (
+    "graph",
+    "loops",
+    "microkernels",
+    "oplib",
+    "ops",
+    "transforms",
+    "passes",
+    "calls",
+    "planning",
+    "executors",
+    "tools",
+)
 SERVICE = (
     "machine",
     "errors",

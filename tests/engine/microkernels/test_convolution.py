@@ -179,10 +179,10 @@ def test_kernels_may_lie_in_any_way(way: str) -> None:
 @each_way
 def test_long_sums_go_on_where_they_stopped(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = WAYS[way].made()
-    monkeypatch.setattr(correlation, "DEPTH", 10)
+    monkeypatch.setattr(correlation, "PANEL_ROWS", 10)
     cut = WAYS[way].made()
     assert cut.tobytes() == whole.tobytes()
-    monkeypatch.setattr(by_kernel, "DEPTH", 16)
+    monkeypatch.setattr(by_kernel, "TAPS_AT_ONCE", 16)
     assert WAYS[way].made().tobytes() == whole.tobytes()
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.microkernels.recipe import Recipe
-from engine.microkernels.routine import Routine, Whole
+from engine.microkernels.routine import Int64, Routine
 from engine.microkernels.shuffles import arranged, parted
 from tests.engine.microkernels.running import Array, run_recipe
 
@@ -37,8 +37,8 @@ def run(write: Callable[[Routine, str, str], None], x: Array, size: int, items: 
     return run_recipe(recipe, [x], (size,), "float32")
 
 
-def whole(write: Callable[[Routine, Sequence[Whole]], Sequence[Whole]], *given_numbers: int) -> list[int]:
-    """Whole numbers that are made of such as are not known when the kernel is written."""
+def whole(write: Callable[[Routine, Sequence[Int64]], Sequence[Int64]], *given_numbers: int) -> list[int]:
+    """Int64 numbers that are made of such as are not known when the kernel is written."""
     to = Routine("float64", 2)
     x, y = to.place("operand", 0), to.place("result", 0)
     taken = [to.to.value(f"load i64, ptr {to.at(x, 8 * i)}") for i in range(len(given_numbers))]
@@ -55,7 +55,7 @@ def whole(write: Callable[[Routine, Sequence[Whole]], Sequence[Whole]], *given_n
 
 @given(a=numbers, b=numbers)
 def test_whole_numbers_are_the_same_known_or_not(a: int, b: int) -> None:
-    def write(to: Routine, taken: Sequence[Whole]) -> list[Whole]:
+    def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
         x, y = taken
         return [to.add(x, y), to.sub(x, y), to.mul(x, 12), to.least(x, y), to.most(x, y), to.within(x, 1000)]
 
@@ -65,7 +65,7 @@ def test_whole_numbers_are_the_same_known_or_not(a: int, b: int) -> None:
 
 @given(a=st.integers(0, 2**40), b=st.integers(1, 2**20))
 def test_quotients_and_index_tuples(a: int, b: int) -> None:
-    def write(to: Routine, taken: Sequence[Whole]) -> list[Whole]:
+    def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
         return [*to.divided(taken[0], b), *to.unravelled(taken[0], (2**50, 3, b, 1, 5))]
 
     (rest, last), (first, inner) = divmod(a, 5), divmod(a // 5, 3 * b)
@@ -101,7 +101,7 @@ def test_what_happens_on_a_condition(how: str, a: int) -> None:
 def test_a_loop_carries_values(first: int, past: int, step: int) -> None:
     """Out of each round into the next, past conditions and loops inside, and out of the last."""
 
-    def write(to: Routine, taken: Sequence[Whole]) -> list[Whole]:
+    def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
         with to.loop(first, taken[0], step, [("i64", "5"), ("i64", "0")]) as outer:
             total, inner_rounds = outer.carried
             with to.when("eq", outer.index, 2):
@@ -131,7 +131,7 @@ def test_items_are_those_asked_for() -> None:
 # ---------------------------------------------------------------- masks
 
 
-def lanes_of(mask: Callable[[Routine, Whole, Whole], str], first: int, past: int, *, known: bool) -> list[bool]:
+def lanes_of(mask: Callable[[Routine, Int64, Int64], str], first: int, past: int, *, known: bool) -> list[bool]:
     """Which lanes a mask has, of numbers that are known or not."""
 
     def write(to: Routine, x: str, y: str) -> None:

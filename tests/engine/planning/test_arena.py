@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from engine import Builder, Graph, Limits, TensorType, Value, open_executor, registry
 from engine.executors import Executor
+from engine.graph.alignment import ALIGNMENT
 from engine.passes.pipeline import optimise
-from engine.planning.arena import ALIGNMENT, MOST_PACKED, Block, Packing, aligned, pack
+from engine.planning.arena import MOST_PACKED, Block, Packing, aligned, pack
 from engine.planning.plan import Plan, Step, make_plan
 from engine.planning.storage import Storage
 from engine.transforms.vjp import vjp_or_zeros
