@@ -11,7 +11,7 @@ Call = Callable[[], object]
 #: makes so many calls in a row, and returns the seconds of one
 Burst = Callable[[int], float]
 
-BURST, PAUSE = 0.06, 0.01
+BURST, PAUSE = 0.06, 0.03
 #: a call that takes less has one call before its burst that is not counted, to bring its data and threads back
 BRIEF = 0.02
 FEWEST = 5

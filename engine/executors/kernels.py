@@ -169,8 +169,8 @@ class LoopBinder(Binder):
         """As its parent."""
         op, found = step.op, self.compiled.get(step.op)
         if isinstance(op, Tiled) and found is not None and not isinstance(found, CompiledLoop):
-            otherwise = bind_step(xp, step, operands, out)
-            return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), workspace, otherwise)
+            by_op = partial(bind_step, xp, step)
+            return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), workspace, by_op)
         if not isinstance(op, Fused):
             return bind_step(xp, step, operands, out)
         if not isinstance(found, CompiledLoop):

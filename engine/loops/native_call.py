@@ -88,3 +88,21 @@ def places_of(array: HostArray, calls: Sequence[KernelCall]) -> list[TablePlace]
         for position, found in call.arrays.items()
         if found is array
     ]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FollowedArray:
+    """An array that native calls point at, or one that never moves: `now` is what lies there at the moment."""
+
+    found: TablePlace | HostArray
+
+    @property
+    def now(self) -> HostArray:
+        """The array."""
+        return self.found.array if isinstance(self.found, TablePlace) else self.found
+
+
+def followed(array: HostArray, calls: Sequence[KernelCall]) -> FollowedArray:
+    """An array of calls, through all moves that their tables are told of."""
+    places = places_of(array, calls)
+    return FollowedArray(places[0] if places else array)

@@ -9,7 +9,7 @@ import numpy as np
 from engine.graph.op import NONE, KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.native import NativeKernel, bind_native
-from engine.loops.native_call import NativeGuard, TablePlace, places_of
+from engine.loops.native_call import FollowedArray, NativeGuard, followed
 from engine.loops.program import Loop, Space
 from engine.loops.turns import make_calls
 
@@ -39,19 +39,10 @@ def bind_within_range(
     count: HostArray = np.ndarray((), loop.dtype, word)
     wider = space._replace(strides=(*space.strides, ()))
     calls = bind_native(kernel, loop, wider, operands, [*results, count], threads, workspace, sums)
-    read, written = ([_found(array, calls) for array in arrays] for arrays in (operands, results))
+    read, written = ([followed(array, calls) for array in arrays] for arrays in (operands, results))
     return [*calls, (NativeGuard(word, (_compute_again, (otherwise, read, written))), ())]
 
 
-def _found(array: HostArray, calls: Sequence[KernelCall]) -> TablePlace | HostArray:
-    """Where calls point at an array; itself where it never moves, as NumPy writes it."""
-    places = places_of(array, calls)
-    return places[0] if places else array
-
-
-def _compute_again(
-    otherwise: Otherwise, read: Sequence[TablePlace | HostArray], written: Sequence[TablePlace | HostArray]
-) -> None:
+def _compute_again(otherwise: Otherwise, read: Sequence[FollowedArray], written: Sequence[FollowedArray]) -> None:
     """With the arrays as they lie now."""
-    operands, results = ([x.array if isinstance(x, TablePlace) else x for x in arrays] for arrays in (read, written))
-    make_calls(otherwise(operands, results))
+    make_calls(otherwise([x.now for x in read], [x.now for x in written]))

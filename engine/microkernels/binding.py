@@ -11,9 +11,13 @@ import numpy as np
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.native import WORTH_THREADS
-from engine.loops.native_call import SIGNATURE, NativeCall
+from engine.loops.native_call import SIGNATURE, FollowedArray, NativeCall, NativeGuard, followed
 from engine.loops.object_file import load_function
+from engine.loops.turns import make_calls
 from engine.microkernels.recipe import KernelPhase, Recipe
+
+#: binds operands and a result to calls that compute the same
+ByOp = Callable[[Sequence[HostArray], HostArray], Sequence[KernelCall]]
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
@@ -38,12 +42,12 @@ def bind_recipe(
     result: HostArray,
     threads: int,
     workspace: HostArray,
-    otherwise: Sequence[KernelCall],
+    otherwise: ByOp,
 ) -> list[KernelCall]:
     """The calls that compute `result` from `operands`, of the types and strides that the recipe is for.
 
-    They work in `workspace`, `recipe.workspace(threads)` bytes, which others may use between two runs. `otherwise` are
-    made where a recipe that is `checked` finds that it does not hold.
+    They work in `workspace`, `recipe.workspace(threads)` bytes, which others may use between two runs. `otherwise`
+    binds them, as they lie then, where a recipe that is `checked` finds that it does not hold.
     """
     calls: list[KernelCall] = []
     for phase, code in zip(recipe.phases, codes, strict=True):
@@ -53,7 +57,9 @@ def bind_recipe(
         _point(call, phase, recipe, operands, result, workspace)
         calls.append((call, ()))
     if recipe.checked:
-        calls.append((_unless_sound, (workspace[:8].view(np.int64), otherwise)))
+        read = [followed(array, calls) for array in operands]
+        again = (_compute_again, (otherwise, read, followed(result, calls)))
+        calls.append((NativeGuard(workspace[:8].view(np.int64), again), ()))
     return calls
 
 
@@ -78,7 +84,5 @@ def _point(
                 call.entries[:, position] = start + recipe.shared + recipe.own * np.arange(len(call.entries)) + number
 
 
-def _unless_sound(flag: HostArray, otherwise: Sequence[KernelCall]) -> None:
-    if flag[0]:
-        for function, arguments in otherwise:
-            function(*arguments)
+def _compute_again(otherwise: ByOp, read: Sequence[FollowedArray], written: FollowedArray) -> None:
+    make_calls(otherwise([x.now for x in read], written.now))

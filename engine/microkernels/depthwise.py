@@ -20,7 +20,7 @@ MOST_TAPS: Final = 49
 MOST_WINDOWS: Final = 24
 #: rows of windows at a time
 ROWS_ABREAST: Final = 4
-FIRST: Final = (0, 0, 0)
+ORIGIN: Final = (0, 0, 0)
 #: bytes of a vector whose lanes are added up: the same for all processors, since the order of a sum is its lanes'
 SUMMED: Final = 64
 
@@ -127,8 +127,8 @@ def _correlate(to: Routine, plane: Plane, own: str, k: str, y: str) -> None:
     with to.loop(0, d.windows) as depth, to.loop(0, h.windows, rows) as height:
         first = to.least(height.index, h.windows - rows)
         moved = to.add(
-            to.mul(depth.index, plane.offset((1, 0, 0), FIRST) - plane.offset(FIRST, FIRST)),
-            to.mul(first, plane.offset((0, 1, 0), FIRST) - plane.offset(FIRST, FIRST)),
+            to.mul(depth.index, plane.offset((1, 0, 0), ORIGIN) - plane.offset(ORIGIN, ORIGIN)),
+            to.mul(first, plane.offset((0, 1, 0), ORIGIN) - plane.offset(ORIGIN, ORIGIN)),
         )
         here = to.at(own, moved)
         into = to.at(y, to.add(to.mul(depth.index, of.y.axes[0]), to.mul(first, of.y.axes[1])))
@@ -177,7 +177,7 @@ def _summed(
     """The sums of all windows, with the products of one channel; lanes beyond a row add zeros."""
     of = plane.of
     d, h, w = of.axes
-    steps = [plane.offset(FIRST, one) - plane.offset(FIRST, FIRST) for one in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
+    steps = [plane.offset(ORIGIN, one) - plane.offset(ORIGIN, ORIGIN) for one in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
     with to.loop(0, d.taps, carried=[(to.vector, s) for s in sums]) as depth:
         with to.loop(0, h.taps, carried=[(to.vector, s) for s in depth.carried]) as height:
             numbers = to.at(k, to.add(to.mul(depth.index, of.k.axes[0]), to.mul(height.index, of.k.axes[1])))
@@ -217,5 +217,5 @@ def _add_products(
     whole = of.axes[2].taps >= to.lanes
     vector = to.kept(to.load_row(numbers, of.k.axes[2], "" if whole else mask), mask)
     apart = of.axes[2].tap_step * to.size
-    read = (to.load_apart(to.at(seen, plane.offset(window, FIRST)), apart) for window in windows)
+    read = (to.load_apart(to.at(seen, plane.offset(window, ORIGIN)), apart) for window in windows)
     return [to.fma(vector, to.kept(x, mask), total) for x, total in zip(read, sums, strict=True)]

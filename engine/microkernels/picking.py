@@ -1,4 +1,4 @@
-"""Reading at indices: y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others; bits, not numbers.
+"""Reading at indices, y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others; bits, not numbers.
 
 An index outside the axis reads nothing: it is told, and the result is not to be used.
 """
@@ -24,13 +24,15 @@ _ITEM: Final = 1 << 12
 class Picking:
     """What is read: `shape` is that of the index and of the result, strides are in bytes.
 
-    The result is dense. On the last axis, the entries of the index follow one another: integers of `index_bytes`.
+    An entry of the index picks one of `extent` elements, `step` apart; besides, x is stepped through as the result is,
+    with strides of 0 where it is not. The result is dense. On the last axis, the entries of the index follow one
+    another: integers of `index_bytes`.
     """
 
     itemsize: int
     shape: Shape
-    axis: int
     extent: int
+    step: int
     x: tuple[int, ...]
     index: tuple[int, ...]
     index_bytes: int
@@ -39,10 +41,10 @@ class Picking:
 
 def picking(of: Picking) -> Recipe:
     """Operand 0 is x, operand 1 the index."""
-    return Recipe((_unflagged(), _Writer(of).phase()), shared=ALIGNMENT, checked=True)
+    return Recipe((unflagged(), _Writer(of).phase()), shared=ALIGNMENT, checked=True)
 
 
-def _unflagged() -> KernelPhase:
+def unflagged() -> KernelPhase:
     """So far, nothing is wrong."""
     to = Routine("float32", 1)
     to.to.line(f"  store i64 0, ptr {to.place('shared', 0)}, align 8")
@@ -66,13 +68,12 @@ class _Writer:
         return to.phase(items, math.prod(of.shape))
 
     def _item(self, item: Int64) -> None:
-        """Int64 vectors, then what is left of the row one by one."""
+        """Whole vectors, then what is left of the row one by one."""
         of, to = self.of, self.to
         row, part = to.divided(item, self.parts)
         lead = to.unravelled(row, of.shape[:-1])
-        steps = [0 if i == of.axis else step for i, step in enumerate(of.x)]
         x, index = self.x, self.index
-        for at, step, index_step in zip(lead, steps, of.index, strict=False):
+        for at, step, index_step in zip(lead, of.x, of.index, strict=False):
             x, index = to.at(x, to.mul(at, step)), to.at(index, to.mul(at, index_step))
         y = to.at(self.y, to.mul(row, self.run * of.itemsize))
         begin = to.mul(part, _ITEM)
@@ -84,9 +85,10 @@ class _Writer:
     def _elements(self, x: str, index: str, y: str, between: tuple[Int64, Int64], lanes: int) -> None:
         of, to, mask = self.of, self.to, f"<{lanes} x i1>"
         with to.loop(*between, lanes, carried=[(mask, "splat (i1 true)")]) as column:
-            picked = self._picked(to.at(index, to.mul(column.index, of.index_bytes)), lanes)
+            place = to.at(index, to.mul(column.index, of.index_bytes))
+            picked = read_indices(to, place, of.index_bytes, lanes, is_signed=of.is_signed)
             inside = to.to.value(f"icmp ult <{lanes} x i64> {picked}, splat (i64 {of.extent})")
-            own = of.x[-1] if of.axis != len(of.shape) - 1 else 0
+            own = of.x[-1]
             value = self._read(to.at(x, to.mul(column.index, own)), picked, inside, own, lanes)
             there = to.at(y, to.mul(column.index, of.itemsize))
             to.to.line(f"  store {to.to.name('float', lanes)} {value}, ptr {there}, align {of.itemsize}")
@@ -97,20 +99,11 @@ class _Writer:
         with to.when("eq", sound, 0):
             to.to.line(f"  store i64 1, ptr {self.flag}, align 8")
 
-    def _picked(self, at: str, lanes: int) -> str:
-        """Indices, as 64 bits each."""
-        of, to, words = self.of, self.to.to, f"<{lanes} x i64>"
-        narrow = f"<{lanes} x i{8 * of.index_bytes}>"
-        found = to.value(f"load {narrow}, ptr {at}, align {of.index_bytes}")
-        if narrow == words:
-            return found
-        return to.value(f"{'sext' if of.is_signed else 'zext'} {narrow} {found} to {words}")
-
     def _read(self, x: str, picked: str, inside: str, own: int, lanes: int) -> str:
         """The elements at indices inside the axis; their neighbours stand `own` bytes further each."""
         of, to = self.of, self.to.to
         words, pointers, vector = f"<{lanes} x i64>", f"<{lanes} x ptr>", to.name("float", lanes)
-        places = to.value(f"mul {words} {picked}, splat (i64 {of.x[of.axis]})")
+        places = to.value(f"mul {words} {picked}, splat (i64 {of.step})")
         if own and lanes > 1:
             apart = ", ".join(f"i64 {own * lane}" for lane in range(lanes))
             places = to.value(f"add {words} {places}, <{apart}>")
@@ -121,3 +114,12 @@ class _Writer:
         return to.value(
             f"call {vector} @{name}({pointers} {found}, i32 {of.itemsize}, {mask}, {vector} zeroinitializer)"
         )
+
+
+def read_indices(to: Routine, at: str, nbytes: int, lanes: int, *, is_signed: bool) -> str:
+    """Integers of so many bytes, as a vector of 64 bits each."""
+    words, narrow = f"<{lanes} x i64>", f"<{lanes} x i{8 * nbytes}>"
+    found = to.to.value(f"load {narrow}, ptr {at}, align {nbytes}")
+    if narrow == words:
+        return found
+    return to.to.value(f"{'sext' if is_signed else 'zext'} {narrow} {found} to {words}")

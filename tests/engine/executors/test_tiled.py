@@ -15,6 +15,7 @@ from engine.executors.binding import Binder
 from engine.executors.bound import Bound
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.graph.errors import IndexOutOfRange
 from engine.graph.op import KernelCall, Namespace
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.loops.kernel_store import KernelStore
@@ -196,3 +197,30 @@ def test_without_a_compiler_numpy_multiplies(monkeypatch: pytest.MonkeyPatch) ->
     plan = make_plan(tile(graph, PLENTY, 1), LIMITS)
     found = NumPyExecutor(determinism="bitwise").run(plan, feeds)
     assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
+
+
+def test_what_a_kernel_cannot_do_is_done_with_what_was_fed_last() -> None:
+    """Large feeds lie elsewhere in each run: an error, or an infinite number, is that of the run that has it."""
+    builder, random = Builder(registry()), np.random.default_rng(0)
+    x, index = random.normal(size=(300, 400)), random.integers(0, 400, (300, 400))
+    image, kernel = random.normal(size=(8, 16, 20, 20)), random.normal(size=(16, 16, 3, 3))
+    feeds: dict[int, Array] = {0: x, 1: index, 2: image, 3: kernel}
+    leaves = [builder.leaf(TensorType.of(feeds[i]), i) for i in range(4)]
+    spread = leaves[2].conv_transpose2d(leaves[3], stride=(2, 2), padding=(1, 1))
+    plan = compiled(builder.graph([leaves[0].gather(leaves[1], axis=1), spread]))
+    assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, Tiled)) == 2
+    bound = Bound(plan, NumPyExecutor(), ready(plan))
+    for value in (1.0, np.inf, 2.0):
+        again = {**feeds, 0: value + x, 3: kernel.copy()}
+        again[3][3, 4, 1, 2] = value
+        assert_same(bound.run(again), NumPyExecutor().interpret(plan, again))
+    wrong = index.copy()
+    wrong[17, 300] = 400
+    with pytest.raises(IndexOutOfRange, match="outside the axis"):
+        bound.run({**feeds, 1: wrong})
+    assert_same(bound.run(feeds), NumPyExecutor().interpret(plan, feeds))
+
+
+def assert_same(found: list[Array], wanted: list[Array]) -> None:
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)

@@ -5,18 +5,14 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from engine.loops.machine_code import machine_code
-from engine.loops.native_call import NativeCall
-from engine.microkernels.binding import bind_recipe, load_phase
 from engine.microkernels.product import Matrices, Product, product
 from engine.microkernels.recipe import Recipe
+from tests.engine.microkernels.running import Array, run_recipe
 
-Array = np.ndarray[Any, Any]
 Lie = Literal["dense", "transposed", "flipped", "flipped columns", "strided", "apart"]
 #: how the matrices of an operand lie
 LIES: tuple[Lie, ...] = ("dense", "transposed", "flipped", "flipped columns", "strided", "apart")
@@ -95,37 +91,9 @@ def computed(
     case: Case, threads: int = 1, processor: tuple[str, str] | None = None, order: Sequence[int] | None = None
 ) -> Array:
     """The kernel's result; with `order`, of its items one by one. Nothing but it and the workspace is written."""
-    recipe = case.recipe()
-    codes = [load_phase(_code(phase.text, processor)) for phase in recipe.phases]
-    size = recipe.workspace(threads)
-    space = _guarded(size)
-    nbytes = int(np.prod(case.shape)) * case.a.itemsize
-    memory = _guarded(nbytes)
-    out = memory[GUARD : GUARD + nbytes].view(case.a.dtype).reshape(case.shape)
-    calls = bind_recipe(codes, recipe, case, out, threads, space[GUARD : GUARD + size], ())
-    for call, arguments in calls:
-        if order is None:
-            call(*arguments)
-            continue
-        assert isinstance(call, NativeCall)
-        for item in order:
-            call.function(item, item + 1, call.entries[0].ctypes.data)
-    for guarded in (space, memory):
-        assert (guarded[:GUARD] == _UNTOUCHED).all()
-        assert (guarded[-GUARD:] == _UNTOUCHED).all()
-    return out
-
-
-@cache
-def _code(text: str, processor: tuple[str, str] | None) -> bytes:
-    return machine_code(text, processor)
-
-
-def _guarded(nbytes: int) -> Array:
-    """Bytes with GUARD others on each side, on a line of the cache."""
-    whole = np.full(nbytes + 2 * GUARD + 64, _UNTOUCHED, np.uint8)
-    start = -whole.ctypes.data % 64
-    return whole[start : start + nbytes + 2 * GUARD]
+    one_by_one = None if order is None else lambda _: order
+    recipe, dtype = case.recipe(), case.a.dtype
+    return run_recipe(recipe, case, case.shape, dtype, threads=threads, processor=processor, order=one_by_one)
 
 
 def items(case: Case) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.graph.op import KernelCall
 from engine.loops.machine_code import machine_code
 from engine.loops.native_call import NativeCall
 from engine.microkernels.binding import bind_recipe, load_phase
@@ -33,22 +34,28 @@ def run_recipe(
     processor: tuple[str, str] | None = None,
     order: Callable[[int], Iterable[int]] | None = None,
 ) -> Array:
-    """The result; with `order`, of the items of each phase one by one. Nothing but it and the workspace is written."""
+    """The result; with `order`, of the items of each phase one by one. Nothing but it and the workspace is written.
+
+    A recipe that is checked and does not hold gives NaN everywhere.
+    """
     size, nbytes = recipe.workspace(threads), int(np.prod(shape)) * np.dtype(dtype).itemsize
     space, memory = _guarded(size), _guarded(nbytes)
     out = memory[GUARD : GUARD + nbytes].view(dtype).reshape(shape)
     codes = [load_phase(_code(phase.text, processor)) for phase in recipe.phases]
-    for call, arguments in bind_recipe(codes, recipe, operands, out, threads, space[GUARD : GUARD + size], ()):
-        if order is None:
+    for call, arguments in bind_recipe(codes, recipe, operands, out, threads, space[GUARD : GUARD + size], _by_nothing):
+        if order is None or not isinstance(call, NativeCall):
             call(*arguments)
             continue
-        assert isinstance(call, NativeCall)
         for item in order(call.items):
             call.function(item, item + 1, call.entries[0].ctypes.data)
     for guarded in (space, memory):
         assert (guarded[:GUARD] == _UNTOUCHED).all()
         assert (guarded[-GUARD:] == _UNTOUCHED).all()
     return out
+
+
+def _by_nothing(_: Sequence[Array], result: Array) -> Sequence[KernelCall]:
+    return [(result.fill, (np.nan,))]
 
 
 @cache

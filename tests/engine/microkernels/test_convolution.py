@@ -15,12 +15,12 @@ from engine.microkernels import by_kernel, correlation, register_tile
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import Vectors
 from engine.ops import registry
-from tests.engine.microkernels.recipes import Array, lines, made
+from tests.engine.microkernels.layouts import lines
+from tests.engine.microkernels.running import AVX2, Array, run_recipe
 
 pytest.importorskip("llvmlite")
 
 FLOATS = ("float32", "float64")
-AVX2 = ("x86-64-v3", "")
 
 
 class Case(NamedTuple):
@@ -49,10 +49,12 @@ class Case(NamedTuple):
         found: Recipe | None = self._op.recipe(out, *types, **self.attrs)
         return found
 
-    def made(self, **how: Any) -> Array:
-        recipe = self.recipe()
+    def made(self, part: tuple[int, ...] = (), *, backwards: bool = False, **how: Any) -> Array:
+        """`backwards`: item by item, from the last to the first of each phase."""
+        recipe = self.recipe(part)
         assert recipe is not None
-        return made(recipe, (self.x, self.kernel), self.out.shape, **how)
+        order = (lambda count: reversed(range(count))) if backwards else None
+        return run_recipe(recipe, (self.x, self.kernel), self.out.shape, self.x.dtype, order=order, **how)
 
     def exact(self) -> Array:
         """By NumPy, in float64; for float64 in longdouble, by the definition of sums over windows."""
@@ -230,9 +232,7 @@ def test_an_adjoint_with_an_infinite_kernel_is_left_to_numpy() -> None:
 def test_a_leading_part_alone_can_be_made(part: tuple[int, int]) -> None:
     for way in ("by a kernel", "by a kernel, of many images", "panels of one image", "an adjoint"):
         case = WAYS[way]
-        recipe = case.recipe(part)
-        assert recipe is not None
-        found = made(recipe, (case.x, case.kernel), case.out.shape)[..., : part[0], : part[1]]
+        found = case.made(part)[..., : part[0], : part[1]]
         np.testing.assert_allclose(found, case.exact()[..., : part[0], : part[1]], rtol=1e-4, atol=1e-5)
 
 

@@ -1,0 +1,84 @@
+"""Adding at indices along the last axis: each row of x with its updates, one after the other.
+
+An index outside the axis adds nothing: it is told, and the result is not to be used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from engine.graph.alignment import ALIGNMENT
+from engine.graph.tensor_type import Shape
+from engine.microkernels.picking import read_indices, unflagged
+from engine.microkernels.recipe import KernelPhase, Recipe
+from engine.microkernels.register_tile import lanes_for
+from engine.microkernels.routine import Int64, Routine
+
+
+@dataclass(frozen=True)
+class Adding:
+    """Rows of `extent` elements, over the axes `rows`, and `count` updates for each; strides are in bytes.
+
+    The result is dense, and has the dtype of x and the updates. Indices are integers of `index_bytes`.
+    """
+
+    dtype: str
+    itemsize: int
+    rows: Shape
+    extent: int
+    count: int
+    x: tuple[int, ...]
+    index: tuple[int, ...]
+    updates: tuple[int, ...]
+    index_bytes: int
+    is_signed: bool
+
+
+def adding(of: Adding) -> Recipe:
+    """Operand 0 is x, operand 1 the index, operand 2 the updates."""
+    return Recipe((unflagged(), _phase(of)), shared=ALIGNMENT, checked=True)
+
+
+def _phase(of: Adding) -> KernelPhase:
+    to = Routine(of.dtype, lanes_for(of.itemsize))
+    x, index, updates = (to.place("operand", i) for i in range(3))
+    y, flag = to.place("result", 0), to.place("shared", 0)
+    with to.loop("%first", "%past") as item:
+        lead = to.unravelled(item.index, of.rows)
+        read = [
+            _moved(to, pointer, lead, steps) for pointer, steps in ((x, of.x), (index, of.index), (updates, of.updates))
+        ]
+        row = to.at(y, to.mul(item.index, of.extent * of.itemsize))
+        _copy(to, of, read[0], row)
+        _add(to, of, read[1], read[2], row, flag)
+    rows = math.prod(of.rows)
+    return to.phase(rows, rows * (of.extent + of.count))
+
+
+def _moved(to: Routine, pointer: str, lead: list[Int64], steps: tuple[int, ...]) -> str:
+    for at, step in zip(lead, steps, strict=False):
+        pointer = to.at(pointer, to.mul(at, step))
+    return pointer
+
+
+def _copy(to: Routine, of: Adding, x: str, row: str) -> None:
+    with to.loop(0, of.extent, to.lanes) as column:
+        mask = to.below(to.sub(of.extent, column.index))
+        read = to.load_row(to.at(x, to.mul(column.index, of.x[-1])), of.x[-1], mask)
+        to.store(read, to.at(row, to.mul(column.index, of.itemsize)), mask)
+
+
+def _add(to: Routine, of: Adding, index: str, updates: str, row: str, flag: str) -> None:
+    with to.loop(0, of.count) as each:
+        place = to.at(index, to.mul(each.index, of.index[-1]))
+        picked = read_indices(to, place, of.index_bytes, 1, is_signed=of.is_signed)
+        at = to.to.value(f"extractelement <1 x i64> {picked}, i32 0")
+        inside = to.within(at, of.extent)
+        with to.when("ne", inside, 0):
+            there = to.at(row, to.mul(at, of.itemsize))
+            update = to.load_number(to.at(updates, to.mul(each.index, of.updates[-1])))
+            total = to.to.value(f"fadd {to.to.name('float')} {to.load_number(there)}, {update}")
+            to.store_number(total, there)
+        with to.when("eq", inside, 0):
+            to.to.line(f"  store i64 1, ptr {flag}, align 8")
