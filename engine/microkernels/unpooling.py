@@ -1,4 +1,4 @@
-"""The way back of pools: each element of a plane adds up what the windows that it is in have for it.
+"""The way back of max pooling: each element of a plane adds up what the windows that it is in have for it.
 
 They are added as `engine.oplib.pooling` does with NumPy: along each column of windows, then over the columns, in the
 order of the taps at which they have the element. A vector begins where a window does, but for the padding, and is as
@@ -39,11 +39,6 @@ def max_pool_back(of: PoolGeometry, g: Matrices) -> Recipe | None:
     return Recipe((search, _Giving(of, g, places).phase()), shared=room)
 
 
-def avg_pool_back(of: PoolGeometry, g: Matrices) -> Recipe | None:
-    """y[…, h, w] = Σ g[…, i, j] over the windows (i, j) that [h, w] is in. None as with `max_pool_back`."""
-    return Recipe((_Giving(of, g).phase(),)) if _fits(of) else None
-
-
 def _fits(of: PoolGeometry) -> bool:
     return of.stride[1] <= lanes_for(of.itemsize)
 
@@ -68,14 +63,14 @@ class _Run:
 
 
 class _Giving:
-    """The kernel that adds up; of what is chosen where `places` are given, which lie densely."""
+    """The kernel that adds up what is chosen; `places` lie densely."""
 
-    def __init__(self, of: PoolGeometry, g: Matrices, places: TableEntryOf | None = None) -> None:
+    def __init__(self, of: PoolGeometry, g: Matrices, places: TableEntryOf) -> None:
         self.of, self.given = of, g
         self.to = to = Routine(of.dtype, lanes_for(of.itemsize))
         self.step = to.lanes // of.stride[1] * of.stride[1]
         self.g = to.place("operand", 0)
-        self.places = to.place(*places) if places else ""
+        self.places = to.place(*places)
         self.y = to.place("result", 0)
 
     def phase(self) -> KernelPhase:
@@ -104,7 +99,7 @@ class _Giving:
         first, past = self._rows(below, rest, deep)
         right = to.add(to.divided(column, of.stride[1])[0], of.padding[1] // of.stride[1])
         g = at_plane(to, self.g, of.batch, self.given, plane)
-        places = at_element(to, self.places, of.positions, to.size, plane, 0, 0) if self.places else ""
+        places = at_element(to, self.places, of.positions, to.size, plane, 0, 0)
         total = self._total(_Run(g, places, row, column, below, right, first, past, wide))
         here = to.below(to.least(self.step, to.sub(of.extents[1], column)))
         to.store(total, at_element(to, self.y, of.extents, to.size, plane, row, column), here)
@@ -138,7 +133,7 @@ class _Giving:
         starts = [to.sub(run.right, number) for number in numbers]
         masks = ["" if run.wide else to.between(to.sub(0, at), to.sub(of.positions[1], at)) for at in starts]
         lanes = [self._lanes(number) for number in numbers]
-        element = self._element(run) if run.places else ""
+        element = self._element(run)
 
         def add(up: Int64, so_far: list[str]) -> list[str]:
             row = to.sub(run.below, up)
@@ -162,8 +157,6 @@ class _Giving:
         else:
             term = to.gather(place, given.column, mask or to.first(to.lanes))
         term = arranged(to, term, lanes)
-        if not element:
-            return term
         chosen = to.load(at_element(to, run.places, of.positions, to.size, 0, row, start), mask)
         words = to.to.name("int", to.lanes)
         chosen = to.to.value(f"bitcast {to.vector} {arranged(to, chosen, lanes)} to {words}")

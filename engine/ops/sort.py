@@ -53,7 +53,8 @@ class Sort(Ordering):
     def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
         """Copy, then sort in place."""
         out[...] = x
-        out.sort(axis=axis, kind="stable" if _tells_equals_apart(out) else "quicksort")
+        is_stable = xp is not np or _tells_equals_apart(out)
+        out.sort(axis=axis, kind="stable" if is_stable else "quicksort")
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """A permutation's adjoint is its inverse."""

@@ -15,12 +15,8 @@ from engine.graph.tensor_type import Strided
 from engine.loops.machine_code import host_processor
 from engine.loops.native import WORTH_THREADS
 from engine.microkernels import register_tile
-from engine.microkernels.product import Matrices
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import Vectors
-from engine.microkernels.unpooling import avg_pool_back
-from engine.microkernels.windows import PoolGeometry
-from engine.oplib.pooling import placed, taps_along
 from tests.engine.microkernels.products import LIES, Lie, laid
 from tests.engine.microkernels.running import AVX2, Array, between_forbidden_pages, bits, run_recipe
 
@@ -127,34 +123,6 @@ def test_means_of_negative_zeros_have_the_sign_that_numpy_gives_them(
     for shape in (kernel_size, (7, 40)):
         made = case("avg_pool2d", np.full(shape, -0.0), kernel_size=kernel_size, padding=padding)
         assert bits(made.computed()) == bits(made.expected())
-
-
-def mean_given_back(made: Case, g: Array) -> Array:
-    """What each element has of the numbers of the windows that it is in: over rows, then over columns, tap by tap."""
-    (x,), windows = made.operands, placed(**made.attrs)
-    rows = np.zeros((*x.shape[:-1], g.shape[-1]), g.dtype)
-    out = np.zeros(x.shape, g.dtype)
-    for here, seen, _ in taps_along(windows, -2, x.shape, g.shape):
-        rows[..., seen, :] += g[..., here, :]
-    for here, seen, _ in taps_along(windows, -1, x.shape, g.shape):
-        out[..., seen] += rows[..., here]
-    return out
-
-
-@given(drawn=cases(("avg_pool2d",)), at_end=st.booleans())
-def test_what_means_give_back(drawn: Case, at_end: bool) -> None:
-    """In the order of the taps, of planes that end where memory does, and from the last item to the first."""
-    g = between_forbidden_pages(drawn.expected(), at_end=at_end)
-    (x,), (size, stride, padding) = drawn.operands, (drawn.attrs[k] for k in ("kernel_size", "stride", "padding"))
-    row, column = g.strides[-2:]
-    lying = Matrices(row, column, g.strides[:-2])
-    of = PoolGeometry(x.dtype.name, x.itemsize, x.shape[:-2], x.shape[-2:], g.shape[-2:], size, stride, padding, lying)
-    recipe = avg_pool_back(of, lying)
-    assume(recipe is not None)
-    assert recipe
-    with np.errstate(all="ignore"):
-        expected = mean_given_back(drawn, g)
-    assert bits(run_recipe(recipe, [g], x.shape, x.dtype, order=backwards)) == bits(expected)
 
 
 @pytest.mark.parametrize("there", [Vectors(32, 16), Vectors(16, 32)])
