@@ -15,7 +15,7 @@ from engine.microkernels.packing import transpose_rows
 from engine.microkernels.recipe import KernelPhase, Recipe
 from engine.microkernels.register_tile import Nest, lanes_for, tile_shape
 from engine.microkernels.routine import Int64, Routine
-from engine.microkernels.row_tiles import RowTiles
+from engine.microkernels.row_tiles import Panel, RowTiles
 
 #: taps that are taken at a time: so long what they see stays in the cache
 TAPS_AT_ONCE: Final = 64
@@ -113,7 +113,7 @@ class _Writer:
             transpose_rows(to, source, turned, taps, of.k.outer, size, self.tile.vectors, left)
             into = to.at(sums, to.mul(features, size))
             nest = Nest(taps, size, self.width * size)
-            tiles.multiply(to, packed, [nest], turned, into, self.width, done)
+            tiles.multiply(to, packed, Panel(turned, [nest], self.width, done), into)
 
     def _turned(self) -> KernelPhase:
         """For each image and group the sums of all parts, [windows, features], turned to [features, windows].

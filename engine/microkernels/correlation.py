@@ -15,7 +15,7 @@ from engine.microkernels.columns import Axis, Columns
 from engine.microkernels.recipe import KernelPhase
 from engine.microkernels.register_tile import ITEMS, TILES_OF_A_PANEL, Nest, lanes_for, tile_shape
 from engine.microkernels.routine import Int64, Routine
-from engine.microkernels.row_tiles import RowTiles
+from engine.microkernels.row_tiles import Panel, RowTiles
 
 #: rows of a panel, about: so that it stays in the nearest cache
 PANEL_ROWS: Final = 288
@@ -154,7 +154,8 @@ class CorrelationWriter:
             self.columns.pack(to, memory, here, packed, first, self.width, count, self.pitch)
             numbers = to.at(k, to.mul(channel.index, of.k.channel))
             adds = channel.index if self.block < of.channels else 0
-            self.tiles.multiply(to, numbers, self._nests(count), packed, sums, left, adds, begin, past, self.abreast)
+            panel_of = Panel(packed, self._nests(count), left, adds)
+            self.tiles.multiply(to, numbers, panel_of, sums, begin, past, self.abreast)
         if not self.direct:
             self._spread(y, sums, first, begin, past)
 

@@ -17,11 +17,11 @@ from engine.microkernels.register_tile import (
     TILES_OF_A_PANEL,
     Nest,
     TileShape,
-    accumulate,
     lanes_for,
     tile_shape,
 )
 from engine.microkernels.routine import Int64, Routine
+from engine.microkernels.row_tiles import Panel, RowTiles
 
 #: bytes of a panel that is read in place: larger ones lie on too many pages
 IN_PLACE: Final = 1 << 16
@@ -76,6 +76,7 @@ class _Writer:
         self.of = of
         self.to = Routine(of.dtype, lanes_for(of.itemsize))
         self.tile: TileShape = tile_shape(of.rows, of.columns, self.to.lanes)
+        self.tiles = RowTiles(of.rows, of.a.row, of.c.row, *self.tile)
         self.width = self.tile.vectors * self.to.lanes
         self.panels = -(-of.columns // self.width)
         self.chunk = self._chunk()
@@ -131,7 +132,11 @@ class _Writer:
             nest = Nest(steps, of.a.column, of.b.row)
             if self.packs:
                 vectors, nest = self._packed(vectors, steps, left), Nest(steps, of.a.column, self.width * of.itemsize)
-            self._chunk_of_rows(numbers, vectors, c, chunk, nest, k.index, left)
+            adds = k.index if self.depth < of.inner else 0
+            whole = of.columns % self.width == 0
+            begin = to.mul(chunk, self.chunk)
+            past = to.least(to.add(begin, self.chunk), of.rows)
+            self.tiles.multiply(to, numbers, Panel(vectors, [nest], left, adds, whole, self.packs), c, begin, past)
 
     def _matrix(self, pointer: str, batch: Int64, steps: Sequence[int]) -> str:
         for index, step in zip(self.to.unravelled(batch, self.of.batch), steps, strict=True):
@@ -146,33 +151,3 @@ class _Writer:
         else:
             transpose_rows(self.to, b, own, steps, of.b.column, of.b.row, self.tile.vectors, left)
         return own
-
-    def _chunk_of_rows(self, a: str, b: str, c: str, chunk: Int64, nest: Nest, done: Int64, left: Int64) -> None:
-        """All whole tiles of a chunk; and of the last one, the tile of the rows that remain."""
-        to, of = self.to, self.of
-        start = to.mul(chunk, self.chunk)
-        whole = of.rows - of.rows % self.tile.rows
-        with to.loop(start, to.least(to.add(start, self.chunk), whole), self.tile.rows) as row:
-            self._tile(a, b, c, row.index, self.tile.rows, nest, done, left)
-        if whole < of.rows:
-            with to.when("eq", chunk, self.chunks - 1):
-                self._tile(a, b, c, whole, of.rows - whole, nest, done, left)
-
-    def _tile(self, a: str, b: str, c: str, row: Int64, rows: int, nest: Nest, done: Int64, left: Int64) -> None:
-        """What was summed up before goes on, where `done` steps were; so the order is one from first to last."""
-        to, of = self.to, self.of
-        into = to.at(c, to.mul(row, of.c.row))
-        numbers, offsets = to.at(a, to.mul(row, of.a.row)), [p * of.a.row for p in range(rows)]
-        places = [
-            to.at(into, p * of.c.row + v * to.lanes * to.size) for p in range(rows) for v in range(self.tile.vectors)
-        ]
-        sums = [to.zero] * len(places)
-        if self.depth < of.inner:
-            some = to.choose("eq", done, 0, 0, left)
-            before = [to.below(to.sub(some, v * to.lanes)) for v in range(self.tile.vectors)]
-            sums = [to.load(place, before[i % self.tile.vectors]) for i, place in enumerate(places)]
-        cut = of.columns % self.width
-        masks = [to.below(to.sub(left, v * to.lanes)) if cut else "" for v in range(self.tile.vectors)]
-        sums = accumulate(to, sums, offsets, [nest], numbers, b, () if self.packs else masks)
-        for i, (total, place) in enumerate(zip(sums, places, strict=True)):
-            to.store(total, place, masks[i % self.tile.vectors])

@@ -1,4 +1,4 @@
-"""Rows of numbers times a packed panel: register tiles over the rows, and what they are added to."""
+"""Rows of numbers times a panel: register tiles over the rows, and what they are added to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from typing import NamedTuple
 
 from engine.microkernels.register_tile import Nest, accumulate
 from engine.microkernels.routine import Int64, Routine
+
+
+class Panel(NamedTuple):
+    """Vectors to multiply by, from `start` on; `nests` are the steps of a sum.
+
+    There are `left` columns that are wanted: where not `whole`, others are not written, and, unless they are `packed`,
+    not read. Where `adds` is not 0, sums go on from what lies in their place: so one that is taken in several parts has
+    one order, from first to last.
+    """
+
+    start: str
+    nests: Sequence[Nest]
+    left: Int64
+    adds: Int64 = 0
+    whole: bool = False
+    packed: bool = True
 
 
 class RowTiles(NamedTuple):
@@ -25,73 +41,48 @@ class RowTiles(NamedTuple):
         self,
         to: Routine,
         numbers: str,
-        nests: Sequence[Nest],
-        panel: str,
+        panel: Panel,
         result: str,
-        left: Int64,
-        adds: Int64,
         first: Int64 = 0,
         past: Int64 | None = None,
-        panels: int = 1,
+        abreast: int = 1,
     ) -> None:
         """Compute the rows `first` to before `past`, by default all; both are multiples of `tile`, or the end.
 
-        There are `panels` panels side by side, in the result, too, with `left` columns that are wanted: others are not
-        written. All are multiplied by a tile of rows before the next. Where `adds` is not 0, sums go on from what lies
-        in their place: so one that is taken in several parts has one order, from first to last.
+        `abreast` panels lie side by side, and in the result, too: all are multiplied by a tile of rows before the next.
         """
         past = self.rows if past is None else past
-        whole = self.rows - self.rows % self.tile
-        with to.loop(first, to.least(past, whole), self.tile) as row:
-            self._tiles(to, numbers, nests, panel, result, left, adds, row.index, self.tile, panels)
-        if whole < self.rows:
+        rest = self.rows % self.tile
+        with to.loop(first, to.least(past, self.rows - rest), self.tile) as row:
+            self._tiles(to, numbers, panel, result, row.index, self.tile, abreast)
+        if rest:
             with to.when("eq", past, self.rows):
-                self._tiles(to, numbers, nests, panel, result, left, adds, whole, self.rows - whole, panels)
+                self._tiles(to, numbers, panel, result, self.rows - rest, rest, abreast)
 
-    def _tiles(
-        self,
-        to: Routine,
-        numbers: str,
-        nests: Sequence[Nest],
-        panel: str,
-        result: str,
-        left: Int64,
-        adds: Int64,
-        row: Int64,
-        rows: int,
-        panels: int,
-    ) -> None:
-        if panels == 1:
-            self._tile(to, numbers, nests, panel, result, left, adds, row, rows)
+    def _tiles(self, to: Routine, numbers: str, panel: Panel, result: str, row: Int64, rows: int, abreast: int) -> None:
+        numbers, result = to.at(numbers, to.mul(row, self.step)), to.at(result, to.mul(row, self.result_step))
+        if abreast == 1:
+            self._tile(to, numbers, panel, result, rows)
             return
         width = self.vectors * to.lanes
-        with to.loop(0, to.least(left, panels * width), width) as column:
+        with to.loop(0, to.least(panel.left, abreast * width), width) as column:
             there = to.mul(column.index, to.size)
-            here, into = to.at(panel, there), to.at(result, there)
-            self._tile(to, numbers, nests, here, into, to.sub(left, column.index), adds, row, rows)
+            one = panel._replace(start=to.at(panel.start, there), left=to.sub(panel.left, column.index))
+            self._tile(to, numbers, one, to.at(result, there), rows)
 
-    def _tile(
-        self,
-        to: Routine,
-        numbers: str,
-        nests: Sequence[Nest],
-        panel: str,
-        result: str,
-        left: Int64,
-        adds: Int64,
-        row: Int64,
-        rows: int,
-    ) -> None:
-        into = to.at(result, to.mul(row, self.result_step))
+    def _tile(self, to: Routine, numbers: str, panel: Panel, result: str, rows: int) -> None:
         width = to.lanes * to.size
-        places = [to.at(into, p * self.result_step + v * width) for p in range(rows) for v in range(self.vectors)]
+        places = [to.at(result, p * self.result_step + v * width) for p in range(rows) for v in range(self.vectors)]
         sums = [to.zero] * len(places)
-        if adds != 0:
-            some = to.choose("eq", adds, 0, 0, left)
-            masks = [to.below(to.sub(some, v * to.lanes)) for v in range(self.vectors)]
-            sums = [to.load(place, masks[i % self.vectors]) for i, place in enumerate(places)]
+        if panel.adds != 0:
+            before = self._masks(to, to.choose("eq", panel.adds, 0, 0, panel.left))
+            sums = [to.load(place, before[i % self.vectors]) for i, place in enumerate(places)]
+        masks = [""] * self.vectors if panel.whole else self._masks(to, panel.left)
         offsets = [p * self.step for p in range(rows)]
-        sums = accumulate(to, sums, offsets, nests, to.at(numbers, to.mul(row, self.step)), panel)
-        masks = [to.below(to.sub(left, v * to.lanes)) for v in range(self.vectors)]
+        read = () if panel.packed else masks
+        sums = accumulate(to, sums, offsets, panel.nests, numbers, panel.start, read)
         for i, (total, place) in enumerate(zip(sums, places, strict=True)):
             to.store(total, place, masks[i % self.vectors])
+
+    def _masks(self, to: Routine, left: Int64) -> list[str]:
+        return [to.below(to.sub(left, v * to.lanes)) for v in range(self.vectors)]
