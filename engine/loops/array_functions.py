@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.graph.op import Array, Namespace
 from engine.loops.gamma_arrays import digamma_blocks, fill_polygamma, lgamma_blocks
-from engine.loops.normal_arrays import log_ndtr_blocks
+from engine.loops.normal_arrays import erfinv_blocks, log_ndtr_blocks
 from engine.loops.special import Floats, erf, erfc, in_blocks, library
 
 
@@ -22,10 +22,10 @@ class ArrayFunction(NamedTuple):
     arrays: int = 16
 
 
-def _fill(name: str, blocks: Callable[[Floats], Floats] | None, xp: Namespace, x: Array, out: Array) -> None:
+def _fill(name: str, blocks: Callable[[Floats], Floats], xp: Namespace, x: Array, out: Array) -> None:
     """By `blocks` on NumPy, else by the library's function of this name."""
     if xp is np:
-        in_blocks(np, blocks or getattr(library(np), name), x, out)
+        in_blocks(np, blocks, x, out)
     else:
         getattr(library(xp), name)(x, out=out)
 
@@ -37,7 +37,7 @@ ARRAY_FUNCTIONS: Final[Mapping[str, ArrayFunction]] = MappingProxyType(
         "lgamma": ArrayFunction(partial(_fill, "gammaln", lgamma_blocks)),
         "digamma": ArrayFunction(partial(_fill, "psi", digamma_blocks)),
         "trigamma": ArrayFunction(partial(fill_polygamma, order=1)),
-        "erfinv": ArrayFunction(partial(_fill, "erfinv", None)),
+        "erfinv": ArrayFunction(partial(_fill, "erfinv", erfinv_blocks)),
         "log_ndtr": ArrayFunction(partial(_fill, "log_ndtr", log_ndtr_blocks), 26),
     }
 )

@@ -11,7 +11,7 @@ from engine.graph.alignment import aligned
 from engine.microkernels.columns import Axis
 from engine.microkernels.correlation import CorrelationGeometry
 from engine.microkernels.recipe import KernelPhase, Recipe
-from engine.microkernels.register_tile import lanes_for
+from engine.microkernels.register_tile import SUMMED, lanes_for
 from engine.microkernels.routine import Int64, Routine
 
 #: taps, or windows where these are few, that are written out one after the other
@@ -21,8 +21,6 @@ MOST_WINDOWS: Final = 24
 #: rows of windows at a time
 ROWS_ABREAST: Final = 4
 ORIGIN: Final = (0, 0, 0)
-#: bytes of a vector whose lanes are added up: the same for all processors, since the order of a sum is its lanes'
-SUMMED: Final = 64
 
 
 def is_depthwise(of: CorrelationGeometry) -> bool:

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 from engine.loops.processor import described_processor
 from engine.microkernels.routine import Int64, Routine
 
+#: bytes of a vector whose lanes are added up: the same for all processors, since the order of a sum is its lanes'
+SUMMED: Final = 64
 #: items of a kernel, at least, so that threads find work
 ITEMS: Final = 8
 #: tiles of rows that a packed panel must serve, at least, where several items share the rows

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace
-from engine.graph.tensor_type import FLOAT64, INT64, DType, TensorType
+from engine.graph.tensor_type import FLOAT32, FLOAT64, INT64, DType, TensorType
+from engine.microkernels.channel_sums import as_channel_sums, channel_sums
+from engine.microkernels.recipe import Recipe
 from engine.oplib.accumulate import accumulator, count, over, room_for_parts, total, wide_out_bytes
 from engine.oplib.reduction import Reduction, broadcast_back
 from engine.oplib.rows import adding_up
 from engine.oplib.rowwise import Rowwise
+
+#: elements from which a kernel of their shape is worth its compiling
+_MANY: Final = 1 << 12
 
 
 class Sum(Rowwise, Reduction):
@@ -37,6 +42,13 @@ class Sum(Rowwise, Reduction):
         if accumulator(out) == out.dtype:
             return adding_up(xp, operands[0], out=out, axes=attrs["axes"], keepdims=attrs["keepdims"])
         return super().bind(xp, operands, out, attrs)
+
+    def recipe(self, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **attrs: Any) -> Recipe | None:
+        """Over the axes before and behind the others; those that come last, or first, are for loops."""
+        if x.dtype not in (FLOAT32, FLOAT64) or x.size < _MANY:
+            return None
+        of = as_channel_sums(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
+        return of and channel_sums(of)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Every element of x counts once."""

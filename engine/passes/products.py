@@ -45,12 +45,14 @@ def transposed_product(node: Node, operands: Sequence[Value]) -> Value | None:
     a, b = (x.builder.value(i) for i in x.node.operands)
     if min(a.ndim, b.ndim) < 2 or a.ndim == 2 < b.ndim:  # many matrices times one are one: they would be moved for it
         return None
-    return _swapped(b) @ _swapped(a)
+    if _before_swap(a) is None and _before_swap(b) is None:
+        return None  # there would be one transpose more than before
+    return (_before_swap(b) or b.transpose()) @ (_before_swap(a) or a.transpose())
 
 
-def _swapped(x: Value) -> Value:
-    inner = source(x, "transpose")
-    return inner if inner is not None and x.node.attrs["axes"] == _swapping(x) else x.transpose()
+def _before_swap(x: Value) -> Value | None:
+    """The operand of a transpose of matrices; None of anything else."""
+    return source(x, "transpose") if x.node.attrs.get("axes") == _swapping(x) else None
 
 
 def _swapping(x: Value) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ def test_goals_are_judged_by_the_peers_that_were_asked() -> None:
     assert verdict("W1", {"sides": {"jax": {"ratio": 0.4}}}) == "met"
     assert verdict("W1", {"sides": {"jax": {"ratio": 0.6}}}) == "missed: jax 0.60 > 0.5"
     assert verdict("W1", {"sides": {"torch": {"ratio": 0.1}}}) == "not measured"
-    assert not verdict("W5", {"sides": {"torch": {"ratio": 3.0}}})
+    assert not verdict("op-add", {"sides": {"torch": {"ratio": 3.0}}})
 
 
 def test_only_the_measured_part_of_the_page_is_replaced() -> None:

@@ -52,10 +52,14 @@ def test_networks_pass_by_every_float_node(name: str) -> None:
     assert all(error < 1e-8 for _, error in found.errors)
 
 
+#: floats of which a result is constant in pieces: nobody can tell that from what drowns in rounding
+IN_PIECES = {"max_pool2d_back": 1}
+
+
 @each_op
 def test_every_op_passes_where_its_samples_are_drawn(case: Any) -> None:
     net, wrt, loss = weighted(case)
-    found = certificate(net, wrt, loss)
+    found = certificate(net, [i for i in wrt if i != IN_PIECES.get(case.op.name)], loss)
     assert found.passed, found
 
 
