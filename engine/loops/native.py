@@ -20,8 +20,8 @@ from engine.loops.program import Loop, Space, part_elements
 from engine.loops.schedule import Schedule, lanes_of, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
 
-#: instructions on elements, below which a second thread costs more than it helps: some 0.2 ms
-WORTH_THREADS: Final = 2_000_000
+#: instructions on elements, or FLOPs, below which a second thread costs more than it helps: some 20 µs
+WORTH_THREADS: Final = 400_000
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
