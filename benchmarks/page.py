@@ -36,7 +36,8 @@ def measured(groups: Groups) -> Iterator[str]:
     """The sections, as Markdown."""
     yield conditions(groups)
     yield INTRODUCTION
-    for group, title in (("workloads", "Value and all gradients"), ("adbench", "ADBench, float64")):
+    titles = ("workloads", "Value and all gradients"), ("layers", "Layers, each way"), ("adbench", "ADBench, float64")
+    for group, title in titles:
         if group in groups:
             yield f"## {title}\n\n{ratios(groups[group])}\n"
     yield "![Ratios, and curves over nodes, elements and examples](performance.svg)\n"
