@@ -40,6 +40,7 @@ class CudaPlans:
 
     #: what may take part in a loop, as it is planned
     threads = 1
+    makes_tiles = False
     #: binds plans of which nothing is compiled
     without: Binder = CudaBinder({})
 

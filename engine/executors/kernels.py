@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from engine.executors.binding import Binder, bind_step
@@ -52,6 +52,8 @@ class Kernels:
 
     A kernel that could not be made is not tried again, so that a plan runs one way as long as this lives.
     """
+
+    makes_tiles: ClassVar[bool] = True
 
     def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:
         self.threads = threads

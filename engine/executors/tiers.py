@@ -36,6 +36,10 @@ class LoopKernels(Protocol):
         """What may take part in a loop."""
 
     @property
+    def makes_tiles(self) -> bool:
+        """Whether there are kernels of their shapes for single ops, too."""
+
+    @property
     def without(self) -> Binder:
         """Binds plans of which nothing is compiled."""
 
@@ -123,7 +127,10 @@ class Tiers:
         """Fuse and tile all that can be, and compile it. Raises KernelUnavailable."""
         if plan is None:
             return
-        chosen = compiled_within(graph_of(plan, registry()), plan.peak_bytes, self._kernels.threads) or replace(plan)
+        kernels = self._kernels
+        graph = graph_of(plan, registry())
+        within = compiled_within(graph, plan.peak_bytes, kernels.threads, tiles=kernels.makes_tiles)
+        chosen = within or replace(plan)
         if any(isinstance(step.op, (Fused, Tiled)) for step in chosen.steps):
             binder = self._kernels.compile(chosen, lambda: self._compiler.closing)
             if binder is not None:

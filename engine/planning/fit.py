@@ -19,18 +19,19 @@ MOST_APART: Final = 8
 _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
-def compiled_within(graph: Graph, most_bytes: int, threads: int) -> Plan | None:
+def compiled_within(graph: Graph, most_bytes: int, threads: int, *, tiles: bool = True) -> Plan | None:
     """The plan of `graph` with all that can be compiled, of a peak of at most `most_bytes`; None where that is nothing.
 
     At most `threads` take part in a kernel. A loop lets live longer what it reads: where that makes the peak, it is
-    left out, and the next one is looked at. What is tiled needs no more than it did, but for a workspace.
+    left out, and the next one is looked at. What is tiled needs no more than it did, but for a workspace;
+    without `tiles` nothing is.
     """
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
         fused = fuse(graph, 0, compiled=True, threads=threads, apart=apart)
         plan = make_plan(fused, _UNBOUNDED, tight=True)
         if plan.peak_bytes <= most_bytes:
-            tiled = tile(fused, most_bytes - _without_workspace(plan), threads)
+            tiled = tile(fused, most_bytes - _without_workspace(plan), threads) if tiles else fused
             if tiled is fused:
                 return plan if fused is not graph else None
             return make_plan(tiled, _UNBOUNDED, tight=True)

@@ -9,6 +9,7 @@ from engine import Builder, Limits, TensorType, Value, registry
 from engine.planning.fit import compiled_within
 from engine.planning.fused import Fused
 from engine.planning.plan import make_plan
+from engine.planning.tiled import Tiled
 
 NOTHING = 0
 
@@ -32,6 +33,17 @@ def test_what_fits_is_fused() -> None:
     found = compiled_within(graph, make_plan(graph, Limits()).peak_bytes, 1)
     assert found is not None
     assert sum(isinstance(step.op, Fused) for step in found.steps) == 1
+
+
+def test_what_has_no_kernels_for_shapes_is_fused_alone() -> None:
+    x = leaf(1 << 12).reshape(shape=(64, 64))
+    y = (x.exp() * 2.0) @ x
+    graph = y.builder.graph([y])
+    most = 2 * make_plan(graph, Limits()).peak_bytes
+    for tiles in (True, False):
+        found = compiled_within(graph, most, 1, tiles=tiles)
+        assert found is not None
+        assert any(isinstance(step.op, Tiled) for step in found.steps) is tiles
 
 
 ALONE = {
