@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from engine.executors.binding import Binder
 from engine.executors.cuda_binding import CudaBinder, CudaPlans
 from engine.executors.cuda_bound import CudaBound, LoopOutOfRange
 from engine.executors.cuda_kernels import CudaKernels
-from engine.executors.interpreter import Buffer, Executor, Observer
+from engine.executors.interpreter import Buffer, Observer
 from engine.executors.leases import Leases
-from engine.executors.tiers import Determinism, Tier, Tiers
+from engine.executors.tiered import TieredExecutor
+from engine.executors.tiers import Determinism, Tiers
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
@@ -35,7 +37,7 @@ def is_available() -> bool:
     return bool(cupy.is_available())
 
 
-class CuPyExecutor(Executor):
+class CuPyExecutor(TieredExecutor):
     """Runs plans with CuPy on the current device, on the calling thread's stream.
 
     A plan is bound to memory of its own, which is kept for its next run, and what it launches is recorded, where its
@@ -120,36 +122,17 @@ class CuPyExecutor(Executor):
         watch: Observer | None = None,
     ) -> list[Array]:
         """By what was recorded; step by step where somebody looks on, or a loop has met what its kernel cannot do."""
-        if watch is not None:
-            return self.interpret(plan, feeds, deadline, watch)
-        tier = Tier(plan, self._without) if self._tiers is None else self._tiers.current(plan)
         try:
-            results = self._run(tier, feeds, deadline)
+            return super().execute(plan, feeds, deadline, watch)
         except LoopOutOfRange:
             return self.interpret(plan, feeds, deadline)
-        if self._tiers is not None and tier.plan is plan:
-            self._tiers.ran(plan)
-        return results
 
-    def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
-        plan, binder = tier
+    def bind(self, plan: Plan, binder: Binder) -> CudaBound:
+        """Launches, to be recorded."""
         assert isinstance(binder, CudaBinder)
-        bound = self.leases.take(plan) or CudaBound(plan, self, binder)
-        try:
-            return bound.run(feeds, deadline)
-        finally:
-            self.leases.give(plan, bound)
+        return CudaBound(plan, self, binder)
 
     def free(self) -> None:
         """Give back what nothing uses just now."""
         self.leases.clear()
         self._cupy.get_default_memory_pool().free_all_blocks()
-
-    def settle(self) -> None:
-        """Wait until nothing is being compiled."""
-        if self._tiers is not None:
-            self._tiers.settle()
-
-    def close(self, timeout: float | None = None) -> bool:
-        """Compile nothing more, and wait for the kernel that is being compiled."""
-        return self._tiers is None or self._tiers.close(timeout)

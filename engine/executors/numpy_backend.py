@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from engine.executors.binding import Binder
 from engine.executors.bound import Bound
-from engine.executors.interpreter import Buffer, Executor, Observer
+from engine.executors.interpreter import Buffer
 from engine.executors.kernels import Kernels
 from engine.executors.leases import Leases
-from engine.executors.tiers import Determinism, Tier, Tiers
+from engine.executors.tiered import TieredExecutor
+from engine.executors.tiers import Determinism, Tiers
 from engine.graph.alignment import ALIGNMENT
-from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
 from engine.loops.kernel_store import KernelStore
 from engine.planning.plan import Plan
 
 
-class NumPyExecutor(Executor):
+class NumPyExecutor(TieredExecutor):
     """Runs plans with NumPy, in the calling thread.
 
     A plan is bound to memory of its own, which `leases` keep for its next run where they have room for it. `threads`
@@ -43,6 +44,7 @@ class NumPyExecutor(Executor):
         self.loop_threads = 1 if determinism == "fast" else threads
         self.leases = Leases() if leases is None else leases
         self._kernels = Kernels(store, threads)
+        self._without = self._kernels.without
         self._tiers = Tiers(self._kernels, determinism, self.leases.retire) if determinism else None
 
     @property
@@ -73,37 +75,6 @@ class NumPyExecutor(Executor):
         """The arrays themselves."""
         return list(arrays)
 
-    def execute(
-        self,
-        plan: Plan,
-        feeds: Mapping[Hashable, Array],
-        deadline: Deadline = NO_DEADLINE,
-        watch: Observer | None = None,
-    ) -> list[Array]:
-        """By prebound calls, which are kept where `leases` have room for them; step by step where somebody looks on."""
-        if watch is not None:
-            return self.interpret(plan, feeds, deadline, watch)
-        if self._tiers is None:
-            return self._run(Tier(plan, self._kernels.without), feeds, deadline)
-        tier = self._tiers.current(plan)
-        results = self._run(tier, feeds, deadline)
-        if tier.plan is plan:
-            self._tiers.ran(plan)
-        return results
-
-    def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
-        plan, binder = tier
-        bound = self.leases.take(plan) or Bound(plan, self, binder)
-        try:
-            return bound.run(feeds, deadline)
-        finally:
-            self.leases.give(plan, bound)
-
-    def settle(self) -> None:
-        """Wait until nothing is being compiled."""
-        if self._tiers is not None:
-            self._tiers.settle()
-
-    def close(self, timeout: float | None = None) -> bool:
-        """Compile nothing more, and wait for the kernel that is being compiled."""
-        return self._tiers is None or self._tiers.close(timeout)
+    def bind(self, plan: Plan, binder: Binder) -> Bound:
+        """Prebound calls."""
+        return Bound(plan, self, binder)

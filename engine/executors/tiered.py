@@ -1,0 +1,62 @@
+"""What runs bound plans, and has compiled ones take their places: alike on processors and on cards."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping
+
+from engine.executors.binding import Binder
+from engine.executors.interpreter import Executor, Observer
+from engine.executors.leases import Leases, ReadyPlan
+from engine.executors.tiers import Tier, Tiers
+from engine.graph.limits import NO_DEADLINE, Deadline
+from engine.graph.op import Array
+from engine.planning.plan import Plan
+
+
+class TieredExecutor(Executor):
+    """Base: a plan is bound to memory of its own, which `leases` keep for its next run where they have room for it."""
+
+    leases: Leases
+    #: which way a plan runs; None where nothing is compiled, and `_without` binds all
+    _tiers: Tiers | None
+    _without: Binder
+
+    @abstractmethod
+    def bind(self, plan: Plan, binder: Binder) -> ReadyPlan:
+        """A plan made ready to run again and again."""
+
+    def execute(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[Array]:
+        """As its parent; step by step where somebody looks on."""
+        if watch is not None:
+            return self.interpret(plan, feeds, deadline, watch)
+        if self._tiers is None:
+            return self._run(Tier(plan, self._without), feeds, deadline)
+        tier = self._tiers.current(plan)
+        results = self._run(tier, feeds, deadline)
+        if tier.plan is plan:
+            self._tiers.ran(plan)
+        return results
+
+    def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
+        plan, binder = tier
+        bound = self.leases.take(plan) or self.bind(plan, binder)
+        try:
+            return bound.run(feeds, deadline)
+        finally:
+            self.leases.give(plan, bound)
+
+    def settle(self) -> None:
+        """Wait until nothing is being compiled."""
+        if self._tiers is not None:
+            self._tiers.settle()
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Compile nothing more, and wait for the kernel that is being compiled."""
+        return self._tiers is None or self._tiers.close(timeout)
