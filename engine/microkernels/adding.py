@@ -13,7 +13,7 @@ from engine.graph.tensor_type import Shape
 from engine.microkernels.picking import read_indices, unflagged
 from engine.microkernels.recipe import KernelPhase, Recipe
 from engine.microkernels.register_tile import lanes_for
-from engine.microkernels.routine import Int64, Routine
+from engine.microkernels.routine import Routine
 
 
 @dataclass(frozen=True)
@@ -42,24 +42,19 @@ def adding(of: Adding) -> Recipe:
 
 def _phase(of: Adding) -> KernelPhase:
     to = Routine(of.dtype, lanes_for(of.itemsize))
-    x, index, updates = (to.place("operand", i) for i in range(3))
+    operands = [to.place("operand", i) for i in range(3)]
     y, flag = to.place("result", 0), to.place("shared", 0)
     with to.loop("%first", "%past") as item:
         lead = to.unravelled(item.index, of.rows)
-        read = [
-            _moved(to, pointer, lead, steps) for pointer, steps in ((x, of.x), (index, of.index), (updates, of.updates))
-        ]
+        x, index, updates = (
+            to.moved(pointer, lead, steps[:-1])
+            for pointer, steps in zip(operands, (of.x, of.index, of.updates), strict=True)
+        )
         row = to.at(y, to.mul(item.index, of.extent * of.itemsize))
-        _copy(to, of, read[0], row)
-        _add(to, of, read[1], read[2], row, flag)
+        _copy(to, of, x, row)
+        _add(to, of, index, updates, row, flag)
     rows = math.prod(of.rows)
     return to.phase(rows, rows * (of.extent + of.count))
-
-
-def _moved(to: Routine, pointer: str, lead: list[Int64], steps: tuple[int, ...]) -> str:
-    for at, step in zip(lead, steps, strict=False):
-        pointer = to.at(pointer, to.mul(at, step))
-    return pointer
 
 
 def _copy(to: Routine, of: Adding, x: str, row: str) -> None:

@@ -153,7 +153,4 @@ class _Writer:
         for lane, vector in enumerate(to.transposed(read)):
             with to.when("slt", lane, features):
                 into = to.at(y, to.add(lane * of.y.channel, to.mul(window, step)))
-                if step == to.size:
-                    to.store(vector, into, some)
-                else:
-                    to.scatter(vector, into, step, some)
+                to.store_row(vector, into, step, some)

@@ -181,8 +181,7 @@ class Columns(NamedTuple):
         with to.when("eq", safe, 0), self._each_channel(to, image, there, channels, pitch) as (place, into):
             for tap, offset, mask in zip(taps, offsets, seen, strict=True):
                 here, masked = to.at(place, offset), to.both(some, mask)
-                read = to.load(here, masked) if apart == to.size else to.gather(here, apart, masked)
-                to.store(read, to.at(into, tap * pitch))
+                to.store(to.load_row(here, apart, masked), to.at(into, tap * pitch))
 
     def _is_safe(
         self,

@@ -147,16 +147,16 @@ def _check(of: ConvolutionGeometry) -> KernelPhase:
         kernel = to.place("operand", 1)
         extents, steps = [extent for extent, _ in outer], [each for _, each in outer]
         with to.loop(0, math.prod(extents), carried=[(to.vector, to.zero)]) as run:
-            at = kernel
-            for index, each in zip(to.unravelled(run.index, extents), steps, strict=True):
-                at = to.at(at, to.mul(index, each))
+            at = to.moved(kernel, to.unravelled(run.index, extents), steps)
             with to.loop(0, count, to.lanes, carried=[(to.vector, run.carried[0])]) as some:
                 mask = to.between(0, to.sub(count, some.index))
-                here = to.at(at, to.mul(some.index, step))
-                read = to.load(here, mask) if step == to.size else to.gather(here, step, mask)
-                some.carry = [to.sum(some.carried[0], to.difference_with_itself(read))]
+                read = to.load_row(to.at(at, to.mul(some.index, step)), step, mask)
+                some.carry = [to.sum(some.carried[0], to.to.value(f"fsub {to.vector} {read}, {read}"))]
             run.carry = some.carried
-        to.store_whether_nan(to.halved(run.carried[0]), to.place("shared", 0))
+        total = to.halved(run.carried[0])
+        is_nan = to.to.value(f"fcmp uno {to.to.name('float')} {total}, {total}")
+        flag = to.to.value(f"zext i1 {is_nan} to i64")
+        to.to.line(f"  store i64 {flag}, ptr {to.place('shared', 0)}, align 8")
     return to.phase(1, math.prod(of.kernel.shape))
 
 

@@ -174,18 +174,13 @@ class CorrelationWriter:
         to, of = self.to, self.of
         step = of.y.axes[2]
         with self.columns.segments(to, first, self.width) as found:
-            there = to.at(y, to.mul(found.image, of.y.outer))
-            for index, each in zip((*found.row, found.window), of.y.axes, strict=True):
-                there = to.at(there, to.mul(index, each))
+            there = to.moved(y, (found.image, *found.row, found.window), (of.y.outer, *of.y.axes))
             here = to.at(sums, to.mul(found.column, to.size))
             mask = to.below(found.left)
             with to.loop(begin, past) as feature:
                 vector = to.load(to.at(here, to.mul(feature.index, self.width * to.size)))
                 into = to.at(there, to.mul(feature.index, of.y.channel))
-                if step == to.size:
-                    to.store(vector, into, mask)
-                else:
-                    to.scatter(vector, into, step, mask or to.first(to.lanes))
+                to.store_row(vector, into, step, mask)
 
 
 def lies_flat(steps: Sequence[int], extents: Sequence[int], size: int) -> bool:

@@ -139,14 +139,8 @@ def _correlate(to: Routine, plane: Plane, own: str, k: str, y: str) -> None:
                     if place not in read:
                         read[place] = to.load_apart(to.at(here, place), w.step * to.size)
                     total = to.fma(number, read[place], total)
-                _store(to, total, to.at(into, row * of.y.axes[1] + at * of.y.axes[2]), of.y.axes[2], lanes)
-
-
-def _store(to: Routine, vector: str, into: str, step: int, lanes: int) -> None:
-    if step == to.size:
-        to.store(vector, into, to.first(lanes) if lanes else "")
-    else:
-        to.scatter(vector, into, step, to.first(lanes or to.lanes))
+                there = to.at(into, row * of.y.axes[1] + at * of.y.axes[2])
+                to.store_row(total, there, of.y.axes[2], to.first(lanes) if lanes else "")
 
 
 def depthwise_by_kernel(of: CorrelationGeometry) -> Recipe:

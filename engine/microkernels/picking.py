@@ -72,9 +72,7 @@ class _Writer:
         of, to = self.of, self.to
         row, part = to.divided(item, self.parts)
         lead = to.unravelled(row, of.shape[:-1])
-        x, index = self.x, self.index
-        for at, step, index_step in zip(lead, of.x, of.index, strict=False):
-            x, index = to.at(x, to.mul(at, step)), to.at(index, to.mul(at, index_step))
+        x, index = to.moved(self.x, lead, of.x[:-1]), to.moved(self.index, lead, of.index[:-1])
         y = to.at(self.y, to.mul(row, self.run * of.itemsize))
         begin = to.mul(part, _ITEM)
         end = to.least(to.add(begin, _ITEM), self.run)

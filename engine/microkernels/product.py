@@ -6,7 +6,6 @@ c[b, i, j] = Σₖ a[b, i, k] · b[b, k, j]. Each element is summed up in the or
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from engine.graph.alignment import aligned
@@ -114,7 +113,7 @@ class _Writer:
         batch_panel, chunk = to.divided(item, self.chunks)
         batch, panel = to.divided(batch_panel, self.panels)
         a, b, c = (
-            self._matrix(pointer, batch, lying.batch)
+            to.moved(pointer, to.unravelled(batch, of.batch), lying.batch)
             for pointer, lying in (
                 (to.place("operand", 0), of.a),
                 (to.place("operand", 1), of.b),
@@ -137,11 +136,6 @@ class _Writer:
             begin = to.mul(chunk, self.chunk)
             past = to.least(to.add(begin, self.chunk), of.rows)
             self.tiles.multiply(to, numbers, Panel(vectors, [nest], left, adds, whole, self.packs), c, begin, past)
-
-    def _matrix(self, pointer: str, batch: Int64, steps: Sequence[int]) -> str:
-        for index, step in zip(self.to.unravelled(batch, self.of.batch), steps, strict=True):
-            pointer = self.to.at(pointer, self.to.mul(index, step))
-        return pointer
 
     def _packed(self, b: str, steps: Int64, left: Int64) -> str:
         """The panel in memory of the thread's own, with zeros where there are no columns."""

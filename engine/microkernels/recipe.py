@@ -44,8 +44,3 @@ class Recipe(NamedTuple):
     def workspace(self, threads: int) -> int:
         """Bytes that so many threads work in."""
         return self.shared + threads * self.own
-
-    @property
-    def work(self) -> int:
-        """That of all phases."""
-        return sum(phase.work for phase in self.phases)

@@ -19,8 +19,6 @@ Int64 = int | str
 MOVED_AS: Final = {4: "float32", 8: "float64"}
 
 _ATTRIBUTES: Final = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }'
-#: between the steps of a sum, so that LLVM keeps no number of one of them in a register for the next, and spills
-_BARRIER: Final = '  call void asm sideeffect "", "~{memory}"()'
 
 
 @dataclass(eq=False, slots=True)
@@ -137,6 +135,12 @@ class Routine:
         """A pointer so many bytes further."""
         return pointer if offset == 0 else self.to.value(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
+    def moved(self, pointer: str, indices: Sequence[Int64], steps: Sequence[int]) -> str:
+        """A pointer further by each index times its step."""
+        for index, step in zip(indices, steps, strict=True):
+            pointer = self.at(pointer, self.mul(index, step))
+        return pointer
+
     def load(self, pointer: str, mask: str = "", outside: str = "zeroinitializer") -> str:
         """A vector; its lanes outside the mask are not read, and are those of `outside`."""
         if not mask:
@@ -172,6 +176,13 @@ class Routine:
             if step == self.size
             else self.gather(pointer, step, mask or self.first(self.lanes))
         )
+
+    def store_row(self, value: str, pointer: str, step: int, mask: str) -> None:
+        """Write the lanes inside the mask `step` bytes apart."""
+        if step == self.size:
+            self.store(value, pointer, mask)
+        else:
+            self.scatter(value, pointer, step, mask or self.first(self.lanes))
 
     def load_apart(self, pointer: str, step: int) -> str:
         """A vector of numbers `step` bytes apart, of which those between may be read, too: those up to the next vector.
@@ -233,15 +244,6 @@ class Routine:
     def sum(self, a: str, b: str) -> str:
         """a + b."""
         return self.to.value(f"fadd {self.vector} {a}, {b}")
-
-    def difference_with_itself(self, vector: str) -> str:
-        """x − x: 0 of what is finite, else NaN."""
-        return self.to.value(f"fsub {self.vector} {vector}, {vector}")
-
-    def store_whether_nan(self, number: str, pointer: str) -> None:
-        """Write an int64: 1 where the number is NaN, else 0."""
-        is_nan = self.to.value(f"fcmp uno {self.to.name('float')} {number}, {number}")
-        self.to.line(f"  store i64 {self.to.value(f'zext i1 {is_nan} to i64')}, ptr {pointer}, align 8")
 
     def halved(self, vector: str) -> str:
         """The sum of the lanes: the lower half and the upper one, until there is one number."""
@@ -349,10 +351,6 @@ class Routine:
         """`on_true` where a compares so (LLVM's: slt, eq, …) with b, else `on_false`."""
         holds = self.to.value(f"icmp {comparison} i64 {a}, {b}")
         return self.to.value(f"select i1 {holds}, i64 {on_true}, i64 {on_false}")
-
-    def barrier(self) -> None:
-        """Keep what comes before apart from what comes after, for the allocation of registers."""
-        self.to.line(_BARRIER)
 
     @contextmanager
     def loop(

@@ -152,11 +152,7 @@ class _Giving:
     def _term(self, run: _Run, row: Int64, start: Int64, mask: str, lanes: list[int | None], element: str) -> str:
         to, of, given = self.to, self.of, self.given
         place = to.at(run.g, to.add(to.mul(row, given.row), to.mul(start, given.column)))
-        if given.column == to.size:
-            term = to.load(place, mask)
-        else:
-            term = to.gather(place, given.column, mask or to.first(to.lanes))
-        term = arranged(to, term, lanes)
+        term = arranged(to, to.load_row(place, given.column, mask), lanes)
         chosen = to.load(at_element(to, run.places, of.positions, to.size, 0, row, start), mask)
         words = to.to.name("int", to.lanes)
         chosen = to.to.value(f"bitcast {to.vector} {arranged(to, chosen, lanes)} to {words}")

@@ -105,7 +105,7 @@ def test_a_loop_carries_values(first: int, past: int, step: int) -> None:
         with to.loop(first, taken[0], step, [("i64", "5"), ("i64", "0")]) as outer:
             total, inner_rounds = outer.carried
             with to.when("eq", outer.index, 2):
-                to.barrier()
+                to.sub(outer.index, 1)
             with to.loop(0, outer.index, 1, [("i64", inner_rounds)]) as inner:
                 inner.carry = [str(to.add(inner.carried[0], 1))]
             outer.carry = [str(to.add(to.mul(total, 3), outer.index)), *inner.carried]
