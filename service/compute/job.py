@@ -48,7 +48,7 @@ class Job:
 
     Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
     not there. Where the job `may_ask`, that may be for not having asked. `subject` is the name of the tensor that the
-    job is about, where it is about one.
+    job is about, where it is about one. `tenant` is whose share of the server the job comes out of.
     """
 
     call: str
@@ -64,6 +64,7 @@ class Job:
     stop: Sequence[int] = NEVER
     namespace: str = ""
     subject: str | None = None
+    tenant: str = ""
     resident: Find = _none_of
     may_ask: bool = False
 

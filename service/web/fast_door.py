@@ -106,6 +106,7 @@ class FastDoor:
             media.accepted,
             room=room,
             namespace=line.caller.namespace,
+            tenant=line.tenant,
         )
         if self._graph is not None:
             job.graph, job.graph_bytes = self._graph.key, self._graph.record

@@ -13,6 +13,7 @@ from service.compute.job import Reply, refused
 from service.errors import Refusal, fault
 from service.keys.caller import ANYONE
 from service.keys.keyholder import Keyholder
+from service.keys.tenant import tenant_of
 from service.web.front import Front
 from service.web.incoming import Incoming
 from service.web.observer import Finished
@@ -69,6 +70,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.front = front
         self.due = FOREVER
         self.client = ""
+        self._address = tenant_of(ANYONE, "")
         self.secure = False
         self.surplus: Refusal | None = None
         self.phase = Phase.HEAD
@@ -107,6 +109,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self.client = str(peer[0]) if isinstance(peer, tuple) else ""
+        self._address = tenant_of(ANYONE, self.client)
         self.secure = transport.get_extra_info("sslcontext") is not None
         self.surplus = self.front.enter(self)
         self.due = time.monotonic() + (SILENCE if self.front.draining else self.front.settings.header_timeout)
@@ -250,6 +253,11 @@ class Line(asyncio.BufferedProtocol, ABC):
         if self.deaf and self.phase is not Phase.ENDED:
             self.deaf = False
             self.transport.resume_reading()
+
+    @property
+    def tenant(self) -> str:
+        """Whose share the request at hand comes out of."""
+        return self._address if self.caller is ANYONE else tenant_of(self.caller, self.client)
 
     @property
     def entered(self) -> bool:

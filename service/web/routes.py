@@ -15,6 +15,7 @@ from service.calls import calls
 from service.compute.job import Job, Reply
 from service.compute.pool import awaited
 from service.errors import Refusal
+from service.keys.tenant import tenant_of
 from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph
 from service.state.idempotency import KEY_HEADER, Repetition
@@ -82,8 +83,13 @@ def job_of(call: str, request: Request, timeout: float, upload: Gathering) -> Jo
     found, media = request.state, request.state.media
     expires = found.arrived + timeout
     job = Job(call, upload.body, found.request_id, timeout, expires, media.sent, media.accepted, room=upload.room)
-    job.namespace = found.caller.namespace
+    job.namespace, job.tenant = found.caller.namespace, tenant_of_request(request)
     return job
+
+
+def tenant_of_request(request: Request) -> str:
+    """Whose share a request comes out of."""
+    return tenant_of(request.state.caller, request.client.host if request.client else "")
 
 
 async def kept(

@@ -27,7 +27,7 @@ from service.web.paging import page_of
 from service.web.query import TIME, choice_in, parameters_of, timeout_in
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
-from service.web.routes import job_of, kept, state_of
+from service.web.routes import job_of, kept, state_of, tenant_of_request
 from service.web.uploads import upload_of
 from service.wire.media import JSON
 
@@ -76,7 +76,7 @@ async def get_tensor(request: Request) -> Response:
         return Response(None, 304, _tagged(version.etag))
     found = request.state
     job = Job(GET_TENSOR, asked, found.request_id, timeout, found.arrived + timeout, JSON, found.media.accepted)
-    job.namespace, job.subject = found.caller.namespace, name
+    job.namespace, job.subject, job.tenant = found.caller.namespace, name, tenant_of_request(request)
     reply = await awaited(state.pool, job)
     return from_reply(reply)
 
