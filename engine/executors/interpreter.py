@@ -110,9 +110,13 @@ class Executor(ABC):
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
         buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
+        turned = False
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()
+                if not turned and step.origin is not None and step.origin.backward:
+                    turned = True
+                    deadline.turn()
                 self._run_step(step, slots, buffers, watch)
         deadline.check()
         return [slots[i] for i in plan.results]

@@ -30,6 +30,7 @@ class NumPyExecutor(TieredExecutor):
     """
 
     device: ClassVar[str] = "cpu"
+    begins_unbound: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
+from typing import ClassVar
 
 from engine.executors.binding import Binder
 from engine.executors.interpreter import Executor, Observer
@@ -17,6 +18,8 @@ from engine.planning.plan import Plan
 class TieredExecutor(Executor):
     """Base: a plan is bound to memory of its own, which `leases` keep for its next run where they have room for it."""
 
+    #: whether a plan that may never run again is run step by step: a card's runs need their pieces for deadlines
+    begins_unbound: ClassVar[bool] = False
     leases: Leases
     #: which way a plan runs; None where nothing is compiled, and `_without` binds all
     _tiers: Tiers | None
@@ -33,13 +36,18 @@ class TieredExecutor(Executor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[Array]:
-        """As its parent; step by step where somebody looks on."""
+        """As its parent; step by step where somebody looks on, and at first: many graphs come once, and binding costs
+        more than a run.
+        """
         if watch is not None:
             return self.interpret(plan, feeds, deadline, watch)
         if self._tiers is None:
             return self._run(Tier(plan, self._without), feeds, deadline)
         tier = self._tiers.current(plan)
-        results = self._run(tier, feeds, deadline)
+        if self.begins_unbound and self._tiers.is_first(plan):
+            results = self.interpret(plan, feeds, deadline)
+        else:
+            results = self._run(tier, feeds, deadline)
         if tier.plan is plan:
             self._tiers.ran(plan)
         return results

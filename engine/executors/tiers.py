@@ -96,6 +96,11 @@ class Tiers:
             return Tier(plan, self._decided(plan, twin))
         return twin.instead or Tier(plan, self._kernels.without)
 
+    def is_first(self, plan: Plan) -> bool:
+        """Whether a plan has not run yet, as far as is known, and nothing is made for it before it has."""
+        twin = self._twins.get(plan)
+        return self._is_fast and twin is not None and twin.runs == 0 and twin.instead is None
+
     def ran(self, plan: Plan) -> None:
         """It has run once more, and is compiled if that is worth it: not during its first run, which it would slow."""
         twin = self._twins.get(plan)

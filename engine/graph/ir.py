@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -91,6 +91,30 @@ class Node(NamedTuple):
         if not isinstance(self.op, Op):
             raise TypeError(f"{self.op.name} has no rules: it has no operands, or should have been written out")
         return self.op
+
+
+#: of what is fed
+_NO_WORK: Final = Work(0, 0)
+
+
+def works(nodes: Iterable[Node], types: Sequence[ResultTypes]) -> list[Work]:
+    """What each node takes on operands of these `types`, by node; nothing for a leaf.
+
+    Nodes that say the same share their attributes and types, as objects: most are told by these, without a look into
+    them. Raises TypeError where one does not compute.
+    """
+    known: dict[tuple[int, ...], Work] = {}
+    found = []
+    for node in nodes:
+        if node.op.is_leaf:
+            found.append(_NO_WORK)
+            continue
+        told = (id(node.op), id(node.attrs), id(node.types), *[id(types[i]) for i in node.operands])
+        taken = known.get(told)
+        if taken is None:
+            taken = known[told] = node.work(types)
+        found.append(taken)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

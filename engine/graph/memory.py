@@ -32,6 +32,11 @@ class Stated(dict[str, Any]):
         self.key = _key(attrs)
 
 
+def is_small(attrs: Mapping[str, Any]) -> bool:
+    """Whether attributes are known to be of the kinds that are remembered: a few numbers and names, and no tensors."""
+    return not attrs or (isinstance(attrs, Stated) and attrs.key is not None)
+
+
 class Memory(Generic[_Made]):
     """`make(op, types, attrs)`, made once for ops, types and attributes that are the same.
 
@@ -62,7 +67,7 @@ class Memory(Generic[_Made]):
 
 def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
     """What tells these attributes from others; None where they are large, or not of the kinds that are remembered."""
-    if not all(map(_is_small, attrs.values())):
+    if not all(map(_is_remembered, attrs.values())):
         return None
     return keyed(attrs)
 
@@ -70,7 +75,7 @@ def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
 _NUMBERS = frozenset({bool, int, float, type(None)})  # as such: a float of NumPy's computes otherwise than Python's
 
 
-def _is_small(value: Any) -> bool:
+def _is_remembered(value: Any) -> bool:
     if type(value) in _NUMBERS:
         return True
     if type(value) in (tuple, str):

@@ -20,14 +20,14 @@ def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     seen: dict[Hashable, int] = {}
     renamed: list[int] = []
     for node in allowance.over(graph.nodes):
-        op, operands = node.op, tuple([renamed[i] for i in node.operands])
+        op, operands, attrs, _, _ = node
+        operands = tuple([renamed[i] for i in operands])
         position = number = len(nodes)
         if not op.is_leaf:
             ordered = tuple(sorted(operands)) if op.commutative else operands
-            said = _said(node.attrs) if node.attrs else ()
-            number = seen.setdefault((op.name, ordered, said), position)
+            number = seen.setdefault((op, ordered, _said(attrs) if attrs else ()), position)
         if number == position:
-            nodes.append(node.on(operands))
+            nodes.append(node if operands == node.operands else node.on(operands))
         renamed.append(number)
     return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
 

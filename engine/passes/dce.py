@@ -20,9 +20,10 @@ def dce(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
 
 def _kept(graph: Graph, live: list[bool], allowance: Allowance) -> Graph:
     """The `live` nodes."""
-    nodes, renamed = list[Node](), [-1] * len(live)
-    for index, node in enumerate(allowance.over(graph.nodes)):
-        if live[index]:
-            renamed[index] = len(nodes)
+    first = live.index(False)  # what lies before it stays as it is
+    nodes, renamed = list(graph.nodes[:first]), list(range(first))
+    for node, lives in zip(allowance.over(graph.nodes[first:]), live[first:], strict=True):
+        renamed.append(len(nodes) if lives else -1)
+        if lives:
             nodes.append(node.on(tuple([renamed[operand] for operand in node.operands])))
     return graph.rewritten(nodes, [renamed[index] for index in graph.outputs])

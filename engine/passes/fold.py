@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.graph.errors import EngineError
-from engine.graph.ir import Graph, Node
+from engine.graph.ir import Graph, Node, works
 from engine.graph.op import ResultTypes, View
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import HostArray
@@ -61,7 +61,7 @@ def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
 
 def _flops(graph: Graph, types: Sequence[ResultTypes], allowance: Allowance) -> int:
     """Of all nodes."""
-    return sum([node.work(types).flops for node in allowance.over(graph.nodes) if not node.op.is_leaf])
+    return sum([flops for flops, _ in works(allowance.over(graph.nodes), types)])
 
 
 class _Values:

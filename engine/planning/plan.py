@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.graph.ir import Graph, Node, Origin
+from engine.graph.ir import Graph, Node, Origin, works
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.memory import is_small
 from engine.graph.op import Kernel
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import HostArray, TensorType, read_only_copy
@@ -125,8 +126,7 @@ def _materialised(storage: Storage, allowance: Allowance) -> Storage:
 
 def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
     """FLOPs of each node, and the largest workspace."""
-    nodes, types = storage.graph.nodes, storage.types
-    costs = [(0, 0) if node.op.is_leaf else node.work(types) for node in allowance.over(nodes)]
+    costs = works(allowance.over(storage.graph.nodes), storage.types)
     return [flops for flops, _ in costs], max([workspace for _, workspace in costs], default=0)
 
 
@@ -134,11 +134,12 @@ def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: 
     dead, steps = _last_uses(storage.graph), list[Step]()
     listed: dict[Sequence[Place], Sequence[Place]] = {}  # equal lists of places are one object
     for i, node in enumerate(allowance.over(storage.graph.nodes)):
-        if not node.op.is_leaf:
-            places = _places(storage, packing, i)
+        op, operands, attrs, types, origin = node
+        if not op.is_leaf:
+            first = storage.block[i]
+            places = () if storage.is_view[i] else tuple(packing.places[first : first + len(types)])
             places, gone = listed.setdefault(places, places), tuple(dead.get(i, ()))
-            attrs = _own(node.attrs) if node.attrs else node.attrs
-            steps.append(Step(node.kernel, node.operands, attrs, i, node.types, places, gone, node.origin, flops[i]))
+            steps.append(Step(node.kernel, operands, _own(attrs), i, types, places, gone, origin, flops[i]))
     return tuple(steps)
 
 
@@ -148,7 +149,7 @@ def _own(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     A view would keep all that it looks into: of a constant of three numbers, the body of its request. What owns its
     memory and is read-only, as folding leaves it, is no copy more.
     """
-    if not any(isinstance(value, np.ndarray) for value in attrs.values()):
+    if is_small(attrs) or not any(isinstance(value, np.ndarray) for value in attrs.values()):
         return attrs
     return {name: _owned(value) if isinstance(value, np.ndarray) else value for name, value in attrs.items()}
 
@@ -165,12 +166,6 @@ def _attribute_bytes(value: Any) -> int:
     if isinstance(value, np.ndarray):
         return value.nbytes
     return ENTRY_BYTES * len(value) if isinstance(value, tuple) else 0
-
-
-def _places(storage: Storage, packing: Packing, i: int) -> Sequence[Place]:
-    """Where the results of a node lie; nowhere of their own, if it is a view."""
-    first, count = storage.block[i], len(storage.graph.nodes[i].types)
-    return () if storage.is_view[i] else tuple(packing.places[first : first + count])
 
 
 def _last_uses(graph: Graph) -> dict[int, list[int]]:

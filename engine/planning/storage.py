@@ -75,18 +75,19 @@ class Storage:
         last = self._last_reads()
         for i, node in enumerate(self.graph.nodes):
             if not self.is_view[i]:
+                is_leaf = node.op.is_leaf
                 for type in node.types:
-                    found.append(Block(0 if node.op.is_leaf else type.nbytes, i, last[len(found)]))
+                    found.append(Block(0 if is_leaf else type.nbytes, i, last[len(found)]))
         return found
 
     def _last_reads(self) -> list[int]:
         """For each block, the last step that reads it or is its own; what looks at it counts when that is read."""
-        last: list[int] = []
+        last, block = list[int](), self.block
         for i, node in enumerate(self.graph.nodes):
             if not self.is_view[i]:
                 last += [i] * len(node.types)
                 for operand in node.operands:
-                    last[self.block[operand]] = i
+                    last[block[operand]] = i
         return last
 
     def kept(self) -> list[int]:

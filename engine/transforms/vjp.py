@@ -9,6 +9,7 @@ from engine.graph.errors import counted
 from engine.graph.ir import Builder, Node, Origin, Value, ancestors
 from engine.graph.tensor_type import TensorType
 from engine.graph.verify import MalformedGraph
+from engine.transforms.tape import recorded
 
 Cotangents = dict[tuple[int, int], Value]
 #: whether a node depends differentiably on one of those that gradients are taken by, as far as that was asked
@@ -75,14 +76,26 @@ def _pull_back(builder: Builder, index: int, cotangents: Cotangents) -> None:
     if not _differentiable_operands(node) or all(g is None for g in arrived):
         return
     builder.origin = node.origin and Origin(node.origin.node, node.origin.op, backward=True)
+    for i, g in zip(node.operands, _gradients(builder, index, node, arrived), strict=True):
+        if g is not None:
+            types = builder.nodes[i].types
+            for k, part in _parts(g):
+                if types[k].is_float:
+                    _accumulate(cotangents, (i, k), part, index)
+
+
+def _gradients(builder: Builder, index: int, node: Node, arrived: Sequence[Value | None]) -> Sequence[Any]:
+    """What the rule of a node writes: copied, where that is known."""
+    g = arrived[0]
+    if not node.op.several and g is not None and g.type == node.types[0]:
+        types = [builder.nodes[i].types[0] for i in node.operands]
+        tape = recorded(node.op, (builder.registry, node.types[0], *types), node.attrs)
+        if tape is not None and tape.is_admitted(builder):
+            return tape.write(builder, (g.index, index, *node.operands))
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]
-    gradients = node.rules.vjp(tuple(arrived) if node.op.several else arrived[0], y, *operands, **node.attrs)
+    gradients = node.rules.vjp(tuple(arrived) if node.op.several else g, y, *operands, **node.attrs)
     _check_rule(gradients, index, node)
-    for i, g in zip(node.operands, gradients, strict=True):
-        types = builder.nodes[i].types
-        for k, part in _parts(g):
-            if types[k].is_float:
-                _accumulate(cotangents, (i, k), part, index)
+    return gradients
 
 
 def _check_rule(gradients: Any, index: int, node: Node) -> None:
