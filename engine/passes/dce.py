@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.graph.ir import Graph, Node
+from engine.graph.ir import Graph
 from engine.passes.allowance import UNBOUNDED, Allowance
 
 

@@ -10,7 +10,8 @@ import pytest
 from engine import Builder, Limits, TensorType, registry
 from engine.graph.errors import OverBudget, TooManyNodes
 from engine.graph.text import print_graph
-from engine.transforms import tape, vjp as reverse
+from engine.transforms import tape
+from engine.transforms import vjp as reverse
 from engine.transforms.vjp import vjp
 from tests.contract.cases import Case, all_cases, each, has_rule
 
