@@ -137,8 +137,8 @@ def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: 
         op, operands, attrs, types, origin = node
         if not op.is_leaf:
             first = storage.block[i]
-            places = () if storage.is_view[i] else tuple(packing.places[first : first + len(types)])
-            places, gone = listed.setdefault(places, places), tuple(dead.get(i, ()))
+            written = () if storage.is_view[i] else tuple(packing.places[first : first + len(types)])
+            places, gone = listed.setdefault(written, written), tuple(dead.get(i, ()))
             steps.append(Step(node.kernel, operands, _own(attrs), i, types, places, gone, origin, flops[i]))
     return tuple(steps)
 
