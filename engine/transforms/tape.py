@@ -51,16 +51,23 @@ class Tape(NamedTuple):
 
 def _record(op: Definition, told: tuple[Any, ...], attrs: Mapping[str, Any]) -> Tape | None:
     """The tape of an op's rule; None where the rule is to be run itself: what it writes is large, or it fails."""
-    registry, y, *operands = told
+    registry, rule, y, *operands = told
+    if not isinstance(op, Op):
+        return None
     builder = Builder(cast("Registry", registry), _UNBOUNDED)
     read = [builder.leaf(type, number) for number, type in enumerate((y, y, *operands))]
     try:
-        gradients = cast("Op", op).vjp(*read, **attrs)
+        gradients = rule(*read, **attrs)
     except EngineError:
         return None
     nodes = tuple(builder.nodes[len(read) :])
     plain = isinstance(gradients, (tuple, list)) and all(g is None or isinstance(g, Value) for g in gradients)
-    if not plain or len(nodes) > LONGEST_TAPE or not all(is_small(node.attrs) for node in nodes):
+    if (
+        not plain
+        or len(gradients) != len(operands)
+        or len(nodes) > LONGEST_TAPE
+        or not all(is_small(node.attrs) for node in nodes)
+    ):
         return None
     types = [type for node in nodes for type in node.types]
     return Tape(
@@ -71,5 +78,5 @@ def _record(op: Definition, told: tuple[Any, ...], attrs: Mapping[str, Any]) -> 
     )
 
 
-#: for an op, the registry and the types of its result and operands, and its attributes
+#: for an op, told of: the registry, its rule, and the types of its result and operands
 recorded: Final = Memory(_record)

@@ -89,7 +89,7 @@ def _gradients(builder: Builder, index: int, node: Node, arrived: Sequence[Value
     g = arrived[0]
     if not node.op.several and g is not None and g.type == node.types[0]:
         types = [builder.nodes[i].types[0] for i in node.operands]
-        tape = recorded(node.op, (builder.registry, node.types[0], *types), node.attrs)
+        tape = recorded(node.op, (builder.registry, node.op.vjp, node.types[0], *types), node.attrs)
         if tape is not None and tape.is_admitted(builder):
             return tape.write(builder, (g.index, index, *node.operands))
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]
