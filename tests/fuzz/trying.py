@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from engine import EngineError, certify
 from engine.executors.interpreter import Executor
-from engine.graph.errors import DeadlineExceeded
 from engine.loops.kernel_store import KernelStore
 from engine.planning.plan import Plan
 from service.errors import Refusal
@@ -20,7 +20,16 @@ from tests.fuzz.graphs import LIMITS, Request
 from tests.fuzz.tiers import Way, ways
 from tests.fuzz.values import Array
 
-Answer = list[Array] | Refused
+
+@dataclass(frozen=True)
+class Raised:
+    """What no caller should see, and where it comes from."""
+
+    said: str
+    places: str = field(compare=False)
+
+
+Answer = list[Array] | Refused | Raised
 
 
 class Finding(NamedTuple):
@@ -61,11 +70,13 @@ class _Trial:
         self._expected = _answer(first.executor(store), asked.plan, asked)
         self._families: dict[str, Answer] = {}
         self._tolerated = None
-        if not isinstance(self._expected, Refused):
+        if isinstance(self._expected, Raised):
+            self._hold(first.name, str(self._expected))
+        elif isinstance(self._expected, list):
             self._tolerated = Tolerated(asked.plan, asked.feeds, self._expected)
             if asked.whole is not None:
                 whole = _answer(first.executor(store), asked.whole, asked)
-                assert not isinstance(whole, Refused)
+                assert isinstance(whole, list)
                 self._hold("exported", self._tolerated.difference([whole[k] for k in asked.at]))
 
     def run(self, way: Way) -> None:
@@ -92,7 +103,7 @@ class _Trial:
     def _apart(self, answer: Answer, likeness: str) -> str | None:
         """How an answer differs from what it should be."""
         expected = self._expected
-        if isinstance(answer, Refused) or isinstance(expected, Refused):
+        if not isinstance(answer, list) or not isinstance(expected, list):
             return None if answer == expected else f"{_said(answer)}, and not {_said(expected)}"
         if likeness == "bits":
             return first_difference(answer, expected)
@@ -100,7 +111,8 @@ class _Trial:
         return self._tolerated.difference(answer)
 
     def _hold(self, way: str, *said: str | None) -> None:
-        self.tried.findings += [Finding(way, each) for each in said if each is not None]
+        found = [Finding(way, each) for each in said if each is not None]
+        self.tried.findings += [finding for finding in found if finding not in self.tried.findings]
 
 
 def _answer(executor: Executor, plan: Plan, asked: Planned) -> Answer:
@@ -108,6 +120,9 @@ def _answer(executor: Executor, plan: Plan, asked: Planned) -> Answer:
         return [array.copy() for array in executor.run(plan, asked.feeds)]
     except EngineError as error:
         return refused(error)
+    except Exception as error:
+        places = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)[-4:]]
+        return Raised(f"{type(error).__name__}: {error}", ", ".join(places))
 
 
 def _certificate(executor: Executor, asked: Planned) -> None:
@@ -119,7 +134,7 @@ def _certificate(executor: Executor, asked: Planned) -> None:
 def _unlike(answers: Sequence[Answer]) -> str | None:
     """Where answers that should be the same to the last bit are not."""
     for one, other in zip(answers, answers[1:], strict=False):
-        if isinstance(one, Refused) or isinstance(other, Refused):
+        if not isinstance(one, list) or not isinstance(other, list):
             if one != other:
                 return f"again: {_said(other)}, and not {_said(one)}"
         elif (difference := first_difference(other, one)) is not None:
@@ -128,4 +143,4 @@ def _unlike(answers: Sequence[Answer]) -> str | None:
 
 
 def _said(answer: Answer) -> str:
-    return str(answer) if isinstance(answer, Refused) else "an answer"
+    return "an answer" if isinstance(answer, list) else str(answer)

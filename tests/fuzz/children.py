@@ -1,0 +1,139 @@
+"""Requests in processes of their own: who dies by a signal, or does not come back, has found something as well."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from engine.loops.kernel_store import KernelStore
+from tests.engine.graph.verified import verified
+from tests.fuzz.graphs import Request, random_request
+from tests.fuzz.tiers import Way, little_is_shared_out, ways
+from tests.fuzz.trying import Finding, Tried, try_request
+
+#: seconds in which every request is done, on a machine that is busy
+HANGS: Final = 180.0
+#: seconds after which a process is followed by a new one, whose memory is as it was
+LIFE: Final = 60.0
+#: the way of what ends a process
+DEATH: Final = "any"
+_fork: Final = get_context("fork")
+
+
+class Drawn(NamedTuple):
+    """The request of a number, and what came of it."""
+
+    number: int
+    tried: Tried
+
+
+class Lane:
+    """Processes one after the other, which try the requests `numbers` of a seed; kernels are kept in `folder`."""
+
+    def __init__(self, seed: int, numbers: Iterator[int], folder: Path) -> None:
+        self._seed, self._numbers, self._folder = seed, numbers, folder
+        self._number = next(numbers)
+        self._begin()
+
+    def receive(self) -> Drawn | None:
+        """What came of the request that is at work, and the next one begins; None where a process has had its time."""
+        try:
+            found = self.connection.recv()
+        except EOFError:
+            self._process.join()
+            died = self._process.exitcode
+            if not died:
+                self._begin()
+                return None
+            return self._dead(f"the process died by {_cause(died)}")
+        return self._next(found)
+
+    def is_late(self) -> bool:
+        """Whether the request that is at work does not come back."""
+        return time.monotonic() - self._since > HANGS
+
+    def end_late(self) -> Drawn:
+        """Give up the request that is at work."""
+        self.close()
+        return self._dead(f"no answer in {HANGS:g} seconds")
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+
+    def _begin(self) -> None:
+        self.connection, theirs = _fork.Pipe(duplex=False)
+        self._process = _fork.Process(target=self._work, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._since = time.monotonic()
+
+    def _work(self, connection: Connection) -> None:
+        """In the child."""
+        until = time.monotonic() + LIFE
+        with little_is_shared_out(), verified():
+            number = self._number
+            while time.monotonic() < until:
+                request = random_request(self._seed, number)
+                connection.send(try_request(request, ways(), KernelStore(self._folder)))
+                number = next(self._numbers)
+
+    def _dead(self, said: str) -> Drawn:
+        found = self._next(Tried([Finding(DEATH, said)]))
+        self._begin()
+        return found
+
+    def _next(self, tried: Tried) -> Drawn:
+        done, self._number = self._number, next(self._numbers)
+        self._since = time.monotonic()
+        return Drawn(done, tried)
+
+
+def campaign(seed: int, first: int, lanes: int, folder: Path, ended: Callable[[], bool]) -> Iterator[Drawn]:
+    """What came of the requests of a seed, until `ended`; several at a time."""
+    working = [Lane(seed, count(first + k, lanes), folder) for k in range(lanes)]
+    try:
+        while not ended():
+            ready = wait([lane.connection for lane in working], timeout=1.0)
+            for lane in working:
+                found = lane.receive() if lane.connection in ready else lane.end_late() if lane.is_late() else None
+                if found is not None:
+                    yield found
+    finally:
+        for lane in working:
+            lane.close()
+
+
+def tried_alone(request: Request, chosen: Sequence[Way], folder: Path) -> Tried:
+    """What comes of one request, in a process of its own."""
+    ours, theirs = _fork.Pipe(duplex=False)
+    process = _fork.Process(target=_try_one, args=(theirs, request, chosen, folder), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(HANGS):
+            return Tried([Finding(DEATH, f"no answer in {HANGS:g} seconds")])
+        found: Tried = ours.recv()
+        return found
+    except EOFError:
+        process.join()
+        return Tried([Finding(DEATH, f"the process died by {_cause(process.exitcode or 0)}")])
+    finally:
+        process.kill()
+        process.join()
+
+
+def _try_one(connection: Connection, request: Request, chosen: Sequence[Way], folder: Path) -> None:
+    with little_is_shared_out(), verified():
+        connection.send(try_request(request, chosen, KernelStore(folder)))
+
+
+def _cause(exitcode: int) -> str:
+    return signal.Signals(-exitcode).name if exitcode < 0 else f"exit {exitcode}"
