@@ -25,7 +25,7 @@ from typing import Final
 from engine import registry
 from tests.fuzz.children import DEATH, Drawn, campaign, tried_alone
 from tests.fuzz.graphs import Request, random_request
-from tests.fuzz.keeping import Kept, code_of
+from tests.fuzz.keeping import Kept, kept_files
 from tests.fuzz.shrink import shrunk
 from tests.fuzz.tiers import Way, ways
 from tests.fuzz.trying import Finding
@@ -81,20 +81,41 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first request")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at work (default %(default)s)")
     parser.add_argument("--findings", type=Path, default=Path("build/fuzz"), help="where to write what is found")
+    parser.add_argument("--kept", action="store_true", help="try what is kept, and nothing else")
     stated = parser.parse_args()
-    os.environ["GRADSERVE_CACHE_DIR"] = "none"
+    with tempfile.TemporaryDirectory() as kernels:
+        failures = try_kept(Path(kernels)) if stated.kept else try_random(stated, Path(kernels))
+    return 1 if failures else 0
+
+
+def try_kept(folder: Path) -> int:
+    """Try what was found before, every way there is; how many of them fail again."""
+    failures = 0
+    for path in kept_files():
+        kept = Kept.read(path)
+        findings = kept.differs(tried_alone(kept.request, ways(), folder, kept.results))
+        failures += bool(findings)
+        for finding in findings:
+            print(f"{path.name}: {finding.way}: {finding.said}")
+    print(f"{len(kept_files())} kept, {failures} failures")
+    return failures
+
+
+def try_random(stated: argparse.Namespace, folder: Path) -> int:
+    """Try what is drawn, and keep what fails; how many do."""
     print(f"seed {stated.seed}", flush=True)
     report, until = Report(stated.seed), time.monotonic() + stated.seconds
-    with tempfile.TemporaryDirectory() as kernels:
-        folder = Path(kernels)
-        ended = lambda: time.monotonic() > until or report.graphs >= stated.graphs
-        for drawn in campaign(stated.seed, stated.first, stated.jobs, folder, ended):
-            report.count(drawn)
-            if drawn.tried.findings:
-                report.failures += 1
-                found(report.seed, drawn, stated.findings, folder)
+
+    def ended() -> bool:
+        return time.monotonic() > until or report.graphs >= stated.graphs
+
+    for drawn in campaign(stated.seed, stated.first, stated.jobs, folder, ended):
+        report.count(drawn)
+        if drawn.tried.findings:
+            report.failures += 1
+            found(report.seed, drawn, stated.findings, folder)
     print(report)
-    return 1 if report.failures else 0
+    return report.failures
 
 
 def found(seed: int, drawn: Drawn, findings: Path, folder: Path) -> None:
@@ -114,7 +135,7 @@ def found(seed: int, drawn: Drawn, findings: Path, folder: Path) -> None:
     said = "; ".join(f"{one.way}: {one.said}" for one in (again.findings or drawn.tried.findings)[:3])
     findings.mkdir(parents=True, exist_ok=True)
     path = findings / f"{seed}-{drawn.number}.json"
-    Kept(said, small, code_of(again.refused)).write(path)
+    Kept(said, small, again.refused, again.results).write(path)
     print(f"  kept as {path}: {[node['op'] for node in small.body['graph']['nodes']]}", flush=True)
 
 

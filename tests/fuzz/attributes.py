@@ -46,7 +46,7 @@ def _drawn(rng: Random, name: str, attr: Attr, shape: Shape) -> Any:
     """A value of the attribute; None where only its samples tell what it may be."""
     by_name = _BY_NAME.get(name)
     value = by_name(rng, shape) if by_name is not None else _BY_KIND[attr.kind](rng, attr, shape)
-    if value is None or attr.kind not in ("int", "ints") or rng.random() > 0.02:
+    if value is None or attr.kind not in ("int", "ints") or rng.random() > 0.08:
         return value
     huge = choice(rng, HUGE)
     return huge if attr.kind == "int" else [huge if rng.random() < 0.5 else each for each in value] or [huge]
@@ -114,10 +114,6 @@ _BY_NAME: Final[Mapping[str, Callable[[Random, Shape], Any]]] = {
 }  # fmt: skip
 
 
-def _string(rng: Random, attr: Attr, shape: Shape) -> str | None:
-    return choice(rng, attr.choices) if attr.choices else None
-
-
 def _ints(rng: Random, attr: Attr, shape: Shape) -> list[int]:
     """As many as for images or volumes, or for each axis."""
     count = choice(rng, [1, 2, 2, 3, len(shape)])
@@ -128,7 +124,7 @@ _BY_KIND: Final[Mapping[str, Callable[[Random, Attr, Shape], Any]]] = {
     "int": lambda rng, attr, shape: max(attr.minimum if attr.minimum is not None else -9, _small(rng)),
     "float": lambda rng, attr, shape: float(choice(rng, [0.0, 1.0, -1.0, 0.5, 2.0, 3.0, -2.0, 1e-5, 1e6, -0.0])),
     "bool": lambda rng, attr, shape: bool(rng.random() < 0.5),
-    "string": _string,
+    "string": lambda rng, attr, shape: choice(rng, attr.choices) if attr.choices else None,
     "ints": _ints,
     "dtype": lambda rng, attr, shape: choice(rng, DTYPES),
     "tensor": lambda rng, attr, shape: np.asarray(rng.uniform(-2, 2, choice(rng, [(), (1,), tuple(shape[-1:])]))),

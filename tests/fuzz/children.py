@@ -16,6 +16,7 @@ from tests.engine.graph.verified import verified
 from tests.fuzz.graphs import Request, random_request
 from tests.fuzz.tiers import Way, little_is_shared_out, ways
 from tests.fuzz.trying import Finding, Tried, try_request
+from tests.fuzz.values import Array
 
 #: seconds in which every request is done, on a machine that is busy
 HANGS: Final = 180.0
@@ -111,28 +112,31 @@ def campaign(seed: int, first: int, lanes: int, folder: Path, ended: Callable[[]
             lane.close()
 
 
-def tried_alone(request: Request, chosen: Sequence[Way], folder: Path) -> Tried:
-    """What comes of one request, in a process of its own."""
+def tried_alone(request: Request, chosen: Sequence[Way], folder: Path, results: Sequence[Array] = ()) -> Tried:
+    """What comes of one request, in a process of its own; as `try_request`."""
     ours, theirs = _fork.Pipe(duplex=False)
-    process = _fork.Process(target=_try_one, args=(theirs, request, chosen, folder), daemon=True)
+    process = _fork.Process(target=_try_one, args=(theirs, request, chosen, folder, results), daemon=True)
     process.start()
     theirs.close()
     try:
         if not ours.poll(HANGS):
             return Tried([Finding(DEATH, f"no answer in {HANGS:g} seconds")])
         found: Tried = ours.recv()
-        return found
     except EOFError:
         process.join()
         return Tried([Finding(DEATH, f"the process died by {_cause(process.exitcode or 0)}")])
+    else:
+        return found
     finally:
         process.kill()
         process.join()
 
 
-def _try_one(connection: Connection, request: Request, chosen: Sequence[Way], folder: Path) -> None:
+def _try_one(
+    connection: Connection, request: Request, chosen: Sequence[Way], folder: Path, results: Sequence[Array]
+) -> None:
     with little_is_shared_out(), verified():
-        connection.send(try_request(request, chosen, KernelStore(folder)))
+        connection.send(try_request(request, chosen, KernelStore(folder), results))
 
 
 def _cause(exitcode: int) -> str:

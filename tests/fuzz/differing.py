@@ -58,10 +58,10 @@ def first_difference(found: Sequence[Array], expected: Sequence[Array]) -> str |
 def _unlike(found: Array, expected: Array) -> Array:
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return np.ones(expected.shape, bool)
-    unlike = (found != expected) & ~(np.isnan(found) & np.isnan(expected)) if found.dtype.kind == "f" else found != expected
-    if found.dtype.kind == "f":
-        unlike |= (found == 0) & (expected == 0) & (np.signbit(found) != np.signbit(expected))
-    return np.asarray(unlike)
+    if found.dtype.kind != "f":
+        return np.asarray(found != expected)
+    unlike = (found != expected) | (np.signbit(found) != np.signbit(expected))
+    return np.asarray(unlike & ~(np.isnan(found) & np.isnan(expected)))
 
 
 def _shown(found: Array, expected: Array, where: Array) -> str:
@@ -69,7 +69,9 @@ def _shown(found: Array, expected: Array, where: Array) -> str:
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return f"{found.dtype}{list(found.shape)}, and not {expected.dtype}{list(expected.shape)}"
     at = tuple(int(i) for i in np.argwhere(where)[0])
-    return f"{int(where.sum())} of {where.size} elements, the first at {list(at)}: {found[at]!r}, and not {expected[at]!r}"
+    return (
+        f"{int(where.sum())} of {where.size} elements, the first at {list(at)}: {found[at]!r}, and not {expected[at]!r}"
+    )
 
 
 @dataclass
@@ -219,7 +221,7 @@ def _uncertain_casts(node: Node, operands: Sequence[Any], made: Any, rng: Random
 
 @cache
 def is_exact(op: Definition) -> bool:
-    """Whether an op only chooses, moves or compares: all that it gives, of all samples, is among what it got, or whole."""
+    """Whether an op only chooses, moves or compares: of all samples, all that it gives is among what it got."""
     if not isinstance(op, Kernel):
         return False
     return bool(op.samples) and all(_chooses(op, sample) for sample in op.samples)

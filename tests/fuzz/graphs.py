@@ -200,7 +200,12 @@ def pools() -> tuple[Sequence[Definition], ...]:
     """Ops by what they are: those that loops are made of, views, and all."""
     known = [op for op in registry().ops.values() if op.name not in (*_LEAVES, "get_output")]
     in_loops = [op for op in known if isinstance(op, Elementwise)]
-    return in_loops, [op for op in known if isinstance(op, Rowwise)], [op for op in known if isinstance(op, View)], known
+    return (
+        in_loops,
+        [op for op in known if isinstance(op, Rowwise)],
+        [op for op in known if isinstance(op, View)],
+        known,
+    )
 
 
 def grow(drawing: Drawing) -> None:
@@ -258,7 +263,9 @@ def operands_of(
     """Nodes of these shapes: of those that are there, or leaves."""
     found: list[int] = []
     for operand, shape in zip(sample.operands, shapes, strict=True):
-        there = [i for i in drawing.singles() if drawing.shape(i) == shape and fits(drawing.values[i].type, operand.kind)]
+        there = [
+            i for i in drawing.singles() if drawing.shape(i) == shape and fits(drawing.values[i].type, operand.kind)
+        ]
         same = [i for i in there if not found or drawing.values[i].dtype == drawing.values[found[0]].dtype] or there
         if not found and first is not None and drawing.shape(first) == shape:
             found.append(first)

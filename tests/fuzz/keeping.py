@@ -17,6 +17,7 @@ from service.wire.tensors import encode
 from tests.fuzz.asking import Refused
 from tests.fuzz.graphs import Request
 from tests.fuzz.shrink import array_of
+from tests.fuzz.trying import Finding, Tried
 from tests.fuzz.values import Array
 
 FOLDER: Final = Path(__file__).parent / "kept"
@@ -25,33 +26,42 @@ _LONG: Final = 8
 
 
 class Kept(NamedTuple):
-    """A request, what it shows, and the code that it is refused with, if it is."""
+    """A request, what it shows, and what it is answered: the report that refuses it, or results where they are few."""
 
     comment: str
     request: Request
-    code: str | None
+    refused: Refused | None
+    results: list[Array]
 
     @classmethod
     def read(cls, path: Path) -> Kept:
         """A file of the folder."""
         found = json.loads(path.read_text(encoding="utf-8"))
-        return cls(found["comment"], Request(found["call"], _mapped(found["body"], _whole)), found["refused"])
+        request = Request(found["call"], _mapped(found["body"], _whole))
+        results = [array_of(tensor) for tensor in _mapped(found["results"], _whole)]
+        return cls(found["comment"], request, found["refused"] and Refused(**found["refused"]), results)
 
     def write(self, path: Path) -> None:
         """As a file of the folder."""
-        body = _mapped(self.request.body, _short)
-        fields = {"comment": self.comment, "call": self.request.call, "refused": self.code, "body": body}
+        fields = {
+            "comment": self.comment,
+            "call": self.request.call,
+            "refused": self.refused and self.refused._asdict(),
+            "results": _mapped([encode(array, "base64") for array in self.results], _short),
+            "body": _mapped(self.request.body, _short),
+        }
         path.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
 
+    def differs(self, tried: Tried) -> list[Finding]:
+        """What is not as it is to be, now that the request was tried."""
+        if tried.refused == self.refused:
+            return tried.findings
+        return [*tried.findings, Finding("kept", f"{tried.refused}, and not {self.refused}")]
 
-def files() -> list[Path]:
+
+def kept_files() -> list[Path]:
     """All that are kept."""
     return sorted(FOLDER.glob("*.json"))
-
-
-def code_of(refused: Refused | None) -> str | None:
-    """What a request is refused with."""
-    return None if refused is None else refused.code
 
 
 def _mapped(value: Any, change: Any) -> Any:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from engine import EngineError, HostArray
+from engine import HostArray
 from engine.graph.ir import ancestors
 from engine.graph.limits import Limits
-from service.errors import Refusal
 from service.wire.tensors import decode, encode
 from tests.fuzz.graphs import Request
 from tests.fuzz.values import Array
@@ -71,9 +71,9 @@ def _with_fewer_roots(request: Request) -> Iterator[Request]:
             fewer = [*listed[:i], *listed[i + 1 :]]
             yield _pruned(_changed(request, **{name: fewer}))
     if request.call != "forward" and "feeds" in request.body:
-        nodes = list(range(len(_nodes(request))))
-        outputs = request.body.get("outputs") or [request.body.get("of", nodes[-1])]
-        yield _pruned(Request("forward", {k: v for k, v in request.body.items() if k in ("graph", "feeds")} | {"outputs": outputs}))
+        kept = {name: value for name, value in request.body.items() if name in ("graph", "feeds", "outputs")}
+        of = request.body.get("of", len(_nodes(request)) - 1)
+        yield _pruned(Request("forward", {"outputs": [of], **kept}))
 
 
 def _without(request: Request, node: int) -> Iterator[Request]:
@@ -87,7 +87,9 @@ def _without(request: Request, node: int) -> Iterator[Request]:
             return operand if i == node else i
 
         read = [{**n, "operands": list(map(instead, n["operands"]))} if "operands" in n else n for n in nodes]
-        named = {k: _renamed_field(k, v, instead) for k, v in request.body.items() if k not in ("graph", "feeds", "types")}
+        named = {
+            k: _renamed_field(k, v, instead) for k, v in request.body.items() if k not in ("graph", "feeds", "types")
+        }
         yield _pruned(_with_nodes(_changed(request, **named), read))
 
 
@@ -113,9 +115,8 @@ def _pruned(request: Request) -> Request:
     moved = [{**n, "operands": [place[i] for i in n["operands"]]} if "operands" in n else n for n in kept]
     fields: Body = {}
     for name, value in body.items():
-        if name in _TENSORS:
-            value = [one for one in value if one["node"] in place]
-        fields[name] = value if name == "graph" else _renamed_field(name, value, place.__getitem__)
+        there = [one for one in value if one["node"] in place] if name in _TENSORS else value
+        fields[name] = value if name == "graph" else _renamed_field(name, there, place.__getitem__)
     return _with_nodes(Request(request.call, fields), moved)
 
 
@@ -195,7 +196,12 @@ def _with_plainer_numbers(request: Request) -> Iterator[Request]:
         array = array_of(tensor)
         for plain in _plainer(array):
             if plain.tobytes() != array.tobytes():
-                yield _with_tensors(request, lambda n, k, t, p=plain, at=(name, i): encode(p, "base64") if (n, k) == at else t)
+                yield _with_tensors(request, partial(_exchanged, (name, i), plain))
+
+
+def _exchanged(at: tuple[str, int], by: Array, name: str, i: int, tensor: Body) -> Body:
+    """The tensor, or another in its place where it is the one that there is another for."""
+    return encode(by, "base64") if (name, i) == at else tensor
 
 
 def _plainer(array: Array) -> Iterator[Array]:
@@ -212,6 +218,3 @@ def _plainer(array: Array) -> Iterator[Array]:
     if array.dtype.kind == "f":
         with np.errstate(all="ignore"):
             yield np.round(array)
-
-
-__all__ = ["EngineError", "Refusal", "array_of", "candidates", "shrunk"]

@@ -154,7 +154,7 @@ def ways() -> Sequence[Way]:
     return found
 
 
-def _plain(threads: int, store: KernelStore) -> Executor:
+def _plain(threads: int, _: KernelStore) -> Executor:
     return NumPyExecutor(threads)
 
 

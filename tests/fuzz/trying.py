@@ -6,8 +6,9 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from engine import EngineError, certify
 from engine.executors.interpreter import Executor
@@ -19,6 +20,9 @@ from tests.fuzz.differing import Tolerated, first_difference
 from tests.fuzz.graphs import LIMITS, Request
 from tests.fuzz.tiers import Way, ways
 from tests.fuzz.values import Array
+
+#: elements of results that are kept with a request
+FEW: Final = 64
 
 
 @dataclass(frozen=True)
@@ -41,20 +45,27 @@ class Finding(NamedTuple):
 
 @dataclass
 class Tried:
-    """What came of a request: findings, and which ops were run which way."""
+    """What came of a request: findings, which ops were run which way, and what it was refused with.
+
+    `results` are those of NumPy step by step, where they are few.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     ran: Counter[tuple[str, str]] = field(default_factory=Counter)
     refused: Refused | None = None
+    results: list[Array] = field(default_factory=list)
 
 
-def try_request(request: Request, chosen: Iterable[Way], store: KernelStore) -> Tried:
-    """Plan it, and run it these ways beside NumPy step by step."""
+def try_request(request: Request, chosen: Iterable[Way], store: KernelStore, results: Sequence[Array] = ()) -> Tried:
+    """Plan it, and run it these ways beside NumPy step by step; which is to give these results, where there are any."""
     try:
         asked = planned(request)
     except (EngineError, Refusal) as error:
         return Tried(refused=refused(error))
+    except Exception as error:  # noqa: BLE001 - as below
+        return Tried([Finding("planning", f"{_raised(error)}")])
     trial = _Trial(asked, store)
+    trial.hold_to(results)
     for way in chosen:
         trial.run(way)
     return trial.tried
@@ -72,12 +83,21 @@ class _Trial:
         self._tolerated = None
         if isinstance(self._expected, Raised):
             self._hold(first.name, str(self._expected))
+        elif isinstance(self._expected, Refused):
+            self.tried.refused = self._expected
         elif isinstance(self._expected, list):
             self._tolerated = Tolerated(asked.plan, asked.feeds, self._expected)
+            if sum(array.size for array in self._expected) <= FEW:
+                self.tried.results = self._expected
             if asked.whole is not None:
                 whole = _answer(first.executor(store), asked.whole, asked)
                 assert isinstance(whole, list)
                 self._hold("exported", self._tolerated.difference([whole[k] for k in asked.at]))
+
+    def hold_to(self, results: Sequence[Array]) -> None:
+        """See that NumPy's results are these, if any are given."""
+        if self._tolerated is not None and results:
+            self._hold(ways()[0].name, self._tolerated.difference(results))
 
     def run(self, way: Way) -> None:
         """One way: as often as it says, each time alike, but for what changes once kernels arrive."""
@@ -120,9 +140,13 @@ def _answer(executor: Executor, plan: Plan, asked: Planned) -> Answer:
         return [array.copy() for array in executor.run(plan, asked.feeds)]
     except EngineError as error:
         return refused(error)
-    except Exception as error:
-        places = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)[-4:]]
-        return Raised(f"{type(error).__name__}: {error}", ", ".join(places))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        return _raised(error)
+
+
+def _raised(error: Exception) -> Raised:
+    places = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)[-4:]]
+    return Raised(f"{type(error).__name__}: {error}", ", ".join(places))
 
 
 def _certificate(executor: Executor, asked: Planned) -> None:
@@ -133,7 +157,7 @@ def _certificate(executor: Executor, asked: Planned) -> None:
 
 def _unlike(answers: Sequence[Answer]) -> str | None:
     """Where answers that should be the same to the last bit are not."""
-    for one, other in zip(answers, answers[1:], strict=False):
+    for one, other in pairwise(answers):
         if not isinstance(one, list) or not isinstance(other, list):
             if one != other:
                 return f"again: {_said(other)}, and not {_said(one)}"

@@ -76,7 +76,9 @@ def odd_numbers(dtype: Any) -> list[float]:
 
 def whole_numbers(rng: Random, shape: tuple[int, ...], dtype: Any) -> Array:
     """Small ones, with the smallest and the largest of the dtype among them."""
-    array = np.asarray(rng.integers(0 if dtype.kind in "ub" else -5, 2 if dtype.kind == "b" else 6, shape)).astype(dtype)
+    array = np.asarray(rng.integers(0 if dtype.kind in "ub" else -5, 2 if dtype.kind == "b" else 6, shape)).astype(
+        dtype
+    )
     if array.size and dtype.kind != "b" and rng.random() < 0.2:
         array = np.array(array)
         array.reshape(-1)[int(rng.integers(array.size))] = choice(rng, [np.iinfo(dtype).min, np.iinfo(dtype).max])
