@@ -21,6 +21,7 @@ from engine.graph.ir import Node
 from engine.graph.op import Definition, Kernel
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import TensorType
+from engine.loops.program import Level, LoopBuilder
 from engine.oplib.elementwise import Elementwise
 from engine.planning.plan import graph_of
 from tests.fuzz.values import Array, Random
@@ -154,10 +155,11 @@ def _moved(node: Node, operands: Sequence[Any], rng: Random) -> Any:
     made = _made(node, operands)
     if is_exact(node.op):
         return _uncertain_casts(node, operands, made, rng)
-    terms = terms_of(node, operands)
-    if terms <= 2:
-        return _each(made, lambda y: _nudged(y, STEP_ULPS, rng))
-    scale = STEP_ULPS * np.sqrt(terms)
+    if isinstance(node.op, Elementwise):
+        scale = STEP_ULPS if arithmetic_of(node) > 1 else 0.0
+        read = [_each(x, lambda y: _nudged(y, scale, rng)) for x in operands]
+        return _nudged(_made(node, read), STEP_ULPS, rng)
+    scale = STEP_ULPS * np.sqrt(max(1.0, terms_of(node, operands)))
     read = [_each(x, lambda y: _nudged(y, scale, rng)) for x in operands]
     sizes = _made(node, [_each(x, _magnitudes) for x in operands])
     again = _each(_made(node, read), lambda y: _nudged(y, scale, rng))
@@ -175,10 +177,19 @@ def _each(arrays: Any, change: Callable[[Array], Array]) -> Any:
     return tuple(change(x) for x in arrays) if isinstance(arrays, tuple) else change(arrays)
 
 
+def arithmetic_of(node: Node) -> int:
+    """How many functions an element's formula is made of; what is one alone is as near to its exact value as stated."""
+    assert isinstance(node.op, Elementwise)
+    if node.op.scalar is None:
+        return 1
+    builder = LoopBuilder("float64")
+    loads = [builder.load(Level.ELEMENT) for _ in node.operands]
+    node.op.scalar_of(loads, node.attrs)
+    return sum(each.op not in ("load", "constant") for each in builder.instructions)
+
+
 def terms_of(node: Node, operands: Sequence[Any]) -> float:
     """About how many numbers each element of the result is made of: by the op's FLOPs, or by what it reads."""
-    if isinstance(node.op, Elementwise):
-        return 1.0
     types = [tuple(map(TensorType.of, x)) if isinstance(x, tuple) else TensorType.of(x) for x in operands]
     size = max(1, sum(type.size for type in node.types))
     flops = node.kernel.flops(node.types if node.op.several else node.type, *types, **node.attrs)
@@ -187,7 +198,7 @@ def terms_of(node: Node, operands: Sequence[Any]) -> float:
 
 def _nudged(x: Array, ulps: float, rng: Random) -> Array:
     """Every float up or down by so many units in the last place; zero stays."""
-    if x.dtype.kind != "f":
+    if x.dtype.kind != "f" or not ulps:
         return x
     info = np.finfo(x.dtype)
     signs = rng.integers(0, 2, x.shape) * 2 - 1

@@ -22,6 +22,7 @@ from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
 from engine.loops.kernel_store import KernelStore
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
+from engine.planning.layout import BLOCK_ELEMENTS
 from engine.planning.plan import graph_of, make_plan
 from engine.planning.tile import tile
 from engine.planning.tiled import Tiled
@@ -32,6 +33,8 @@ from tests.fuzz.values import Array
 Likeness = Literal["bits", "close"]
 PLENTY: Final = 1 << 40
 UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
+#: elements of a block, where also small sums are to have many
+SMALL_BLOCK: Final = 1 << 11
 #: what lies behind memory that is handed out, up to the page that cannot be read
 _UNTOUCHED: Final = 0xA5
 
@@ -117,24 +120,17 @@ class Guarding(Compiling):
 # ---------------------------------------------------------------- plans in the place of others
 
 
-def fused(plan: Plan, *, compiled: bool = False, threads: int = 1) -> Plan | None:
-    """The plan with all of it in loops that can be, single nodes too."""
+def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = BLOCK_ELEMENTS) -> Plan | None:
+    """The plan with all of it in loops that can be, single nodes too, whose blocks have so many elements."""
     graph = graph_of(plan, registry())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.planning.fuse._COSTLY", 0)
+        patch.setattr("engine.planning.layout.BLOCK_ELEMENTS", block)
         graph = fuse(graph, 0, compiled=compiled, threads=threads)
     if compiled:
         graph = tile(graph, PLENTY, threads)
     made = make_plan(graph, UNBOUNDED)
     return made if any(isinstance(step.op, Fused | Tiled) for step in made.steps) else None
-
-
-def _compiled(plan: Plan, threads: int) -> Plan | None:
-    return fused(plan, compiled=True, threads=threads)
-
-
-def _in_blocks(plan: Plan, threads: int) -> Plan | None:
-    return fused(plan, threads=threads)
 
 
 def ways() -> Sequence[Way]:
@@ -145,11 +141,16 @@ def ways() -> Sequence[Way]:
     ]
     for n in (1, 2, 3):
         found += [
-            Way(f"blocks, {n} threads", "blocks", partial(_plain, n), partial(_in_blocks, threads=n)),
-            Way(f"kernels, {n} threads", "kernels", partial(_kernels, n), partial(_compiled, threads=n)),
-            Way(f"guarded, {n} threads", f"guarded {n}", partial(_guarding, n), partial(_compiled, threads=n)),
+            Way(f"blocks, {n} threads", "blocks", partial(_plain, n), partial(fused, threads=n)),
+            Way(f"kernels, {n} threads", "kernels", partial(_kernels, n), partial(fused, compiled=True, threads=n)),
+            Way(
+                f"guarded, {n} threads",
+                "guarded",
+                partial(_guarding, n),
+                partial(fused, compiled=True, threads=n, block=SMALL_BLOCK),
+            ),
             Way(f"fast, {n} threads", f"fast {n}", partial(_tiered, "fast", n), runs=4),
-            Way(f"bitwise, {n} threads", "bitwise", partial(_tiered, "bitwise", n), partial(_in_blocks, threads=n)),
+            Way(f"bitwise, {n} threads", "bitwise", partial(_tiered, "bitwise", n), partial(fused, threads=n)),
         ]
     return found
 
