@@ -156,10 +156,11 @@ def _moved(node: Node, operands: Sequence[Any], rng: Random) -> Any:
     if is_exact(node.op):
         return _uncertain_casts(node, operands, made, rng)
     if isinstance(node.op, Elementwise):
-        scale = STEP_ULPS if arithmetic_of(node) > 1 else 0.0
-        read = [_each(x, lambda y: _nudged(y, scale, rng)) for x in operands]
-        return _nudged(_made(node, read), STEP_ULPS, rng)
-    scale = STEP_ULPS * np.sqrt(max(1.0, terms_of(node, operands)))
+        near = _made(node, [_nudged(x, STEP_ULPS, rng) for x in operands])
+        found = near if arithmetic_of(node) > 1 else made
+        return _nudged(np.where(np.isinf(made) & np.isfinite(near), near, found), STEP_ULPS, rng)
+    # what is added up in lanes and blocks is wrong by the root of how many follow one another: at most some hundreds
+    scale = STEP_ULPS * max(1.0, terms_of(node, operands)) ** 0.25
     read = [_each(x, lambda y: _nudged(y, scale, rng)) for x in operands]
     sizes = _made(node, [_each(x, _magnitudes) for x in operands])
     again = _each(_made(node, read), lambda y: _nudged(y, scale, rng))
@@ -203,7 +204,7 @@ def _nudged(x: Array, ulps: float, rng: Random) -> Array:
     info = np.finfo(x.dtype)
     signs = rng.integers(0, 2, x.shape) * 2 - 1
     step = ulps / 2 * (float(info.eps) * np.abs(x.astype("float64")) + float(info.smallest_subnormal))
-    return np.asarray(np.where(x == 0, x, (x + signs * step).astype(x.dtype)))
+    return np.asarray(np.where((x == 0) | ~np.isfinite(x), x, (x + signs * step).astype(x.dtype)))
 
 
 def _magnitudes(x: Array) -> Array:

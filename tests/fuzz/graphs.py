@@ -146,7 +146,7 @@ def random_shape(rng: Random, most: int) -> tuple[int, ...]:
         return (int(rng.integers(1, most // columns + 1)), columns) if rng.random() < 0.7 else (columns,)
     shape: list[int] = []
     for _ in range(int(rng.integers(0, MOST_RANK + 1))):
-        shape.append(random_extent(rng, most // max(1, math.prod(shape))))
+        shape.append(random_extent(rng, most // math.prod(extent or 1 for extent in shape)))
     return tuple(int(extent) for extent in rng.permutation(shape))
 
 
@@ -185,11 +185,11 @@ def renamed(rng: Random, sample: Sample, shape: Sequence[int] | None, most: int)
     if shape is not None and len(shape) >= len(first):
         cut = len(shape) - len(first)
         extents, lead = dict(zip(first, shape[cut:], strict=True)), tuple(shape[:cut])
-    room = max(1, math.prod(extents.values()) * math.prod(lead))
+    room = math.prod(extent or 1 for extent in (*extents.values(), *lead))
     for extent in {extent: None for operand in sample.operands for extent in operand.shape}:
         if extent > 1 and extent not in extents:
             extents[extent] = random_extent(rng, min(300, round((most // room) ** 0.6)))
-            room = max(1, room * extents[extent])
+            room *= extents[extent] or 1
     return Renamed(extents, lead)
 
 

@@ -1,4 +1,4 @@
-"""A minute of random requests, and all that were found before; and the fuzzer itself."""
+"""A minute of random requests, and all that were found before."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from pathlib import Path
 
 import pytest
 
+from engine.loops.runner import IS_SUPPORTED
 from tests.fuzz.keeping import kept_files
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="processes are forked, and pages guarded, as Linux does"
-)
+pytest.importorskip("llvmlite")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not IS_SUPPORTED, reason="processes are forked, and pages guarded, as Linux does it"),
+]
 ROOT = Path(__file__).parents[2]
 #: the same requests in every run, so that a change is judged by what it changes
-SEED = int(os.environ.get("GRADSERVE_TEST_FUZZ_SEED", "18"))
-SHARDS, GRAPHS = 6, 36
-"""Requests, in parts that run beside one another: about a minute of a processor in all."""
+SEED = os.environ.get("GRADSERVE_TEST_FUZZ_SEED", "18")
+#: requests, in parts that run beside one another: about a minute of a processor in all
+SHARDS, GRAPHS = 6, 32
 
 
 def fuzz(*arguments: str) -> None:
-    """Run the fuzzer. Fails with what it printed."""
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    """Run the fuzzer in a process that may fork. Fails with what it printed, the seed first."""
     command = [sys.executable, "-m", "tests.fuzz", *arguments]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    print(run.stdout)  # noqa: T201 - the seed, where pytest shows what a test printed
     assert run.returncode == 0, f"{' '.join(command)}\n{run.stdout}\n{run.stderr}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_random_requests_are_answered_alike_every_way(shard: int, tmp_path: Path) -> None:
-    pytest.importorskip("llvmlite")
-    first, most = str(shard * GRAPHS), ["--seconds", "3600", "--jobs", "1", "--findings", str(tmp_path)]
-    fuzz("--seed", str(SEED), "--first", first, "--graphs", str(GRAPHS), *most)
+    which = ("--seed", SEED, "--first", str(shard * GRAPHS), "--graphs", str(GRAPHS))
+    fuzz(*which, "--seconds", "3600", "--jobs", "1", "--findings", str(tmp_path))
 
 
-@pytest.mark.slow
 def test_what_was_found_before_stays_mended() -> None:
-    pytest.importorskip("llvmlite")
     assert kept_files()
     fuzz("--kept")
