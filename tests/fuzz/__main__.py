@@ -32,6 +32,8 @@ from tests.fuzz.trying import Finding
 
 #: seconds in which a finding is made small
 SHRINKING: Final = 120.0
+#: seconds from one line to the next
+SAID_EVERY: Final = 60.0
 #: findings of one request that are printed
 MOST_SAID: Final = 4
 
@@ -58,13 +60,18 @@ class Report:
         if tried.refused is not None:
             self.refused[tried.refused.code] += 1
 
+    @property
+    def line(self) -> str:
+        """The most important of it."""
+        return f"seed {self.seed}: {self.graphs} graphs, {self.runs} times run some way, {self.failures} failures"
+
     def __str__(self) -> str:
         ops = {op for op in registry().ops if op not in ("input", "parameter")}
         names = [way.name for way in ways()[1:]]
         pairs = sum((op, name) in self.ran for op in ops for name in names)
         missing = sorted(op for op in ops if not any((op, name) in self.ran for name in names))
         lines = [
-            f"seed {self.seed}: {self.graphs} graphs, {self.runs} times run some way, {self.failures} failures",
+            self.line,
             f"calls: {', '.join(f'{name} {n}' for name, n in self.calls.most_common())}",
             f"refused: {', '.join(f'{code} {n}' for code, n in self.refused.most_common()) or 'none'}",
             f"ops and ways: {pairs} of {len(ops) * len(names)}; ops never run: {', '.join(missing) or 'none'}",
@@ -105,6 +112,7 @@ def try_random(stated: argparse.Namespace, folder: Path) -> int:
     """Try what is drawn, and keep what fails; how many do."""
     print(f"seed {stated.seed}", flush=True)
     report, until = Report(stated.seed), time.monotonic() + stated.seconds
+    said = time.monotonic()
 
     def ended() -> bool:
         return time.monotonic() > until or report.graphs >= stated.graphs
@@ -114,6 +122,9 @@ def try_random(stated: argparse.Namespace, folder: Path) -> int:
         if drawn.tried.findings:
             report.failures += 1
             found(report.seed, drawn, stated.findings, folder)
+        if time.monotonic() > said + SAID_EVERY:
+            print(report.line, flush=True)
+            said = time.monotonic()
     print(report)
     return report.failures
 

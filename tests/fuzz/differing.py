@@ -123,10 +123,10 @@ def allowed(found: Array, expected: Array, others: Sequence[Array]) -> Array:
         loose = np.zeros(expected.shape, bool)
         for other in others:
             moved = np.abs(other.astype("float64") - own)
-            loose |= ~np.isfinite(other) & (np.isfinite(own) | (np.isnan(other) != np.isnan(own)) | (other != expected))
-            loose |= np.isfinite(other) & ~np.isfinite(own)
+            loose |= ~np.isfinite(other) & np.where(np.isnan(other), ~np.isnan(own), other != own)
+            # what overflows here and not there is large wherever it does not
+            loose |= np.isfinite(other) & (np.isnan(own) | (np.isinf(own) & ~(2 * np.abs(wide) < np.abs(other))))
             reach = np.maximum(reach, BEYOND * np.nan_to_num(moved, nan=0.0, posinf=0.0))
-        loose &= ~(np.isnan(own) & np.logical_and.reduce([np.isnan(other) for other in others] or [loose]))
         near = np.isfinite(wide) & np.isfinite(own) & (np.abs(wide - own) <= reach)
     return np.asarray(alike | loose | near)
 
