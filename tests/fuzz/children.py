@@ -18,12 +18,16 @@ from tests.fuzz.tiers import Way, little_is_shared_out, ways
 from tests.fuzz.trying import Finding, Tried, try_request
 from tests.fuzz.values import Array
 
-#: seconds in which every request is done, on a machine that is busy
-HANGS: Final = 180.0
+#: seconds of a processor in which every request is done
+COMPUTES: Final = 120.0
+#: seconds by the clock, for those that compute nothing any more: a machine may be busy with other things
+WAITS: Final = 1200.0
 #: seconds after which a process is followed by a new one, whose memory is as it was
 LIFE: Final = 60.0
 #: the way of what ends a process
 DEATH: Final = "any"
+#: and what is said of one that had to be ended
+LATE: Final = f"no answer in {COMPUTES:g} seconds of a processor, or {WAITS:g} of waiting"
 _fork: Final = get_context("fork")
 
 
@@ -32,6 +36,28 @@ class Drawn(NamedTuple):
 
     number: int
     tried: Tried
+
+
+class Watch:
+    """Tells whether what a process is at takes too long."""
+
+    def __init__(self, pid: int) -> None:
+        self._clock = ~pid << 3 | 2  # Linux's number for the time that a process has had of the processors
+        self.begin()
+
+    def begin(self) -> None:
+        """It is at something new."""
+        self._since, self._computed = time.monotonic(), self._had()
+
+    def is_late(self) -> bool:
+        """Whether it computes for too long, or waits."""
+        return self._had() - self._computed > COMPUTES or time.monotonic() - self._since > WAITS
+
+    def _had(self) -> float:
+        try:
+            return time.clock_gettime(self._clock)
+        except OSError:  # it is gone
+            return 0.0
 
 
 class Lane:
@@ -57,12 +83,12 @@ class Lane:
 
     def is_late(self) -> bool:
         """Whether the request that is at work does not come back."""
-        return time.monotonic() - self._since > HANGS
+        return self._watch.is_late()
 
     def end_late(self) -> Drawn:
         """Give up the request that is at work."""
         self.close()
-        return self._dead(f"no answer in {HANGS:g} seconds")
+        return self._dead(LATE)
 
     def close(self) -> None:
         """End the process."""
@@ -74,7 +100,7 @@ class Lane:
         self._process = _fork.Process(target=self._work, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
-        self._since = time.monotonic()
+        self._watch = Watch(self._process.pid or 0)
 
     def _work(self, connection: Connection) -> None:
         """In the child."""
@@ -93,7 +119,7 @@ class Lane:
 
     def _next(self, tried: Tried) -> Drawn:
         done, self._number = self._number, next(self._numbers)
-        self._since = time.monotonic()
+        self._watch.begin()
         return Drawn(done, tried)
 
 
@@ -119,8 +145,10 @@ def tried_alone(request: Request, chosen: Sequence[Way], folder: Path, results: 
     process.start()
     theirs.close()
     try:
-        if not ours.poll(HANGS):
-            return Tried([Finding(DEATH, f"no answer in {HANGS:g} seconds")])
+        watch = Watch(process.pid or 0)
+        while not ours.poll(1.0):
+            if watch.is_late():
+                return Tried([Finding(DEATH, LATE)])
         found: Tried = ours.recv()
     except EOFError:
         process.join()
