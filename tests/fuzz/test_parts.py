@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Builder, Limits, TensorType, registry
+from engine import Builder, EngineError, Limits, TensorType, registry
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.planning.plan import make_plan
 from service.calls import calls
@@ -54,8 +54,6 @@ def test_a_seed_is_always_the_same_request() -> None:
 
 
 def test_nearly_all_that_is_drawn_can_be_run() -> None:
-    from engine import EngineError
-
     refused = 0
     for number in range(60):
         try:
