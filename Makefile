@@ -6,6 +6,8 @@ WORKERS ?= auto
 PORT    ?= 8000
 # Extra arguments: `make test ARGS="-k softmax"`, `make serve ARGS="--device cpu"`.
 ARGS    ?=
+# How long `make fuzz` goes on.
+SECONDS ?= 600
 # `make bench PEERS=1` installs PyTorch (CPU), JAX and HIPS autograd beside the engine, in an environment of their own.
 PEERS   ?=
 # Where `make pin` asks for the base image; empty: where engines do.
@@ -24,14 +26,14 @@ COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-ver
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers guarantees chaos soak bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers fuzz guarantees chaos soak bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  Variables: PYTHON=$(PYTHON)  VENV=$(VENV)  PORT=$(PORT)  WORKERS=$(WORKERS)  ARGS=..."
+	@echo "  Variables: PYTHON=$(PYTHON)  VENV=$(VENV)  PORT=$(PORT)  WORKERS=$(WORKERS)  SECONDS=$(SECONDS)  ARGS=..."
 
 setup: $(VENV)/.dev ## make the virtual environment with everything for development
 
@@ -51,6 +53,9 @@ test-printers: $(VENV)/.dev ## run the engine's tests with every plan fused: by 
 	for printer in numpy llvm $$(command -v gcc >/dev/null || command -v clang >/dev/null && echo c); do \
 	  echo "$$printer:"; \
 	  GRADSERVE_TEST_PRINTER=$$printer $(BIN)/python -m pytest -q -n $(WORKERS) tests/contract tests/engine $(ARGS) || exit 1; done
+
+fuzz: $(VENV)/.dev ## run random graphs every way there is, and compare; SECONDS=3600 for an hour, ARGS="--seed 1"
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(ARGS)
 
 guarantees: $(VENV)/.dev ## attack started servers, one test after the other, and write docs/guarantees.md; half an hour
 	$(BIN)/python -m pytest -q -p no:xdist --guarantees tests/guarantees $(ARGS); status=$$?; \

@@ -1,0 +1,258 @@
+"""What another way of running a plan may give: how far NumPy's own results move when its steps round otherwise.
+
+There is no constant that says how far two right answers may be apart: where numbers cancel, it is as far as one likes;
+where they do not, a few units in the last place. So the plan is run some times more, step by step, and what each step
+gives is moved by what the documented accuracy allows it (docs/accuracy.md), up or down at random: a few units in the
+last place, and more where a step adds up many numbers, in whatever order. Where that moves a result, it may lie there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from engine import Builder, EngineError, Graph, Plan, registry
+from engine.graph.attributes import bind
+from engine.graph.ir import Node
+from engine.graph.op import Definition, Kernel
+from engine.graph.sample import Sample
+from engine.graph.tensor_type import TensorType
+from engine.loops.program import Level, LoopBuilder
+from engine.oplib.elementwise import Elementwise
+from engine.planning.plan import graph_of
+from tests.fuzz.values import Array, Random
+
+Feeds = Mapping[Hashable, Array]
+#: units in the last place that are no difference at all
+ULPS: Final = 4
+#: those that one step may be wrong by: 2.5 of a kernel, beside 4 of NumPy
+STEP_ULPS: Final = 6.0
+#: how far a result may be beyond the farthest that was seen
+BEYOND: Final = 8.0
+#: runs that a difference is held against at first, and before it is called one
+FEW, MANY = 4, 32
+
+
+def same_bits(found: Array, expected: Array) -> bool:
+    """Whether two arrays are alike to the last bit; all NaN are."""
+    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        return False
+    if found.dtype.kind != "f":
+        return bool(np.array_equal(found, expected))
+    integer = f"i{found.dtype.itemsize}"
+    alike = np.ascontiguousarray(found).view(integer) == np.ascontiguousarray(expected).view(integer)
+    return bool((alike | (np.isnan(found) & np.isnan(expected))).all())
+
+
+def first_difference(found: Sequence[Array], expected: Sequence[Array]) -> str | None:
+    """Where two answers are not alike to the last bit."""
+    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+        if not same_bits(one, other):
+            return f"result {number}: {_shown(one, other, _unlike(one, other))}"
+    return None
+
+
+def _unlike(found: Array, expected: Array) -> Array:
+    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        return np.ones(expected.shape, bool)
+    if found.dtype.kind != "f":
+        return np.asarray(found != expected)
+    unlike = (found != expected) | (np.signbit(found) != np.signbit(expected))
+    return np.asarray(unlike & ~(np.isnan(found) & np.isnan(expected)))
+
+
+def _shown(found: Array, expected: Array, where: Array) -> str:
+    """The first of some elements."""
+    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        return f"{found.dtype}{list(found.shape)}, and not {expected.dtype}{list(expected.shape)}"
+    at = tuple(int(i) for i in np.argwhere(where)[0])
+    return (
+        f"{int(where.sum())} of {where.size} elements, the first at {list(at)}: {found[at]!r}, and not {expected[at]!r}"
+    )
+
+
+@dataclass
+class Tolerated:
+    """The results of a plan step by step, and what else they could be."""
+
+    plan: Plan
+    feeds: Feeds
+    expected: Sequence[Array]
+    _graph: Graph = field(init=False)
+    _runs: list[list[Array]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._graph = graph_of(self.plan, registry())
+
+    def difference(self, found: Sequence[Array]) -> str | None:
+        """Where results are not what they could be."""
+        for count in (0, FEW, MANY):
+            while len(self._runs) < count:
+                made = wobbled(self._graph, self.feeds, np.random.default_rng(len(self._runs)))
+                if made is None:
+                    return None  # whether it is an error hangs on the last bit
+                self._runs.append(made)
+            said = self._beyond(found)
+            if said is None:
+                return None
+        return said
+
+    def _beyond(self, found: Sequence[Array]) -> str | None:
+        for number, (one, other) in enumerate(zip(found, self.expected, strict=True)):
+            if (one.shape, one.dtype) != (other.shape, other.dtype):
+                return f"result {number}: {_shown(one, other, np.ones(other.shape, bool))}"
+            beyond = ~allowed(one, other, [run[number] for run in self._runs])
+            if beyond.any():
+                return f"result {number}: {_shown(one, other, beyond)}"
+        return None
+
+
+def allowed(found: Array, expected: Array, others: Sequence[Array]) -> Array:
+    """For each element, whether it may be there: near what is expected, or as far off as other runs are, or so."""
+    if expected.dtype.kind != "f":
+        return np.asarray(np.logical_or.reduce([found == expected, *(other != expected for other in others)]))
+    info = np.finfo(expected.dtype)
+    with np.errstate(all="ignore"):
+        wide, own = found.astype("float64"), expected.astype("float64")
+        alike = (wide == own) | (np.isnan(wide) & np.isnan(own))
+        reach = ULPS * (float(info.eps) * np.abs(own) + float(info.smallest_subnormal))
+        loose = np.zeros(expected.shape, bool)
+        for other in others:
+            moved = np.abs(other.astype("float64") - own)
+            loose |= ~np.isfinite(other) & np.where(np.isnan(other), ~np.isnan(own), other != own)
+            # what overflows here and not there is large wherever it does not
+            loose |= np.isfinite(other) & (np.isnan(own) | (np.isinf(own) & ~(2 * np.abs(wide) < np.abs(other))))
+            reach = np.maximum(reach, BEYOND * np.nan_to_num(moved, nan=0.0, posinf=0.0))
+        near = np.isfinite(wide) & np.isfinite(own) & (np.abs(wide - own) <= reach)
+    return np.asarray(alike | loose | near)
+
+
+# ---------------------------------------------------------------- runs that round otherwise
+
+
+def wobbled(graph: Graph, feeds: Feeds, rng: Random) -> list[Array] | None:
+    """The results, each step's moved by what it may be wrong by; None for an error."""
+    values: list[Any] = []
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            if node.is_leaf:
+                values.append(feeds[node.attrs["feed"]])
+                continue
+            try:
+                values.append(_moved(node, [values[i] for i in node.operands], rng))
+            except EngineError:
+                return None
+    return [np.ascontiguousarray(values[i]).reshape(graph.nodes[i].type.shape) for i in graph.outputs]
+
+
+def _moved(node: Node, operands: Sequence[Any], rng: Random) -> Any:
+    if node.view is not None:
+        return node.view.view(np, *operands, **node.attrs)
+    made = _made(node, operands)
+    if is_exact(node.op):
+        return _uncertain_casts(node, operands, made, rng)
+    if isinstance(node.op, Elementwise):
+        near = _made(node, [_nudged(x, STEP_ULPS, rng) for x in operands])
+        found = near if arithmetic_of(node) > 1 else made
+        return _nudged(np.where(np.isinf(made) & np.isfinite(near), near, found), STEP_ULPS, rng)
+    # what is added up in lanes and blocks is wrong by the root of how many follow one another: at most some hundreds
+    scale = STEP_ULPS * max(1.0, terms_of(node, operands)) ** 0.25
+    read = [_each(x, lambda y: _nudged(y, scale, rng)) for x in operands]
+    sizes = _made(node, [_each(x, _magnitudes) for x in operands])
+    again = _each(_made(node, read), lambda y: _nudged(y, scale, rng))
+    return _overflowing(again, sizes, rng)
+
+
+def _made(node: Node, operands: Sequence[Any]) -> Any:
+    out = tuple(np.empty(type.shape, type.dtype) for type in node.types)
+    node.kernel.forward(np, *operands, out=out if node.op.several else out[0], **node.attrs)
+    return out if node.op.several else out[0]
+
+
+def _each(arrays: Any, change: Callable[[Array], Array]) -> Any:
+    """A result, or each of several."""
+    return tuple(change(x) for x in arrays) if isinstance(arrays, tuple) else change(arrays)
+
+
+def arithmetic_of(node: Node) -> int:
+    """How many functions an element's formula is made of; what is one alone is as near to its exact value as stated."""
+    assert isinstance(node.op, Elementwise)
+    if node.op.scalar is None:
+        return 1
+    builder = LoopBuilder("float64")
+    loads = [builder.load(Level.ELEMENT) for _ in node.operands]
+    node.op.scalar_of(loads, node.attrs)
+    return sum(each.op not in ("load", "constant") for each in builder.instructions)
+
+
+def terms_of(node: Node, operands: Sequence[Any]) -> float:
+    """About how many numbers each element of the result is made of: by the op's FLOPs, or by what it reads."""
+    types = [tuple(map(TensorType.of, x)) if isinstance(x, tuple) else TensorType.of(x) for x in operands]
+    size = max(1, sum(type.size for type in node.types))
+    flops = node.kernel.flops(node.types if node.op.several else node.type, *types, **node.attrs)
+    return max(flops, max((x.size for x in operands if isinstance(x, np.ndarray)), default=0)) / size
+
+
+def _nudged(x: Array, ulps: float, rng: Random) -> Array:
+    """Every float up or down by so many units in the last place; zero stays."""
+    if x.dtype.kind != "f" or not ulps:
+        return x
+    info = np.finfo(x.dtype)
+    signs = rng.integers(0, 2, x.shape) * 2 - 1
+    step = ulps / 2 * (float(info.eps) * np.abs(x.astype("float64")) + float(info.smallest_subnormal))
+    return np.asarray(np.where((x == 0) | ~np.isfinite(x), x, (x + signs * step).astype(x.dtype)))
+
+
+def _magnitudes(x: Array) -> Array:
+    return np.where(np.isfinite(x), np.abs(x), 0).astype(x.dtype) if x.dtype.kind == "f" else x
+
+
+def _overflowing(made: Any, sizes: Any, rng: Random) -> Any:
+    """Where the terms are so large that it hangs on their order whether one overflows on the way, anything may be."""
+    if isinstance(made, tuple):
+        return tuple(_overflowing(y, size, rng) for y, size in zip(made, sizes, strict=True))
+    if made.dtype.kind != "f":
+        return made
+    uncertain = ~(sizes < np.finfo(made.dtype).max / 4)
+    anything = rng.choice(np.array([np.nan, np.inf, -np.inf, 1.0]), made.shape)
+    return np.where(uncertain & (rng.random(made.shape) < 0.5), anything, made).astype(made.dtype)
+
+
+def _uncertain_casts(node: Node, operands: Sequence[Any], made: Any, rng: Random) -> Any:
+    """A float that is no whole number of the dtype has none: processors differ, and NumPy's loops with them."""
+    if node.op.name != "cast" or made.dtype.kind not in "iu" or operands[0].dtype.kind != "f":
+        return made
+    info, x = np.iinfo(made.dtype), operands[0]
+    uncertain = ~((x >= info.min) & (x <= info.max))
+    return np.where(uncertain, rng.integers(0, 2, made.shape), made).astype(made.dtype)
+
+
+@cache
+def is_exact(op: Definition) -> bool:
+    """Whether an op only chooses, moves or compares: of all samples, all that it gives is among what it got."""
+    if not isinstance(op, Kernel):
+        return False
+    return bool(op.samples) and all(_chooses(op, sample) for sample in op.samples)
+
+
+def _chooses(op: Kernel, sample: Sample) -> bool:
+    rng, builder = np.random.default_rng(5), Builder(registry())
+    arrays = [operand.draw(rng) for operand in sample.operands]
+    made = builder.emit(op, [builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays)], _stated(op, sample))
+    if made.node.operands != tuple(range(len(arrays))):
+        return made.node.op is op  # a spelling for other ops, or for itself on constants
+    results = _made(made.node, arrays)
+    whole = [y.astype("float64").ravel() for y in (results if isinstance(results, tuple) else (results,))]
+    known = [np.abs(x.astype("float64")).ravel() for x in arrays]
+    numbers = [abs(float(v)) for v in sample.attrs.values() if isinstance(v, int | float)]
+    given, got = np.abs(np.concatenate(whole)), np.concatenate([*known, np.asarray(numbers)])
+    return bool((np.isin(given, got) | (given == np.rint(given))).all())
+
+
+def _stated(op: Kernel, sample: Sample) -> dict[str, Any]:
+    attrs = {name: list(v) if isinstance(v, tuple) else v for name, v in sample.attrs.items()}
+    return bind(op.attrs, attrs)

@@ -1,0 +1,99 @@
+"""What was found, kept: a request as it travels, why it is there, and what is to come of it.
+
+A tensor of which most elements are alike is written shorter: `{"dtype", "shape", "all", "but"}`, where `but` has the
+others by their place, in the order of memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from service.wire.tensors import encode
+from tests.fuzz.asking import Refused
+from tests.fuzz.graphs import Request
+from tests.fuzz.shrink import array_of
+from tests.fuzz.trying import Finding, Tried
+from tests.fuzz.values import Array
+
+FOLDER: Final = Path(__file__).parent / "kept"
+#: elements from which a tensor may be written shorter
+_LONG: Final = 8
+
+
+class Kept(NamedTuple):
+    """A request, what it shows, and what it is answered: the report that refuses it, or results where they are few."""
+
+    comment: str
+    request: Request
+    refused: Refused | None
+    results: list[Array]
+
+    @classmethod
+    def read(cls, path: Path) -> Kept:
+        """A file of the folder."""
+        found = json.loads(path.read_text(encoding="utf-8"))
+        request = Request(found["call"], _mapped(found["body"], _whole))
+        results = [array_of(tensor) for tensor in _mapped(found["results"], _whole)]
+        return cls(found["comment"], request, found["refused"] and Refused(**found["refused"]), results)
+
+    def write(self, path: Path) -> None:
+        """As a file of the folder."""
+        fields = {
+            "comment": self.comment,
+            "call": self.request.call,
+            "refused": self.refused and self.refused._asdict(),
+            "results": _mapped([encode(array, "base64") for array in self.results], _short),
+            "body": _mapped(self.request.body, _short),
+        }
+        path.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
+
+    def differs(self, tried: Tried) -> list[Finding]:
+        """What is not as it is to be, now that the request was tried."""
+        if tried.refused == self.refused:
+            return tried.findings
+        return [*tried.findings, Finding("kept", f"{tried.refused}, and not {self.refused}")]
+
+
+def kept_files() -> list[Path]:
+    """All that are kept."""
+    return sorted(FOLDER.glob("*.json"))
+
+
+def _mapped(value: Any, change: Any) -> Any:
+    """With every tensor in it changed."""
+    if isinstance(value, dict):
+        is_tensor = "dtype" in value and {"data", "data_b64", "all"} & value.keys()
+        return change(value) if is_tensor else {key: _mapped(each, change) for key, each in value.items()}
+    return [_mapped(each, change) for each in value] if isinstance(value, list) else value
+
+
+def _short(tensor: dict[str, Any]) -> dict[str, Any]:
+    array = array_of(tensor)
+    flat = [_spelled(x) for x in array.reshape(-1)]
+    if not flat or len(flat) < _LONG:
+        return tensor
+    usual, often = Counter(flat).most_common(1)[0]
+    if 4 * (len(flat) - often) > len(flat):
+        return tensor
+    but = {str(i): x for i, x in enumerate(flat) if x != usual}
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "all": usual, "but": but}
+
+
+def _spelled(x: Any) -> str:
+    return float(x).hex() if x.dtype.kind == "f" else str(int(x))
+
+
+def _whole(tensor: dict[str, Any]) -> dict[str, Any]:
+    if "all" not in tensor:
+        return tensor
+    dtype = np.dtype(tensor["dtype"])
+    read = float.fromhex if dtype.kind == "f" else int
+    array: Array = np.full(tensor["shape"], read(tensor["all"]), dtype)
+    for place, x in tensor["but"].items():
+        array.reshape(-1)[int(place)] = read(x)
+    return encode(array, "base64")

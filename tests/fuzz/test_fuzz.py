@@ -1,0 +1,44 @@
+"""A minute of random requests, and all that were found before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.loops.runner import IS_SUPPORTED
+from tests.fuzz.keeping import kept_files
+
+pytest.importorskip("llvmlite")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not IS_SUPPORTED, reason="processes are forked, and pages guarded, as Linux does it"),
+]
+ROOT = Path(__file__).parents[2]
+#: the same requests in every run, so that a change is judged by what it changes
+SEED = os.environ.get("GRADSERVE_TEST_FUZZ_SEED", "18")
+#: requests, in parts that run beside one another: about a minute of a processor in all
+SHARDS, GRAPHS = 5, 28
+
+
+def fuzz(*arguments: str) -> None:
+    """Run the fuzzer in a process that may fork. Fails with what it printed, the seed first."""
+    command = [sys.executable, "-m", "tests.fuzz", *arguments]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    print(run.stdout)  # noqa: T201 - the seed, where pytest shows what a test printed
+    assert run.returncode == 0, f"{' '.join(command)}\n{run.stdout}\n{run.stderr}"
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_random_requests_are_answered_alike_every_way(shard: int, tmp_path: Path) -> None:
+    which = ("--seed", SEED, "--first", str(shard * GRAPHS), "--graphs", str(GRAPHS))
+    fuzz(*which, "--seconds", "3600", "--jobs", "1", "--findings", str(tmp_path))
+
+
+def test_what_was_found_before_stays_mended() -> None:
+    assert kept_files()
+    fuzz("--kept")

@@ -1,0 +1,163 @@
+"""The fuzzer's parts: what it draws, what it lets pass, and what it makes of a finding."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, EngineError, Limits, TensorType, registry
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.planning.plan import make_plan
+from service.calls import calls
+from tests.fuzz.asking import planned
+from tests.fuzz.differing import Tolerated, first_difference, is_exact, same_bits
+from tests.fuzz.graphs import CALLS, Request, random_request, tensor_of
+from tests.fuzz.keeping import Kept
+from tests.fuzz.shrink import array_of, shrunk
+from tests.fuzz.values import Array
+
+
+def nodes(request: Request) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = request.body["graph"]["nodes"]
+    return found
+
+
+# ---------------------------------------------------------------- what is drawn
+
+
+def test_every_call_can_be_asked() -> None:
+    assert CALLS.keys() == calls().keys()
+    assert sum(share for share, _ in CALLS.values()) == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_every_op_is_drawn_and_lines_of_rows_and_views_with_it() -> None:
+    drawn, lines, ranks = Counter[str](), 0, set[int]()
+    for number in range(600):
+        request = random_request(1, number)
+        drawn.update(node["op"] for node in nodes(request))
+        shapes = [array_of(feed["tensor"]).shape for feed in request.body.get("feeds", ())]
+        lines += any(16_384 < size < 20_480 for size in map(np.prod, shapes))
+        ranks.update(map(len, shapes))
+    assert not registry().ops.keys() - drawn.keys()
+    assert lines > 60
+    assert ranks >= set(range(7))
+
+
+def test_a_seed_is_always_the_same_request() -> None:
+    assert random_request(3, 14) == random_request(3, 14)
+    assert random_request(3, 14) != random_request(3, 15)
+
+
+def test_nearly_all_that_is_drawn_can_be_run() -> None:
+    refused = 0
+    for number in range(60):
+        try:
+            planned(random_request(2, number))
+        except EngineError:
+            refused += 1
+    assert refused < 10
+
+
+# ---------------------------------------------------------------- what passes
+
+
+def tolerated(op: str, *arrays: Array, **attrs: Any) -> Tolerated:
+    """A plan of one op, and what it may give."""
+    builder = Builder(registry())
+    first, *others = (builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays))
+    plan = make_plan(builder.graph([getattr(first, op)(*others, **attrs)]), Limits())
+    feeds = dict(enumerate(arrays))
+    return Tolerated(plan, feeds, NumPyExecutor().interpret(plan, feeds))
+
+
+def test_bits_are_told_apart_and_nan_are_alike() -> None:
+    x = np.array([0.0, np.nan, 1.0], "float32")
+    assert same_bits(x, np.array([0.0, -np.nan, 1.0], "float32"))
+    assert not same_bits(x, np.array([-0.0, np.nan, 1.0], "float32"))
+    assert not same_bits(x, x.astype("float64"))
+    assert "first at [2]" in str(first_difference([x], [np.array([0.0, np.nan, 1.0000001], "float32")]))
+    assert first_difference([x], [x.copy()]) is None
+
+
+def test_a_sum_in_another_order_passes_and_one_that_lacks_an_element_does_not() -> None:
+    x = np.random.default_rng(0).uniform(0.5, 1.5, 16_400).astype("float32")
+    held = tolerated("sum", x)
+    assert held.difference([np.asarray(np.cumsum(x)[-1])]) is None
+    assert held.difference([np.asarray(x[:-1].sum())])
+
+
+def test_cancelling_is_taken_into_account() -> None:
+    x = np.array([1e8, 1.0, -1e8, 1.0], "float32")
+    assert tolerated("sum", x).difference([np.asarray(np.float32(0))]) is None
+    assert tolerated("sum", np.abs(x)).difference([np.asarray(np.float32(2.001e8))])
+
+
+@pytest.mark.parametrize(
+    ("x", "wrong"), [(1.0, 2.71829), (1.0, np.nan), (1.0, np.inf), (np.inf, 1.0), (-np.inf, 0.5), (np.nan, 1.0)]
+)
+def test_an_element_that_is_off_does_not_pass(x: float, wrong: float) -> None:
+    held = tolerated("exp", np.array([0.5, x, 0.25], "float32"))
+    (found,) = (array.copy() for array in held.expected)
+    assert held.difference([found]) is None
+    found[1] = wrong
+    assert held.difference([found])
+
+
+def test_where_it_hangs_on_the_last_bit_whether_a_number_overflows_both_pass() -> None:
+    held = tolerated("exp", np.array([88.722839, 0.0], "float32"))
+    for y in (3.4027e38, np.inf):
+        assert held.difference([np.array([y, 1.0], "float32")]) is None
+    assert held.difference([np.array([1e38, 1.0], "float32")])
+
+
+def test_what_only_moves_or_chooses_is_exact() -> None:
+    exact = {name for name, op in registry().ops.items() if is_exact(op)}
+    assert exact >= {"transpose", "gather", "max", "sort", "pad", "where", "neg", "argmax", "less"}
+    assert not exact & {"add", "sin", "sum", "matmul", "softmax", "cumsum"}
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+def large() -> Request:
+    """A few ops, one of which matters, on numbers of which one does."""
+    x = np.random.default_rng(0).normal(size=(6, 40)).astype("float32")
+    x[5, 39] = 1e7
+    written = [
+        {"op": "parameter"},
+        {"op": "exp", "operands": [0]},
+        {"op": "sin", "operands": [0]},
+        {"op": "mul", "operands": [1, 2]},
+        {"op": "sum", "operands": [3], "attrs": {"axes": [1]}},
+        {"op": "sum", "operands": [4]},
+    ]
+    return Request("gradients", {"graph": {"nodes": written}, "feeds": [tensor_of(0, x)], "of": 5, "outputs": [5, 3]})
+
+
+def test_what_fails_is_made_small() -> None:
+    def fails(request: Request) -> bool:
+        planned(request)
+        there = {node["op"] for node in nodes(request)}
+        return "sin" in there and any((array_of(f["tensor"]) > 1e6).any() for f in request.body["feeds"])
+
+    small = shrunk(large(), fails, 60.0)
+    assert [node["op"] for node in nodes(small)] == ["parameter", "sin"]
+    (feed,) = small.body["feeds"]
+    assert array_of(feed["tensor"]).shape == (1, 1)
+
+
+def test_what_is_kept_is_read_as_it_was(tmp_path: Path) -> None:
+    x = np.full(1000, 0.5)
+    x[[3, 999]] = np.nan, -0.0
+    body = {"graph": {"nodes": [{"op": "input"}]}, "feeds": [tensor_of(0, x)]}
+    kept = Kept("why", Request("forward", body), None, [x])
+    kept.write(tmp_path / "one.json")
+    again = Kept.read(tmp_path / "one.json")
+    assert again.request == kept.request
+    assert again.results[0].tobytes() == x.tobytes()
+    assert (tmp_path / "one.json").stat().st_size < 1000

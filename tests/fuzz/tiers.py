@@ -1,0 +1,181 @@
+"""The ways in which a plan is run: each an executor, which may run another plan in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, Literal
+
+import numpy as np
+import pytest
+
+from engine import HostArray, Limits, Plan, registry
+from engine.executors import bound
+from engine.executors.interpreter import Buffer, Executor, Observer
+from engine.executors.kernels import Kernels
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.tiers import Tier
+from engine.graph.alignment import aligned
+from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
+from engine.loops.kernel_store import KernelStore
+from engine.planning.fuse import fuse
+from engine.planning.fused import Fused
+from engine.planning.layout import BLOCK_ELEMENTS
+from engine.planning.plan import graph_of, make_plan
+from engine.planning.tile import tile
+from engine.planning.tiled import Tiled
+from tests.engine.guarded import guarded
+from tests.fuzz.values import Array
+
+#: how a way's results are to be beside those of NumPy step by step
+Likeness = Literal["bits", "close"]
+PLENTY: Final = 1 << 40
+UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
+#: elements of a block, where also small sums are to have many
+SMALL_BLOCK: Final = 1 << 11
+#: what lies behind memory that is handed out, up to the page that cannot be read
+_UNTOUCHED: Final = 0xA5
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of running a plan, several times over; those of one `family` give the same bits.
+
+    `instead` makes what runs in a plan's place; None where that would be the same again.
+    """
+
+    name: str
+    family: str
+    executor: Callable[[KernelStore], Executor]
+    instead: Callable[[Plan], Plan | None] = field(default=lambda plan: plan)
+    likeness: Likeness = "close"
+    runs: int = 2
+
+
+class Interpreting(NumPyExecutor):
+    """NumPy, step by step: what all others are held against."""
+
+    def execute(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[Array]:
+        """As `interpret`."""
+        return self.interpret(plan, feeds, deadline, watch)
+
+
+class Compiling(NumPyExecutor):
+    """Runs all kernels of a plan compiled, from the first run on."""
+
+    def __init__(self, store: KernelStore, threads: int = 1) -> None:
+        super().__init__(threads)
+        self._compiled = Kernels(store, threads)
+
+    def execute(
+        self,
+        plan: Plan,
+        feeds: Mapping[Hashable, Array],
+        deadline: Deadline = NO_DEADLINE,
+        watch: Observer | None = None,
+    ) -> list[Array]:
+        """As its parent."""
+        if watch is not None:
+            return self.interpret(plan, feeds, deadline, watch)
+        binder = self._compiled.compile(plan)
+        assert binder is not None
+        return self._run(Tier(plan, binder), feeds, deadline)
+
+
+class Guarding(Compiling):
+    """As its parent, with a page that cannot be read behind, or before, whatever is fed, worked in or written."""
+
+    def __init__(self, store: KernelStore, threads: int = 1, *, at_end: bool = True) -> None:
+        super().__init__(store, threads)
+        self._at_end = at_end
+        self._slack: list[HostArray] = []
+
+    def to_device(self, array: Array) -> Array:
+        """A copy that ends, or begins, at such a page."""
+        return guarded(np.asarray(array, order="C"), self._at_end)
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """So many bytes, and behind them, up to a multiple of `ALIGNMENT`, what nobody may write."""
+        memory = guarded(aligned(nbytes), self._at_end)
+        memory[nbytes:] = _UNTOUCHED
+        self._slack.append(memory[nbytes:])
+        return memory[:nbytes]
+
+    def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bound, "_cut", lambda executor, sizes: [executor.allocate(nbytes) for nbytes in sizes])
+            results = super()._run(tier, feeds, deadline)
+        assert all((slack == _UNTOUCHED).all() for slack in self._slack), "bytes behind a buffer were written"
+        return results
+
+
+# ---------------------------------------------------------------- plans in the place of others
+
+
+def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = BLOCK_ELEMENTS) -> Plan | None:
+    """The plan with all of it in loops that can be, single nodes too, whose blocks have so many elements."""
+    graph = graph_of(plan, registry())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.planning.fuse._COSTLY", 0)
+        patch.setattr("engine.planning.layout.BLOCK_ELEMENTS", block)
+        graph = fuse(graph, 0, compiled=compiled, threads=threads)
+    if compiled:
+        graph = tile(graph, PLENTY, threads)
+    made = make_plan(graph, UNBOUNDED)
+    return made if any(isinstance(step.op, Fused | Tiled) for step in made.steps) else None
+
+
+def ways() -> Sequence[Way]:
+    """All of them; the first is the one that others are held against."""
+    found = [
+        Way("step by step", "numpy", lambda store: Interpreting(), likeness="bits", runs=1),
+        Way("bound", "numpy", lambda store: NumPyExecutor(), likeness="bits"),
+    ]
+    for n in (1, 2, 3):
+        found += [
+            Way(f"blocks, {n} threads", "blocks", partial(_plain, n), partial(fused, threads=n)),
+            Way(f"kernels, {n} threads", "kernels", partial(_kernels, n), partial(fused, compiled=True, threads=n)),
+            Way(
+                f"guarded, {n} threads",
+                "guarded",
+                partial(_guarding, n),
+                partial(fused, compiled=True, threads=n, block=SMALL_BLOCK),
+            ),
+            Way(f"fast, {n} threads", f"fast {n}", partial(_tiered, "fast", n), runs=4),
+            Way(f"bitwise, {n} threads", "bitwise", partial(_tiered, "bitwise", n), partial(fused, threads=n)),
+        ]
+    return found
+
+
+def _plain(threads: int, _: KernelStore) -> Executor:
+    return NumPyExecutor(threads)
+
+
+def _kernels(threads: int, store: KernelStore) -> Executor:
+    return Compiling(store, threads)
+
+
+def _guarding(threads: int, store: KernelStore) -> Executor:
+    return Guarding(store, threads, at_end=threads != 2)
+
+
+def _tiered(determinism: Any, threads: int, store: KernelStore) -> Executor:
+    return NumPyExecutor(threads, None, determinism, store)
+
+
+@contextmanager
+def little_is_shared_out() -> Iterator[None]:
+    """From here on, threads take part in what would not be worth it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.loops.native.WORTH_THREADS", 0)
+        patch.setattr("engine.microkernels.binding.WORTH_THREADS", 0)
+        patch.setattr("engine.loops.blocks.LEAST_SHARED", 0)
+        yield
