@@ -84,10 +84,9 @@ class Layout:
     def exchanged(self) -> Layout:
         """Of the correlation in which images and channels, taps and positions have changed places."""
         w = self.windows
-        windows = Windows(self.positions, w.dilation, w.padding, w.stride)
         wide = (self.depth, self.groups * self.wide[0], *self.wide[2:])
         narrow = (self.depth, self.narrow[1], *w.size)
-        return replace(self, windows=windows, wide=wide, narrow=narrow)
+        return replace(self, windows=w.exchanged(self.positions), wide=wide, narrow=narrow)
 
     @property
     def span_bytes(self) -> int:
