@@ -69,10 +69,10 @@ def _spread_groups(xp: Namespace, x: Array, weights: Array, out: Array, sizes: L
 
 
 def _spread_images(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
-    sums, (axis, _), windows = xp.zeros(out.shape, sizes.dtype), sizes.rows, sizes.windows
-    for places in sizes.row_chunks():
-        _, rows, *_ = places
-        _add_products(xp, x[places], weights, sums, windows.from_window(axis, rows.start), sizes)
+    sums, (axis, _) = xp.zeros(out.shape, sizes.dtype), sizes.rows
+    for rows in sizes.row_slices():
+        windows = sizes.windows.from_window(axis, rows.start)
+        _add_products(xp, x[sizes.at_rows(rows)], weights, sums, windows, sizes)
     out[...] = sums
 
 

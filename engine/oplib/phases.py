@@ -44,9 +44,7 @@ def phases_cover(windows: Windows) -> bool:
     return all(math.gcd(s, d) == 1 and k >= s for k, s, d in axes)
 
 
-def _along(
-    size: int, stride: int, padding: int, dilation: int, extent: int, positions: int
-) -> Iterator[_AxisPhase]:
+def _along(size: int, stride: int, padding: int, dilation: int, extent: int, positions: int) -> Iterator[_AxisPhase]:
     """The phases along one axis.
 
     Element e meets tap t of window p where e + padding = p · stride + t · dilation. With t = first + j · period, that

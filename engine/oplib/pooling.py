@@ -47,11 +47,11 @@ class Pooling(Op):
         if any(2 * p > k for p, k in zip(padding, size, strict=True)):
             wanted, got = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
             raise BadAttribute(f"attribute padding must be {wanted}, but is {got}", expected=wanted, got=got)
-        *_, x = types
+        operand, x = len(types) - 1, types[-1]
         if x.ndim < 2 or 0 in x.shape[-2:]:
-            raise wrong_shape(len(types) - 1, "x", "two spatial axes at its end, of extents of at least 1", x)
+            raise wrong_shape(operand, "x", "two spatial axes at its end, of extents of at least 1", x)
         windows = placed(**complete)
-        check_fits(windows, x.shape[-2:])
+        check_fits(windows, x.shape[-2:], operand)
         return {**complete, "stride": windows.least(x.shape[-2:]).stride}
 
     def result_dtype(self, dtype: DType) -> DType:

@@ -64,7 +64,7 @@ class Windows:
         return tuple(slice(a, b) for a, b, _ in ranges), tuple(slice(a + p, b + p) for a, b, p in ranges)
 
     def meetings(self, axis: int, extent: int, count: int) -> Iterator[tuple[int, slice, slice]]:
-        """For each tap along `axis` the windows, of `count`, at which it lies within `extent`, and the elements there."""
+        """For each tap along `axis`: the windows, of `count`, at which it lies within `extent`, and the elements."""
         stride, padding, dilation = self.stride[axis], self.padding[axis], self.dilation[axis]
         first = max(0, -(((count - 1) * stride - padding) // dilation))
         for tap in range(first, min(self.size[axis], (extent - 1 + padding) // dilation + 1)):
@@ -80,7 +80,9 @@ class Windows:
 
     def from_window(self, axis: int, number: int) -> Windows:
         """These windows from one of them on, along `axis`."""
-        moved = (p - number * s if i == axis else p for i, (p, s) in enumerate(zip(self.padding, self.stride, strict=True)))
+        moved = (
+            p - number * s if i == axis else p for i, (p, s) in enumerate(zip(self.padding, self.stride, strict=True))
+        )
         return replace(self, padding=tuple(moved))
 
     def exchanged(self, positions: Shape) -> Windows:

@@ -236,9 +236,9 @@ def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry | Non
     if x.dtype not in (FLOAT32, FLOAT64) or math.prod(x.shape[-2:]) > _LARGEST:
         return None
     windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
-    placing = (_pair(p) for p in (windows.size, windows.stride, windows.padding))
-    extents, batch = _pair(x.shape[-2:]), x.shape[:-2]
-    pool = PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, *placing, _lying(x))
+    extents, size, stride, padding = map(_pair, (x.shape[-2:], windows.size, windows.stride, windows.padding))
+    batch = x.shape[:-2]
+    pool = PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _lying(x))
     return pool if pool.is_addressable else None
 
 
