@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +13,8 @@ from engine.loops.kernel_errors import KernelUnavailable
 from engine.loops.processor import described_processor
 
 _OPTIONS: Final = {"opt": 2, "reloc": "pic", "codemodel": "small"}
+#: whole numbers of so many digits that they may be too many for 32 bits
+_LARGE: Final = re.compile(r"(?<![\w.%@])-?\d{10,}(?![\w.])")
 
 
 @cache
@@ -59,8 +62,10 @@ def target() -> dict[str, str]:
 def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
     """An object file of LLVM IR `text` for a processor, by its name and features: ("x86-64-v3", ""); else the host.
 
-    Raises KernelUnavailable where llvmlite is missing, LLVM refuses the text, or the host lacks what kernels need.
+    Raises KernelUnavailable where llvmlite is missing, LLVM refuses the text, the host lacks what kernels need, or a
+    number in the text is too large for its type.
     """
+    _demand_words(text)
     binding = _binding()
     if processor is None:
         processor = host_processor()
@@ -80,6 +85,15 @@ def target_machine(name: str, features: str) -> Any:
     binding = _binding()
     target = binding.Target.from_default_triple()
     return target.create_target_machine(cpu=name, features=features, **_OPTIONS)
+
+
+def _demand_words(text: str) -> None:
+    """LLVM cuts off what is too large for its type without a word, and an offset then points anywhere."""
+    for line in text.splitlines():
+        for number in map(int, _LARGE.findall(line)):
+            bits = 64 if "i64" in line else 32
+            if not -(1 << bits - 1) <= number < 1 << bits - 1:
+                raise KernelUnavailable(f"a kernel has a number that {bits} bits do not hold: {line.strip()}")
 
 
 def _demand_fma(features: str) -> None:

@@ -56,6 +56,8 @@ def convolution(of: ConvolutionGeometry) -> Recipe | None:
     x, y = (_lying(t, n) for t, n in ((of.x, channels), (of.y, features)))
     k = Lying(of.kernel.steps[0], of.kernel.steps[0] * features, of.kernel.steps[1], _three(of.kernel.steps[2:]))
     found = CorrelationGeometry(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
+    if not found.is_addressable:
+        return None
     if is_depthwise_by_kernel(found):
         return _within(depthwise_by_kernel(found))
     if found.taps > found.windows:
@@ -72,7 +74,10 @@ def adjoint(of: ConvolutionGeometry) -> Recipe | None:
     """
     if math.prod(of.stride) > MOST_CLASSES:
         return None
-    made = [_correlation(each) for each in _classes(of)]
+    classes = list(_classes(of))
+    if not all(each.is_addressable for each in classes):
+        return None
+    made = [_correlation(each) for each in classes]
     phases, owns = [phase for phase, _ in made], [own for _, own in made]
     return _within(Recipe((_check(of), *phases), aligned(8), max(owns), checked=True))
 

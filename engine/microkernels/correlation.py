@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from engine.graph.alignment import aligned
 from engine.microkernels.columns import Axis, Columns
+from engine.microkernels.offsets import hold_offsets
 from engine.microkernels.recipe import KernelPhase
 from engine.microkernels.register_tile import ITEMS, TILES_OF_A_PANEL, Nest, lanes_for, tile_shape
 from engine.microkernels.routine import Int64, Routine
@@ -74,6 +75,15 @@ class CorrelationGeometry(NamedTuple):
         extents = (self.images, self.groups, self.channels, *(axis.extent for axis in self.axes))
         reach = [(n - 1) * s for n, s in zip(extents, (*self.x[:3], *self.x.axes), strict=True)]
         return -sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + self.itemsize
+
+    @property
+    def is_addressable(self) -> bool:
+        """Whether all offsets that kernels compute fit their words: in x, and in a plane with zeros around it."""
+        reach = [axis.reach for axis in self.axes]
+        outer = zip((self.images, self.groups, self.channels), self.x[:3], strict=True)
+        apart = [step for axis in self.axes for step in (axis.step, axis.tap_step)]
+        in_x, in_plane = [*outer, *zip(reach, self.x.axes, strict=True)], [(math.prod(reach), self.itemsize)]
+        return hold_offsets(in_x, apart) and hold_offsets(in_plane, ())
 
     def columns(self, images: int) -> Columns:
         """Those of so many images."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from engine.microkernels.offsets import LANES, hold_offsets
 from engine.microkernels.planes import at_element, at_plane, sweep
 from engine.microkernels.product import Matrices
 from engine.microkernels.recipe import KernelPhase, TableEntryOf
@@ -40,6 +41,14 @@ class PoolGeometry(NamedTuple):
     def work(self) -> int:
         """Taps of all windows."""
         return math.prod(self.batch) * math.prod(self.positions) * math.prod(self.size)
+
+    @property
+    def is_addressable(self) -> bool:
+        """Whether all offsets that kernels compute fit their words."""
+        sizes = zip(self.positions, self.stride, self.size, self.padding, strict=True)
+        reach = [(n + LANES) * stride + size + padding for n, stride, size, padding in sizes]
+        planes = zip(self.batch, self.planes.batch, strict=True)
+        return hold_offsets([*planes, *zip(reach, self.planes[:2], strict=True)], self.stride)
 
     def is_whole(self, axis: int) -> bool:
         """Whether the first two taps that an axis has are inside for each window, and there are as many."""

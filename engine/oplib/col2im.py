@@ -17,7 +17,7 @@ from engine.graph.tensor_type import TensorType
 from engine.oplib.im2col import by_group, correlate_groups, groups_workspace, matrix
 from engine.oplib.phases import phases_cover, stride_phases
 from engine.oplib.tiling import Layout, layout
-from engine.oplib.windows import Windows, each_index
+from engine.oplib.windows import Windows
 
 ALL = (slice(None),) * 3  # images, groups, channels
 #: how many elements there may be for each window, on the stride's grid
@@ -56,7 +56,7 @@ def _is_finite(xp: Namespace, kernel: Array) -> bool:
 
 def _each_phase(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice, ...], tuple[slice, ...]]]]:
     """The correlations that the adjoint consists of, with their taps and their places in the result."""
-    for taps, places, windows in stride_phases(sizes.windows, sizes.wide[2:]):
+    for taps, places, windows in stride_phases(sizes.windows, sizes.wide[2:], sizes.positions):
         counts = (len(range(*p.indices(e))) for p, e in zip(places, sizes.wide[2:], strict=True))
         narrow = (*sizes.wide[:2], *counts)
         yield Layout(windows, sizes.groups, sizes.narrow, narrow, sizes.dtype), (taps, places)
@@ -69,26 +69,25 @@ def _spread_groups(xp: Namespace, x: Array, weights: Array, out: Array, sizes: L
 
 
 def _spread_images(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
-    extents = out.shape[3:]
-    canvas = xp.zeros((*out.shape[:3], *sizes.windows.padded(extents)), sizes.dtype)
-    seen = sizes.windows.view(xp, canvas, sizes.positions)
-    for places in sizes.row_chunks():
-        _add_products(xp, x[places], weights, seen[places], sizes)
-    out[...] = canvas[(..., *sizes.windows.inside(extents))]
+    sums, (axis, _) = xp.zeros(out.shape, sizes.dtype), sizes.rows
+    for rows in sizes.row_slices():
+        windows = sizes.windows.from_window(axis, rows.start)
+        _add_products(xp, x[sizes.at_rows(rows)], weights, sums, windows, sizes)
+    out[...] = sums
 
 
-def _add_products(xp: Namespace, x: Array, weights: Array, seen: Array, sizes: Layout) -> None:
-    """Add each value times the kernel to what its window sees: all windows, or all taps, at once."""
-    lead, size, positions = seen.shape[:3], sizes.windows.size, x.shape[3:]
+def _add_products(xp: Namespace, x: Array, weights: Array, sums: Array, windows: Windows, sizes: Layout) -> None:
+    """Add each value times the kernel to what its window sees of `sums`: all windows, or all taps, at once."""
+    lead, size, extents, positions = sums.shape[:3], windows.size, sums.shape[3:], x.shape[3:]
     values = matrix(xp, x, (*x.shape[:3], math.prod(positions)), sizes.dtype)
     if sizes.large_windows:
         rows = xp.matmul(values.swapaxes(2, 3), weights).reshape(*lead[:2], *positions, lead[2], *size)
-        for place in each_index(positions):
-            seen[(..., *place)] += rows[(*ALL[:2], *place)]
+        for place, taps, seen in windows.exchanged(positions).all_meetings(extents, size):
+            sums[(*ALL, *seen)] += rows[(*ALL[:2], *place, ALL[2], *taps)]
     else:
         products = xp.matmul(weights.swapaxes(1, 2), values).reshape(*lead, *size, *positions)
-        for tap in each_index(size):
-            seen[(*ALL, *tap)] += products[(*ALL, *tap)]
+        for tap, places, seen in windows.all_meetings(extents, positions):
+            sums[(*ALL, *seen)] += products[(*ALL, *tap, *places)]
 
 
 def add_windows_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:
@@ -107,5 +106,5 @@ def _spread_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> int:
         for type, each in ((kernel, sizes.lines), (x, sizes.places_at_once))
     )
     products = sizes.groups * sizes.lines * sizes.places_at_once
-    canvas = sizes.images_at_once * sizes.wide[1] * math.prod(sizes.windows.padded(sizes.wide[2:]))
-    return (weights + values + products + canvas) * sizes.dtype.itemsize
+    sums = sizes.images_at_once * sizes.wide[1] * math.prod(sizes.wide[2:])
+    return (weights + values + products + sums) * sizes.dtype.itemsize

@@ -12,7 +12,7 @@ from engine.graph.op import Op, ResultTypes
 from engine.graph.tensor_type import FLOAT32, FLOAT64, NUMBERS, TensorType, promote
 from engine.microkernels.convolution import ConvolutionGeometry, Tensor
 from engine.oplib import batching
-from engine.oplib.spatial import check_spatial
+from engine.oplib.spatial import check_ranks, check_spatial
 from engine.oplib.tiling import Layout
 from engine.oplib.windows import Windows
 
@@ -45,17 +45,26 @@ class Convolution(Op):
     dtypes: ClassVar[tuple[str, ...]] = NUMBERS
     #: the kernel's axis of the features of one group
     feature_axis: ClassVar[int]
+    #: what the kernel's first two axes are
+    kernel_axes: ClassVar[str]
 
     @abstractmethod
     def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
         """What is laid out to compute `out`."""
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute unless there is one number for each spatial axis."""
+        """The least numbers that place the windows so. Raises BadAttribute, ShapeMismatch."""
         for name, value in attrs.items():
             if name != "groups":
                 check_spatial(name, value, self.rank)
-        return attrs
+        x, kernel = types[:2]
+        check_ranks(x, kernel, self.rank, self.kernel_axes)
+        spatial = {name: attrs[name] for name in ("stride", "padding", "dilation")}
+        return {**attrs, **self.least(Windows(kernel.shape[2:], **spatial), x.shape[2:], attrs)}
+
+    @abstractmethod
+    def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The least numbers for `windows` on x of these `extents`. Raises BadAttribute, ShapeMismatch."""
 
     def decompose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value | None:
         """A bias is added afterwards."""

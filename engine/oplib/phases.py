@@ -30,9 +30,9 @@ class _AxisPhase(NamedTuple):
     dilation: int
 
 
-def stride_phases(windows: Windows, extents: Sequence[int]) -> Iterator[StridePhase]:
-    """All phases that a tap sees of a tensor of these `extents`."""
-    axes = zip(windows.size, windows.stride, windows.padding, windows.dilation, extents, strict=True)
+def stride_phases(windows: Windows, extents: Sequence[int], positions: Sequence[int]) -> Iterator[StridePhase]:
+    """All phases that a tap sees, from windows at `positions`, of a tensor of these `extents`."""
+    axes = zip(windows.size, windows.stride, windows.padding, windows.dilation, extents, positions, strict=True)
     for each in product(*(list(_along(*axis)) for axis in axes)):
         taps, places, size, padding, dilation = zip(*each, strict=True)
         yield StridePhase(taps, places, Windows(size, (1,) * len(size), padding, dilation))
@@ -44,12 +44,13 @@ def phases_cover(windows: Windows) -> bool:
     return all(math.gcd(s, d) == 1 and k >= s for k, s, d in axes)
 
 
-def _along(size: int, stride: int, padding: int, dilation: int, extent: int) -> Iterator[_AxisPhase]:
+def _along(size: int, stride: int, padding: int, dilation: int, extent: int, positions: int) -> Iterator[_AxisPhase]:
     """The phases along one axis.
 
     Element e meets tap t of window p where e + padding = p · stride + t · dilation. With t = first + j · period, that
     is e + padding = first · dilation + u · stride for u = p + j · (dilation / common): so e is element u of a
-    correlation whose taps look back.
+    correlation whose taps look back. Those that look beyond the windows, wherever they look from, are left out: of taps
+    that are far apart, all but a few.
     """
     common = math.gcd(stride, dilation)
     period, step = stride // common, dilation // common
@@ -59,5 +60,7 @@ def _along(size: int, stride: int, padding: int, dilation: int, extent: int) -> 
         if least <= most:
             begin, end = (u * stride + first * dilation - padding for u in (least, most))
             last = (size - 1 - first) // period
-            taps = slice(last * period + first, None, -period)
-            yield _AxisPhase(taps, slice(begin, end + 1, stride), last + 1, last * step - least, step)
+            near = min(max(0, -((positions - 1 - least) // step)), last)
+            far = max(near, min(last, most // step))
+            taps = slice(far * period + first, near * period + first - 1 if near or first else None, -period)
+            yield _AxisPhase(taps, slice(begin, end + 1, stride), far - near + 1, far * step - least, step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,7 +39,7 @@ class Pooling(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The stride filled in. Raises BadAttribute."""
+        """The stride filled in, and the least that says so. Raises BadAttribute, ShapeMismatch where no window fits."""
         complete = {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
         for name, numbers in complete.items():
             check_spatial(name, numbers)
@@ -47,19 +47,21 @@ class Pooling(Op):
         if any(2 * p > k for p, k in zip(padding, size, strict=True)):
             wanted, got = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
             raise BadAttribute(f"attribute padding must be {wanted}, but is {got}", expected=wanted, got=got)
-        return complete
+        operand, x = len(types) - 1, types[-1]
+        if x.ndim < 2 or 0 in x.shape[-2:]:
+            raise wrong_shape(operand, "x", "two spatial axes at its end, of extents of at least 1", x)
+        windows = placed(**complete)
+        check_fits(windows, x.shape[-2:], operand)
+        return {**complete, "stride": windows.least(x.shape[-2:]).stride}
 
     def result_dtype(self, dtype: DType) -> DType:
         """The result's dtype for planes of `dtype`; by default the same."""
         return dtype
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
-        """[..., *positions]. Raises ShapeMismatch where no window fits."""
-        if x.ndim < 2 or 0 in x.shape[-2:]:
-            raise wrong_shape(0, "x", "two spatial axes at its end, of extents of at least 1", x)
-        windows = placed(**attrs)
-        check_fits(windows, x.shape[-2:])
-        return TensorType((*x.shape[:-2], *windows.positions(x.shape[-2:])), self.result_dtype(x.dtype))
+        """[..., *positions]."""
+        positions = placed(**attrs).positions(x.shape[-2:])
+        return TensorType((*x.shape[:-2], *positions), self.result_dtype(x.dtype))
 
     def batch(self, mapped: Sequence[bool], x: Value, **attrs: Any) -> Value:
         """Itself: leading axes are free."""
@@ -97,7 +99,8 @@ def slide(xp: Namespace, ufunc: Ufunc, x: Array, out: Array, windows: Windows, s
 
 def slide_along(ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int, start: float) -> None:
     """`slide` along one axis."""
-    taps = [_at(here, seen, axis) for here, seen, _ in taps_along(windows, axis, x.shape, out.shape)]
+    met = windows.meetings(axis, x.shape[axis], out.shape[axis])
+    taps = [_at(here, seen, axis) for _, here, seen in met]
     if len(taps) > 1 and all(out[here].shape == out.shape for here, _ in taps[:2]):
         (_, first), (_, second), *taps = taps
         ufunc(x[first], x[second], out=out, dtype=out.dtype)
@@ -140,7 +143,7 @@ def _place_along(xp: Namespace, g: Array, x: Array, largest: Array, out: Array, 
     # Where there is no NaN, there is none to look for; CuPy would have to wait for the answer.
     numbers = x.dtype.kind != "f" or (xp is np and not np.isnan(largest).any())
     searching = xp.ones(g.shape, bool)
-    for here, seen, tap in taps_along(windows, axis, x.shape, g.shape):
+    for tap, here, seen in windows.meetings(axis, x.shape[axis], g.shape[axis]):
         place, element = _at(here, seen, axis)
         left = searching[place]
         if windows.padding[axis] or tap + 1 < windows.size[axis]:
@@ -167,15 +170,3 @@ def _place(xp: Namespace, g: Array, found: Array, out: Array) -> None:
 def _at(here: slice, seen: slice, axis: int) -> tuple[tuple[object, ...], tuple[object, ...]]:
     after = (slice(None),) * (-1 - axis)
     return (..., here, *after), (..., seen, *after)
-
-
-def taps_along(windows: Windows, axis: int, extents: Shape, positions: Shape) -> Iterator[tuple[slice, slice, int]]:
-    """For each tap along `axis`, the positions at which it meets an element, those elements, and how far it looks."""
-    extent, count, stride, padding = extents[axis], positions[axis], windows.stride[axis], windows.padding[axis]
-    reached = range(max(0, padding - (count - 1) * stride), min(windows.size[axis], extent + padding))
-    for tap in reached:
-        offset = tap - padding
-        first, last = max(0, -(offset // stride)), min(count - 1, (extent - 1 - offset) // stride)
-        if first <= last:
-            seen = slice(first * stride + offset, last * stride + offset + 1, stride)
-            yield slice(first, last + 1), seen, offset

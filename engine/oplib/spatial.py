@@ -34,14 +34,14 @@ def check_groups(groups: int, count: int, what: str) -> None:
         raise BadAttribute(f"attribute groups must be {wanted}, but is {groups}", expected=wanted, got=str(groups))
 
 
-def check_fits(windows: Windows, extents: Sequence[int]) -> None:
-    """Raise ShapeMismatch unless windows are not empty and at least one fits along each axis."""
+def check_fits(windows: Windows, extents: Sequence[int], operand: int = 0) -> None:
+    """Raise ShapeMismatch unless windows are not empty and at least one fits along each axis of x, the `operand`."""
     check_size(windows)
     if min(windows.positions(extents)) < 1:
         padded, reach = show_shape(windows.padded(extents)), show_shape(windows.reach)
         raise ShapeMismatch(
-            f"the windows span {reach}, more than the extents {padded} of operand 0 (x) with its padding",
-            operand=0,
+            f"the windows span {reach}, more than the extents {padded} of operand {operand} (x) with its padding",
+            operand=operand,
             expected=f"padded extents of at least {reach}",
             got=padded,
         )

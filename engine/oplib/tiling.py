@@ -84,10 +84,9 @@ class Layout:
     def exchanged(self) -> Layout:
         """Of the correlation in which images and channels, taps and positions have changed places."""
         w = self.windows
-        windows = Windows(self.positions, w.dilation, w.padding, w.stride)
         wide = (self.depth, self.groups * self.wide[0], *self.wide[2:])
         narrow = (self.depth, self.narrow[1], *w.size)
-        return replace(self, windows=windows, wide=wide, narrow=narrow)
+        return replace(self, windows=w.exchanged(self.positions), wide=wide, narrow=narrow)
 
     @property
     def span_bytes(self) -> int:
@@ -141,11 +140,17 @@ class Layout:
         """How many windows are laid out at a time, at most, on all images together."""
         return self.images_at_once * min(self.places, self.rows_at_once * self.rows[1])
 
+    def row_slices(self) -> Iterator[slice]:
+        """The windows of an image, a few rows at a time."""
+        return slices(self.positions[self.rows[0]], self.rows_at_once)
+
     def row_chunks(self) -> Iterator[tuple[object, ...]]:
-        """The windows of an image, a few rows at a time, as an index to the axes of the positions."""
-        axis, _ = self.rows
-        after = (slice(None),) * (len(self.positions) - axis - 1)
-        return ((..., rows, *after) for rows in slices(self.positions[axis], self.rows_at_once))
+        """The same, as indices to the axes of the positions."""
+        return map(self.at_rows, self.row_slices())
+
+    def at_rows(self, rows: slice) -> tuple[object, ...]:
+        """An index to the axes of the positions."""
+        return (..., rows, *[slice(None)] * (len(self.positions) - self.rows[0] - 1))
 
 
 def within_chunk(count: int, each: int) -> int:

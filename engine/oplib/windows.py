@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any, Self
 
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import Shape
@@ -23,6 +24,11 @@ class Windows:
     stride: Shape
     padding: Shape
     dilation: Shape
+
+    @property
+    def placing(self) -> dict[str, Shape]:
+        """The attributes of a convolution that say so."""
+        return {"stride": self.stride, "padding": self.padding, "dilation": self.dilation}
 
     @property
     def taps(self) -> int:
@@ -51,15 +57,57 @@ class Windows:
         """Extents, without padding, of the smallest tensor in which this many windows fit."""
         return tuple(e - 2 * p for e, p in zip(self.span(positions), self.padding, strict=True))
 
-    def inside(self, extents: Sequence[int]) -> tuple[slice, ...]:
-        """Where a tensor of these `extents` lies in the padded one."""
-        return tuple(slice(p, p + e) for p, e in zip(self.padding, extents, strict=True))
-
     def met(self, extents: Sequence[int], positions: Sequence[int]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """The elements within the span of the windows, and where in it they lie."""
         axes = zip(extents, self.span(positions), self.padding, strict=True)
         ranges = [(max(0, -p), max(0, -p, min(e, n - p)), p) for e, n, p in axes]
         return tuple(slice(a, b) for a, b, _ in ranges), tuple(slice(a + p, b + p) for a, b, p in ranges)
+
+    def meetings(self, axis: int, extent: int, count: int) -> Iterator[tuple[int, slice, slice]]:
+        """For each tap along `axis`: the windows, of `count`, at which it lies within `extent`, and the elements."""
+        stride, padding, dilation = self.stride[axis], self.padding[axis], self.dilation[axis]
+        first = max(0, -(((count - 1) * stride - padding) // dilation))
+        for tap in range(first, min(self.size[axis], (extent - 1 + padding) // dilation + 1)):
+            offset = tap * dilation - padding
+            begin, end = max(0, -(offset // stride)), min(count - 1, (extent - 1 - offset) // stride)
+            if begin <= end:
+                yield tap, slice(begin, end + 1), slice(begin * stride + offset, end * stride + offset + 1, stride)
+
+    def all_meetings(self, extents: Sequence[int], positions: Sequence[int]) -> Iterator[Sequence[tuple[Any, ...]]]:
+        """`meetings` of all axes together: taps, windows, and elements, as they index arrays."""
+        each = (list(self.meetings(*axis)) for axis in zip(range(len(self.size)), extents, positions, strict=True))
+        return (tuple(zip(*met, strict=True)) for met in product(*each))
+
+    def from_window(self, axis: int, number: int) -> Windows:
+        """These windows from one of them on, along `axis`."""
+        moved = (
+            p - number * s if i == axis else p for i, (p, s) in enumerate(zip(self.padding, self.stride, strict=True))
+        )
+        return replace(self, padding=tuple(moved))
+
+    def exchanged(self, positions: Shape) -> Windows:
+        """Taps as windows, and these windows as taps."""
+        return Windows(positions, self.dilation, self.padding, self.stride)
+
+    def least(self, extents: Sequence[int]) -> Self:
+        """The same windows over a tensor of these `extents`, placed by the least numbers that say so.
+
+        A single tap has no neighbour to be apart from; a single window moves as far as there is no room for a second
+        one; and beside the tensor it lies next to it. Then no number is larger than the extents and the windows' span
+        together. Of windows that do not fit, the same.
+        """
+        axes = zip(self.size, self.stride, self.padding, self.dilation, extents, strict=True)
+        return type(self)(self.size, *zip(*(_least(*axis) for axis in axes), strict=True))
+
+    def least_spread(self, positions: Sequence[int], more: Sequence[int]) -> tuple[Self, Shape]:
+        """As `least`, of windows at `positions` that spread over a tensor, and of what that has `more` behind the last.
+
+        `more` stays less than the larger of the two distances, as it is: where nothing else is felt of one, it is so
+        much larger.
+        """
+        axes = zip(self.size, self.stride, self.padding, self.dilation, positions, more, strict=True)
+        *placing, behind = zip(*(_least_spread(*axis) for axis in axes), strict=True)
+        return type(self)(self.size, *placing), behind
 
     def view(self, xp: Namespace, spanned: Array, positions: Sequence[int]) -> Array:
         """An array [..., *span] as [..., *size, *positions]: what each tap sees at each position."""
@@ -70,11 +118,26 @@ class Windows:
         return xp.lib.stride_tricks.as_strided(spanned, shape, strides)
 
 
+def _least(size: int, stride: int, padding: int, dilation: int, extent: int) -> tuple[int, int, int]:
+    dilation = dilation if size > 1 else 1
+    reach = dilation * (size - 1) + 1
+    if not 0 <= extent + 2 * padding - reach < stride:
+        return stride, padding, dilation
+    padding = min(padding, reach)
+    return extent + 2 * padding - reach + 1, padding, dilation
+
+
+def _least_spread(
+    size: int, stride: int, padding: int, dilation: int, positions: int, more: int
+) -> tuple[int, int, int, int]:
+    stride, dilation = stride if positions > 1 else 1, dilation if size > 1 else 1
+    lost = max(0, padding - (positions - 1) * stride - dilation * (size - 1) - 1)
+    padding, more = padding - lost, more - 2 * lost
+    if more >= max(stride, dilation):
+        stride, dilation = (more + 1, dilation) if positions == 1 else (stride, more + 1)
+    return stride, padding, dilation, more
+
+
 def _strides(steps: Sequence[int], factors: Sequence[int], counts: Sequence[int]) -> Shape:
     # An axis of one entry is never stepped along, and its factor may be as large as a client likes.
     return tuple(b * f if n > 1 else 0 for b, f, n in zip(steps, factors, counts, strict=True))
-
-
-def each_index(counts: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All index tuples below `counts`, in row-major order."""
-    return product(*map(range, counts))

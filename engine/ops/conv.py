@@ -17,7 +17,7 @@ from engine.microkernels.recipe import Recipe
 from engine.oplib.convolution import Convolution, by_kernel, placing, typed
 from engine.oplib.im2col import correlate, correlate_workspace
 from engine.oplib.operands import require_extent, require_shape
-from engine.oplib.spatial import check_fits, check_groups, check_ranks
+from engine.oplib.spatial import check_fits, check_groups
 from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
@@ -27,12 +27,17 @@ class Correlation(Convolution):
 
     gradient: ClassVar[str] = "dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed"
     feature_axis: ClassVar[int] = 0
+    kernel_axes: ClassVar[str] = "features, channels / groups"
+
+    def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Of windows that move over x."""
+        check_fits(windows, extents)
+        return windows.least(extents).placing
 
     def infer(
         self, x: TensorType, kernel: TensorType, bias: TensorType | None = None, *, groups: int, **spatial: Any
     ) -> ResultTypes:
         """[n, features, *positions]. Raises ShapeMismatch, BadAttribute."""
-        check_ranks(x, kernel, self.rank, "features, channels / groups")
         channels, features = x.shape[1], kernel.shape[0]
         check_groups(groups, channels, "channels of x")
         check_groups(groups, features, "features, axis 0 of the kernel")
@@ -40,9 +45,8 @@ class Correlation(Convolution):
         require_extent(kernel, 1, channels // groups, 1, "kernel", why)
         if bias is not None:
             require_shape(bias, (features,), 2, "bias", "one number for each feature")
-        windows = Windows(kernel.shape[2:], **spatial)
-        check_fits(windows, x.shape[2:])
-        return typed((x.shape[0], features, *windows.positions(x.shape[2:])), x, kernel, bias)
+        positions = Windows(kernel.shape[2:], **spatial).positions(x.shape[2:])
+        return typed((x.shape[0], features, *positions), x, kernel, bias)
 
     def forward(self, xp: Namespace, x: Array, kernel: Array, *, out: Array, groups: int, **spatial: Any) -> None:
         """Columns times the kernel."""

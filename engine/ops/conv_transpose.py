@@ -16,7 +16,7 @@ from engine.microkernels.recipe import Recipe
 from engine.oplib.col2im import add_windows, add_windows_workspace
 from engine.oplib.convolution import Convolution, by_kernel, cropped, placing_transposed, typed
 from engine.oplib.operands import require_extent, require_shape
-from engine.oplib.spatial import check_extents, check_groups, check_ranks, check_spread
+from engine.oplib.spatial import check_extents, check_groups, check_spread
 from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
@@ -25,6 +25,15 @@ class TransposedConvolution(Convolution):
     """Base: y[n, o, p·s + t·d − p₀] = Σ x[n, c, p] · kernel[c, o, t] + bias[o], for positions p and taps t."""
 
     feature_axis: ClassVar[int] = 1
+    kernel_axes: ClassVar[str] = "channels, features / groups"
+
+    def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Of windows that spread over the result."""
+        more = attrs["output_padding"]
+        check_spread(windows, extents, more)
+        check_extents(tuple(map(add, windows.cover(extents), more)), windows.padding)
+        windows, more = windows.least_spread(extents, more)
+        return {**windows.placing, "output_padding": more}
 
     def infer(
         self,
@@ -37,16 +46,13 @@ class TransposedConvolution(Convolution):
         **spatial: Any,
     ) -> ResultTypes:
         """[n, features, *extents]. Raises ShapeMismatch, BadAttribute."""
-        check_ranks(x, kernel, self.rank, "channels, features / groups")
         channels, features = x.shape[1], kernel.shape[1] * groups
         check_groups(groups, channels, "channels of x")
         require_extent(kernel, 0, channels, 1, "kernel", "the channels of x")
         if bias is not None:
             require_shape(bias, (features,), 2, "bias", "one number for each feature")
-        windows = Windows(kernel.shape[2:], **spatial)
-        check_spread(windows, x.shape[2:], output_padding)
-        extents = tuple(map(add, windows.cover(x.shape[2:]), output_padding))
-        check_extents(extents, windows.padding)
+        cover = Windows(kernel.shape[2:], **spatial).cover(x.shape[2:])
+        extents = map(add, cover, output_padding)
         return typed((x.shape[0], features, *extents), x, kernel, bias)
 
     def forward(

@@ -22,7 +22,7 @@ from engine.microkernels.windows import PoolGeometry
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
 from engine.oplib.operands import require_shape
-from engine.oplib.pooling import Pooling, give_back, give_back_workspace, lowest, placed, rows_of, slide, taps_along
+from engine.oplib.pooling import Pooling, give_back, give_back_workspace, lowest, placed, rows_of, slide
 from engine.oplib.tiling import slices, within_chunk
 
 #: elements of a plane that an int32 can number
@@ -80,10 +80,11 @@ class MaxPool2DIndices(Pooling):
         windows, width = placed(**attrs), x.shape[-1]
         largest = xp.empty(out.shape, x.dtype)
         slide(xp, xp.maximum, x, largest, windows, lowest(x.dtype))
-        rows, columns = (list(taps_along(windows, axis, x.shape, out.shape)) for axis in (-2, -1))
-        taps = xp.asarray([a * width + b for (*_, a), (*_, b) in product(rows, columns)])
+        rows, columns = (list(windows.meetings(axis, x.shape[axis], out.shape[axis])) for axis in (-2, -1))
+        above, before = windows.padding
+        taps = xp.asarray([(a - above) * width + b - before for (a, *_), (b, *_) in product(rows, columns)])
         searching, passed = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
-        for (i, h, _), (j, w, _) in product(rows, columns):
+        for (_, i, h), (_, j, w) in product(rows, columns):
             seen = x[..., h, w]
             missed = xp.not_equal(seen, largest[..., i, j])
             missed &= seen == seen  # noqa: PLR0124 - false of NaN only
@@ -235,11 +236,10 @@ def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry | Non
     if x.dtype not in (FLOAT32, FLOAT64) or math.prod(x.shape[-2:]) > _LARGEST:
         return None
     windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
-    # the distance of a single window is never gone, and may be as large as a client likes
-    stride = _pair(tuple(s if n > 1 else 1 for s, n in zip(windows.stride, positions, strict=True)))
-    extents, size, padding = (_pair(p) for p in (x.shape[-2:], windows.size, windows.padding))
+    extents, size, stride, padding = map(_pair, (x.shape[-2:], windows.size, windows.stride, windows.padding))
     batch = x.shape[:-2]
-    return PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _lying(x))
+    pool = PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _lying(x))
+    return pool if pool.is_addressable else None
 
 
 def _lying(x: TensorType) -> Matrices:

@@ -48,6 +48,20 @@ def test_llvm_loads_what_the_loader_does_not_know(data: bytes, monkeypatch: pyte
     assert doubled(native_kernel(doubling(), LANES, data)) == [2.0 * i for i in range(20)]
 
 
+@pytest.mark.parametrize(("type", "number"), [("i64", 2**63), ("i64", -(2**64)), ("i32", 2**31), ("i32", -(2**33))])
+def test_a_number_that_its_type_does_not_hold_is_not_compiled(type: str, number: int) -> None:
+    """LLVM would cut it off. The largest ones that it holds are."""
+
+    def text(number: int) -> str:
+        times = f"%v = mul {type} {number}, {number}\n  store {type} %v, ptr %t\n  ret void"
+        return f"define void @kernel(i64 %first, i64 %past, ptr %t) {{\n  {times}\n}}\n"
+
+    bits = int(type[1:])
+    assert all(machine_code.machine_code(text(largest)) for largest in (2 ** (bits - 1) - 1, -(2 ** (bits - 1))))
+    with pytest.raises(KernelUnavailable, match=f"a kernel has a number that {bits} bits do not hold: %v = mul"):
+        machine_code.machine_code(text(number))
+
+
 def test_llvm_loads_alike(data: bytes) -> None:
     assert doubled(kernel_at(doubling(), LANES, *machine_code.link(data, "kernel"))) == [2.0 * i for i in range(20)]
 

@@ -243,3 +243,23 @@ def test_what_kernels_cannot_hold_is_left_to_numpy() -> None:
         "conv_transpose2d", normal(1, 1, 2, 2), normal(1, 1, 2, 2), {**WAYS["an adjoint"].attrs, "stride": (5, 5)}
     )
     assert many.recipe() is None
+
+
+@pytest.mark.parametrize(
+    ("extents", "attrs"),
+    [
+        ((5, 7), {"stride": (1, 2**57)}),
+        ((5, 7), {"stride": (2**62, 1), "padding": (1, 1)}),
+        ((5, 7), {"stride": (2**62, 1), "padding": (2**61, 1)}),
+        ((1, 2**30), {"stride": (1, 2**27)}),
+        ((1, 2**30), {"dilation": (1, 2**27)}),
+    ],
+)
+def test_no_kernel_is_written_whose_offsets_would_not_fit_their_words(
+    extents: tuple[int, int], attrs: dict[str, Any]
+) -> None:
+    """Those of its lanes are 32 bits wide; and what is canonical does not come so far in the others."""
+    op, unit = registry().ops["conv2d"], {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
+    x, kernel = (TensorType((1, 1, *shape), np.dtype("float32")) for shape in (extents, (1, 3)))
+    out = op.infer(x, kernel, **{**unit, **attrs})
+    assert op.recipe(out, x, kernel, **{**unit, **attrs}) is None  # type: ignore[attr-defined]

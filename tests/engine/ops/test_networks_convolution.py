@@ -240,6 +240,19 @@ def test_padding_that_is_not_kept_costs_nothing() -> None:
     np.testing.assert_allclose(spread, alone, 1e-13, 1e-13)
 
 
+@pytest.mark.parametrize("infinite", [False, True])
+def test_taps_that_lie_beyond_the_result_cost_nothing(infinite: bool) -> None:
+    """Nor windows. Where a tap is infinite, zeros around would be no zeros, and each window is added by itself."""
+    x, kernel = RNG.normal(size=(1, 1, 1, 1)), RNG.normal(size=(1, 1, 3, 1))
+    if infinite:
+        kernel[0, 0, 0, 0] = np.inf
+    attrs = {"dilation": [2**57, 1], "padding": [2**57, 0]}
+    np.testing.assert_allclose(run("conv_transpose2d", x, kernel, **attrs), x * kernel[:, :, 1:2])
+    x = RNG.normal(size=(1, 1, 5, 1))
+    spread = run("conv_transpose2d", x, kernel, stride=[HUGE, 1], padding=[2 * HUGE, 0])
+    np.testing.assert_allclose(spread, x[:, :, 2:3] * kernel)
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_a_tap_that_is_not_finite_is_felt_where_it_lies_and_nowhere_else(value: float) -> None:
     x, kernel = np.ones((1, 1, 3, 3)), np.ones((1, 1, 3, 3))
