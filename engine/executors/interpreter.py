@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.executors.feeds import fed
-from engine.executors.segments import at_origin
 from engine.graph.errors import EngineError
+from engine.graph.ir import at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace, View
 from engine.graph.tensor_type import TensorType
