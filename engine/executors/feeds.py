@@ -1,7 +1,7 @@
 """A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast in silence.
 
-And on feeds that lie as the plan has it, densely, each element at a multiple of its size: kernels know of no strides but
-the plan's, and NumPy adds up what lies askew in another order.
+And on feeds that lie as the plan has it, densely, each element at a multiple of its size: kernels know of no strides
+but the plan's, and NumPy adds up what lies askew in another order.
 """
 
 from __future__ import annotations
