@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from engine.calls.call import Derivative, Label, Results, Scope, last, outputs_of, parameters
@@ -11,7 +12,8 @@ from engine.calls.values import Gradients
 from engine.graph.ir import Value
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
-from engine.transforms.jacobian import jacobian, jacobian_rows
+from engine.transforms.jacobian import count_jacobian, count_rows, jacobian, jacobian_rows
+from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import Dependence
 
 
@@ -36,7 +38,9 @@ class Jacobian(Derivative):
         """The values, then a block for each output and each node of `wrt`; zeros where there is no path."""
         nodes = scope.float_nodes("wrt", self.wrt)
         blocks, known = _Blocks("jacobian", self.wrt, nodes), Dependence()
-        for i, y in zip(self.outputs, scope.float_nodes("outputs", self.outputs), strict=True):
+        outputs = scope.float_nodes("outputs", self.outputs)
+        scope.look_ahead(len(outputs), partial(_count_each, outputs, nodes))
+        for i, y in zip(self.outputs, outputs, strict=True):
             scope.begin(i)
             blocks.add(i, y, jacobian(scope.builder, y, nodes, scope.piece_bytes, known))
         return Results([*scope.values(self.outputs), *blocks.results])
@@ -60,6 +64,24 @@ class Hessian(Gradients):
             scope.begin(self.of)
             blocks.add(row, g, jacobian_rows(scope.builder, g, nodes, scope.piece_bytes, known))
         return Results([*first.results, *blocks.results], first.disconnected)
+
+    @property
+    def sweeps(self) -> int:
+        """The gradients, and the rows of each."""
+        return 1 + len(self.wrt)
+
+    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> Sequence[int | None]:
+        """As its parent; rows are counted."""
+        found = super().sketch(of, seed, wrt, sketch)
+        for g in found:
+            if g is not None:
+                count_rows(sketch, g, wrt)
+        return found
+
+
+def _count_each(outputs: Sequence[Value], wrt: Sequence[Value], sketch: Sketch) -> None:
+    for y in outputs:
+        count_jacobian(sketch, y.index, [x.index for x in wrt])
 
 
 class _Blocks:

@@ -84,7 +84,6 @@ class CudaBound:
         xp, found = self._executor.xp, dict[Hashable, Array]()
         for feed in self._feeds:
             array = fed(feeds, feed, self._feed_types[feed])
-            array = array if array.flags.c_contiguous else array.copy()
             if self._made > MOST_MADE:
                 if feed not in self._copies:
                     self._copies[feed] = xp.empty(array.shape, array.dtype)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from engine.executors.segments import at_origin
 from engine.graph.errors import EngineError
+from engine.graph.ir import at_origin
 from engine.graph.op import KernelCall
 from engine.planning.plan import Step
 

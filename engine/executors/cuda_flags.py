@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from engine.executors.segments import at_origin
 from engine.graph.errors import EngineError
+from engine.graph.ir import at_origin
 from engine.graph.op import Array
 from engine.loops.functions import reports_range
 from engine.oplib.indices import outside

@@ -1,4 +1,8 @@
-"""A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast in silence."""
+"""A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast in silence.
+
+And on feeds that lie as the plan has it, densely, each element at a multiple of its size: kernels know of no strides
+but the plan's, and NumPy adds up what lies askew in another order.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,23 @@ from engine.graph.tensor_type import TensorType, require_type
 
 
 def fed(feeds: Mapping[Hashable, Array], feed: Hashable, planned: TensorType) -> Array:
-    """The array under this key, once it is what was planned. Raises MissingFeed, ShapeMismatch and DtypeMismatch."""
+    """The array under this key, once it is what was planned, or a copy that lies as planned.
+
+    Raises MissingFeed, ShapeMismatch and DtypeMismatch.
+    """
     array = feeds.get(feed)
     if array is None:
         name, node = _named(feed)
         raise MissingFeed(f"{name} is missing", node=node, expected="a feed", got="nothing")
     if array.shape != planned.shape or array.dtype != planned.dtype:
         raise _unfit(feed, TensorType.of(array), planned)
-    return array
+    return array if _lies_as_planned(array) else array.copy(order="C")
+
+
+def _lies_as_planned(array: Array) -> bool:
+    flags = array.flags
+    # CuPy says nothing of alignment: what it allocates has it.
+    return bool(flags.c_contiguous and getattr(flags, "aligned", True))
 
 
 def _unfit(feed: Hashable, got: TensorType, planned: TensorType) -> EngineError:

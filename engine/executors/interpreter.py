@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.executors.feeds import fed
-from engine.executors.segments import at_origin
 from engine.graph.errors import EngineError
+from engine.graph.ir import at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace, View
 from engine.graph.tensor_type import TensorType
@@ -47,7 +47,7 @@ class Executor(ABC):
 
     @abstractmethod
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
-        """`array` where kernels can read it, C-contiguous."""
+        """`array` in the memory of the device."""
 
     @abstractmethod
     def allocate(self, nbytes: int) -> Buffer:
@@ -71,8 +71,8 @@ class Executor(ABC):
         """The plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
 
         A result that is a feed, or a reshape of one, is not copied, so that a large tensor can be sent on from where
-        it came in: it is read-only, and on the CPU a view of the caller's array, with which it changes. Two results of
-        which one is a reshape of the other may share memory, too. All other memory of results is the caller's alone.
+        it came in: it is read-only, and on the CPU may view the caller's array, with which it then changes. Two results
+        of which one is a reshape of the other may share memory, too. All other memory of results is the caller's alone.
 
         Raises MissingFeed, ShapeMismatch and DtypeMismatch for feeds that were not planned, DeadlineExceeded between
         steps, and what kernels find in their data (IndexOutOfRange).
@@ -93,8 +93,9 @@ class Executor(ABC):
     ) -> list[Array]:
         """As `run`, on arrays that are on the device, to arrays that stay there; on a GPU, perhaps not done yet.
 
-        A result that is a feed, or a reshape of one, is or views the very array that was fed. `watch` is called with
-        every step, its operands and what it wrote.
+        Arrays may lie in any way: what does not lie densely, or askew, is copied. A result that is a feed, or a reshape
+        of one, is or views the very array that was fed, or has its numbers where that one was copied. `watch` is called
+        with every step, its operands and what it wrote.
         """
         return self.interpret(plan, feeds, deadline, watch)
 

@@ -15,7 +15,7 @@ from engine.loops.kernel_errors import KernelUnavailable
 from engine.loops.kernel_store import KernelStore, kernel_key
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code, target
-from engine.loops.native import NativeKernel, block_count, kernel_workspace, native_kernel
+from engine.loops.native import NativeKernel, block_count, kernel_workspace, native_kernel, native_workspace
 from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
 from engine.loops.runner import Runner, shared_runner
@@ -66,27 +66,25 @@ class Kernels:
         self.without = LoopBinder({}, threads)
 
     def compile(self, plan: Plan, closing: Callable[[], bool] = _never) -> LoopBinder | None:
-        """What binds the steps of a plan, all fused ones by kernels; None where `closing` came true between two.
+        """What binds the steps of a plan, by kernels that work in what was planned; None where `closing` came true.
 
-        As many threads take part in them as may, unless they would work in more memory than was planned: then one.
-        Raises KernelUnavailable: either all of a plan's kernels are there, or none is used.
+        What was planned for NumPy may be less than a kernel wants, of a loop over few rows: NumPy runs that one. As
+        many threads take part in kernels as may, unless these would work in more than was planned: then one. Raises
+        KernelUnavailable: either all of these kernels are there, or none is used.
         """
+        ops = list(dict.fromkeys(step.op for step in plan.steps if isinstance(step.op, (Fused, Tiled))))
+        # So that bits do not depend on threads, it is decided for one what fits.
+        room = max((_planned(op, 1) for op in ops), default=0)
         made: dict[Kernel, KernelCode] = {}
-        for step in plan.steps:
-            if isinstance(step.op, (Fused, Tiled)) and step.op not in made:
-                if closing():
-                    return None
-                made[step.op] = self._loop(step.op) if isinstance(step.op, Fused) else self._phases(step.op)
-        return self._fitting(plan, made, shared_runner(self._store))
-
-    def _fitting(self, plan: Plan, made: Mapping[Kernel, KernelCode], runner: Runner | None) -> LoopBinder:
-        """So that bits do not depend on threads, it is decided for one whether kernels fit in what was planned."""
-        alone, together = LoopBinder(made, 1, runner), LoopBinder(made, self.threads, runner)
-        takes = {binder: max(map(binder.workspace, plan.steps), default=0) for binder in (alone, together)}
-        room = max((_planned(op, 1) for op in made), default=0)
-        if takes[alone] > room:
-            raise KernelUnavailable(f"kernels would work in {takes[alone]} bytes, and {room} were planned")
-        return together if takes[together] <= max((_planned(op) for op in made), default=0) else alone
+        for op in ops:
+            if closing():
+                return None
+            if _wanted(op) <= room:
+                made[op] = self._loop(op) if isinstance(op, Fused) else self._phases(op)
+        runner, most = shared_runner(self._store), max(map(_planned, ops), default=0)
+        together = LoopBinder(made, self.threads, runner)
+        fits = max(map(together.workspace, plan.steps), default=0) <= most
+        return together if fits else LoopBinder(made, 1, runner)
 
     def _loop(self, op: Fused) -> CompiledLoop:
         loop = op.expanded
@@ -134,12 +132,15 @@ class Kernels:
         return kernel
 
 
-def _planned(op: Kernel, threads: int | None = None) -> int:
+def _planned(op: Fused | Tiled, threads: int | None = None) -> int:
     """Bytes that were planned for kernels to work in, of so many threads, or of those that the plan is for."""
-    if isinstance(op, Fused):
-        return op.works_in(op.threads if threads is None else threads)
-    assert isinstance(op, Tiled)
-    return op.made_by.workspace(op.threads if threads is None else threads)
+    works_in = op.works_in if isinstance(op, Fused) else op.made_by.workspace
+    return works_in(op.threads if threads is None else threads)
+
+
+def _wanted(op: Fused | Tiled) -> int:
+    """Bytes that a kernel works in with one thread."""
+    return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.made_by.workspace(1)
 
 
 class LoopBinder(Binder):

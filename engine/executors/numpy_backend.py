@@ -59,8 +59,8 @@ class NumPyExecutor(TieredExecutor):
         return np
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
-        """`array` itself where it is contiguous."""
-        return np.asarray(array, order="C")
+        """`array` itself."""
+        return np.asarray(array)
 
     def allocate(self, nbytes: int) -> Buffer:
         """Bytes that nothing was written to."""

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine.graph.errors import DeadlineExceeded
+from engine.graph.errors import DeadlineExceeded, EngineError
+from engine.graph.ir import Origin, at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.tensor_type import HostArray
 from engine.loops.helping_threads import PIECES_PER_THREAD
@@ -22,10 +23,11 @@ _ROUNDING: Final = 1_000
 
 
 class NativeStep(NamedTuple):
-    """A call that a runner can make, and what it is estimated to take."""
+    """A call that a runner can make, what it is estimated to take, and the client's node that it comes from."""
 
     call: NativeCall | NativeGuard
     nanoseconds: int
+    origin: Origin | None = None
 
 
 class RegionWatch:
@@ -65,6 +67,7 @@ class Region:
     def __init__(self, runner: Runner, watch: RegionWatch, steps: Sequence[NativeStep]) -> None:
         self._runner, self._watch = runner, watch
         self._calls = [step.call for step in steps]
+        self._origins = [step.origin for step in steps]
         self._steps: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
         for row, step in zip(self._steps, steps, strict=True):
             _write(row, step)
@@ -72,7 +75,7 @@ class Region:
         self._address: int = self._steps.ctypes.data
 
     def __call__(self) -> None:
-        """Make all calls. Raises DeadlineExceeded: then some were not made."""
+        """Make all calls. Raises DeadlineExceeded, and what a guard finds with its node: then some were not made."""
         runner, count, watch = self._runner, len(self._calls), self._watch
         if self._helpers > runner.helpers:
             runner.want(self._helpers)
@@ -80,8 +83,14 @@ class Region:
         while (reached := runner.run(self._address, first, count, watch.address, runner.pool)) != count:
             if reached < 0:
                 raise watch.ended()
-            self._calls[reached]()
+            self._guard(reached)
             first = reached + 1
+
+    def _guard(self, at: int) -> None:
+        try:
+            self._calls[at]()
+        except EngineError as error:
+            raise at_origin(error, self._origins[at]) from None
 
 
 def _memory(deadline: Deadline) -> HostArray | None:

@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from engine.executors.regions import NativeStep, Region, RegionWatch
 from engine.graph.errors import EngineError
-from engine.graph.ir import Origin
+from engine.graph.ir import Origin, at_origin
 from engine.graph.op import KernelCall
 from engine.loops.native_call import NativeCall, NativeGuard
 from engine.loops.runner import Runner
@@ -63,7 +63,9 @@ class Segment:
         for is_native, flat in groupby(self._flat(), lambda each: runner is not None and _is_native(*each)):
             if is_native:
                 assert runner is not None
-                steps = [NativeStep(cast("NativeCall", call[0]), member.nanoseconds) for member, call in flat]
+                steps = [
+                    NativeStep(cast("NativeCall", call[0]), member.nanoseconds, member.origin) for member, call in flat
+                ]
                 self._append((Region(runner, watch, steps), ()), None)
             else:
                 for member, call in flat:
@@ -125,8 +127,3 @@ class Segments(list[Segment]):
 
 def _is_native(member: StepCalls, call: KernelCall) -> bool:
     return not member.renewed and isinstance(call[0], NativeCall | NativeGuard)
-
-
-def at_origin(error: EngineError, origin: Origin | None) -> EngineError:
-    """The error at the client's node that the step comes from."""
-    return error if origin is None else error.at(origin.node, origin.op)

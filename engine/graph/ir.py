@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from engine.graph.errors import EngineError
 from engine.graph.inference import Work, inferred, work
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import NONE, Definition, Kernel, Op, ResultTypes, View
@@ -41,6 +42,11 @@ class Origin(NamedTuple):
     node: int
     op: str
     backward: bool = False
+
+
+def at_origin(error: EngineError, origin: Origin | None) -> EngineError:
+    """The error at the client's node that what raised it comes from."""
+    return error if origin is None else error.at(origin.node, origin.op)
 
 
 class Node(NamedTuple):

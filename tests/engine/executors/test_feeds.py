@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from engine import (
     COTANGENTS,
+    Builder,
     Compiler,
     EngineError,
     Limits,
@@ -19,6 +21,9 @@ from engine import (
     open_executor,
     registry,
 )
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.planning.fuse import fuse
+from engine.planning.plan import make_plan
 
 CPU = open_executor("cpu")
 X = np.arange(6.0).reshape(2, 3)
@@ -84,3 +89,66 @@ def test_what_is_computed_may_be_written_to() -> None:
         kept = first.copy()
         first[...] = np.nan
         np.testing.assert_array_equal(CPU.run(plan, feeds)[0], kept)
+
+
+# ---------------------------------------------------------------- where feeds lie
+
+
+def lying(x: Any) -> dict[str, Any]:
+    """The same numbers in memory of other layouts, each beside others: transposed, apart, backwards, askew."""
+    wide = np.full((2 * x.shape[0], 3 * x.shape[1]), np.nan, x.dtype)
+    wide[1::2, ::3] = x
+    found = {
+        "columns first": np.asfortranarray(x),
+        "apart": wide[1::2, ::3],
+        "backwards": x[::-1, ::-1].copy()[::-1, ::-1],
+    }
+    for askew in (1, 3, x.itemsize, 8 * x.itemsize):
+        whole = np.full(x.nbytes + 128, 0xFF, np.uint8)
+        start = -whole.ctypes.data % 64 + askew
+        place = whole[start : start + x.nbytes]
+        place[...] = np.frombuffer(x.tobytes(), np.uint8)
+        found[f"{askew} bytes askew"] = place.view(x.dtype).reshape(x.shape)
+    return found
+
+
+def of_all_kinds(x: Any, *, fused: bool = False) -> Plan:
+    """Elements, a softmax, sums over rows, columns and all, a product, a view: and the feed itself."""
+    leaf = Builder(registry()).leaf(TensorType.of(x), 0)
+    y = (leaf * 1.5).tanh() + leaf.sin()
+    sums = [y.sum(), y.sum(axes=(0,)), (leaf * leaf).mean(axes=(1,)), leaf.sum(axes=(0,)), leaf.cumsum(axis=0)]
+    graph = y.builder.graph([y, leaf.softmax(axis=-1), *sums, leaf @ leaf.transpose(), leaf.transpose(), leaf])
+    return make_plan(fuse(graph, 0, compiled=True) if fused else graph, Limits())
+
+
+WAYS: list[Any] = ["fast", "bitwise", None] if find_spec("llvmlite") else [None]
+
+
+@pytest.mark.parametrize("determinism", WAYS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(7, 5), (130, 260)], ids=["copied", "read as it is"])
+def test_wherever_a_feed_lies_the_bits_are_the_same(determinism: Any, dtype: str, shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    plan = of_all_kinds(x, fused=determinism == "bitwise")
+    executor = NumPyExecutor(2, determinism=determinism)
+    for _ in range(3):
+        executor.run(plan, {0: x})
+        executor.settle()
+    assert executor.kernels or determinism is None
+    wanted = [array.tobytes() for array in executor.run(plan, {0: x})]
+    for name, fed in lying(x).items():
+        for run in (executor.run, executor.execute):
+            assert [np.asarray(array).tobytes() for array in run(plan, {0: fed})] == wanted, (name, run)
+    interpreted = [array.tobytes() for array in executor.interpret(plan, {0: x})]
+    for name, fed in lying(x).items():
+        assert [array.tobytes() for array in executor.interpret(plan, {0: fed})] == interpreted, name
+
+
+@pytest.mark.parametrize("determinism", WAYS)
+def test_a_feed_that_repeats_one_number_is_read_as_often(determinism: Any) -> None:
+    plan, executor = of_all_kinds(np.empty((130, 260))), NumPyExecutor(determinism=determinism)
+    fed = np.broadcast_to(np.float64(0.3), (130, 260))
+    for _ in range(3):
+        for run in (executor.run, executor.execute):
+            np.testing.assert_allclose(run(plan, {0: fed})[2], 130 * 260 * (np.tanh(0.45) + np.sin(0.3)), 1e-9)
+        executor.settle()

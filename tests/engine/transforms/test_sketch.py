@@ -1,0 +1,157 @@
+"""What is foreseen of gradients is what they write, node by node; and what is too much is refused unwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, Limits, Program, Statement, TensorType, Value, registry
+from engine.calls import HVP, JVP, VJP, Call, Gradients, Hessian, Jacobian
+from engine.graph.attributes import keyed
+from engine.graph.errors import TooManyNodes
+from engine.graph.limits import NO_DEADLINE
+from engine.planning.compiler import write_call
+from engine.transforms import sketch as sketches
+from engine.transforms.jvp import jvp
+from engine.transforms.sketch import Sketch
+from engine.transforms.vjp import vjp
+from tests.contract.cases import Case, Written, each, has_rule
+
+LIMITS = Limits()
+F64 = np.dtype("float64")
+
+
+def sketch_of(builder: Builder) -> Sketch:
+    return Sketch(registry(), LIMITS, NO_DEADLINE, builder.nodes)
+
+
+def indices(values: Sequence[Value | None]) -> list[int | None]:
+    return [None if value is None else value.index for value in values]
+
+
+def assert_alike(sketch: Sketch, builder: Builder) -> None:
+    """The same nodes: ops, attributes, types, operands."""
+    assert len(sketch.operands) == len(builder.nodes)
+    for outline, operands, node in zip(sketch.outlines, sketch.operands, builder.nodes, strict=True):
+        assert (outline.node.op, outline.node.types, operands) == (node.op, node.types, node.operands)
+        assert node.is_leaf or keyed(outline.node.attrs) == keyed(node.attrs)
+
+
+def swept(written: Written, sketch: Sketch, outputs: Sequence[Value]) -> list[Value]:
+    """Gradients of some nodes by all operands, both ways: those that there are."""
+    builder, wrt = written.builder, written.float_operands
+    seeds = [(y, builder.leaf(y.type, ("seed", y.index))) for y in outputs]
+    pairs = [(y.index, sketch.leaf(y.index)) for y in outputs]
+    assert [g.index for _, g in seeds] == [g for _, g in pairs]
+    found = vjp(builder, seeds, wrt)
+    assert sketch.vjp(pairs, [x.index for x in wrt]) == indices(found)
+    return [g for g in found if g is not None]
+
+
+@each(has_rule)
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_what_is_foreseen_is_what_is_written(case: Case, dtype: str) -> None:
+    """To second order; and along tangents, of which the last sweep is only counted."""
+    written = case.write(case.arrays(dtype))
+    sketch = sketch_of(written.builder)
+    gradients = swept(written, sketch, written.float_outputs)
+    assert_alike(sketch, written.builder)
+    swept(written, sketch, gradients)
+    assert_alike(sketch, written.builder)
+    tangents = [(x, written.builder.leaf(x.type, ("tangent", x.index))) for x in written.float_operands]
+    nodes = list(written.builder.nodes)
+    jvp(written.builder, written.float_outputs, tangents)
+    total = len(written.builder.nodes)
+    outputs, wrt = ([value.index for value in values] for values in (written.float_outputs, written.float_operands))
+    Sketch(registry(), Limits(nodes=total), NO_DEADLINE, nodes).jvp(outputs, wrt)
+    with pytest.raises(TooManyNodes):
+        Sketch(registry(), Limits(nodes=total - 1), NO_DEADLINE, nodes).jvp(outputs, wrt)
+
+
+def line(op: str, *operands: int, **attrs: Any) -> Statement:
+    return Statement(registry().ops[op], operands, attrs)
+
+
+def nested(depth: int) -> Program:
+    """Gradients of gradients of functions that grow."""
+    lines = [line("parameter"), line("tanh", 0)]
+    for _ in range(depth):
+        count = len(lines)
+        lines += [line("grad", count - 1, 0), line("sin", count), line("mul", count + 1, count + 1)]
+    return Program(registry(), [*lines, line("sum", len(lines) - 1)])
+
+
+def chain(length: int) -> Program:
+    return Program(registry(), [line("parameter"), *(line("sin", i) for i in range(length)), line("sum", length)])
+
+
+def calls(program: Program, shape: tuple[int, ...]) -> list[Call]:
+    """Those that differentiate."""
+    given, scalar = ((0, TensorType(shape, F64)),), ((len(program.statements) - 1, TensorType((), F64)),)
+    return [
+        Gradients.of_program(program),
+        VJP.of_program(program, scalar),
+        JVP.of_program(program, given),
+        HVP.along(program, given),
+        Hessian.of_program(program),
+        Jacobian.of_program(program),
+    ]
+
+
+def accepted(program: Program, types: dict[int, TensorType], call: Call, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many nodes a call comes to; that they suffice, whatever is looked at ahead."""
+    monkeypatch.setattr(sketches, "WORTH_A_LOOK", 1 << 60)
+    total = len(write_call(program, types, call, LIMITS).graph.nodes)
+    monkeypatch.setattr(sketches, "WORTH_A_LOOK", 0)
+    assert len(write_call(program, types, call, Limits(nodes=total)).graph.nodes) == total
+    return total
+
+
+@pytest.mark.parametrize("which", range(6))
+@pytest.mark.parametrize("program", [nested(2), chain(30)], ids=["nested", "chain"])
+def test_what_fits_is_accepted(program: Program, which: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    types = {0: TensorType((3,), F64)}
+    total = accepted(program, types, calls(program, (3,))[which], monkeypatch)
+    with pytest.raises(TooManyNodes):
+        write_call(program, types, calls(program, (3,))[which], Limits(nodes=total - 1))
+
+
+@each(has_rule)
+def test_of_any_op_what_fits_is_accepted(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derivatives of a sum of squares of its results, by all of its operands, and of one of them."""
+    arrays = case.arrays()
+    types = {i: TensorType.of(array) for i, array in enumerate(arrays)}
+    lines = list(case.program().statements)
+    results = range(len(arrays) + 1, len(lines)) if case.op.several else [len(arrays)]
+    first, *others = [i for i, type in zip(results, case.result_types(), strict=True) if type.is_float]
+    lines += [line("square", first), line("sum", len(lines))]
+    for other in others:
+        count = len(lines)
+        lines += [line("square", other), line("sum", count), line("add", count - 1, count + 1)]
+    program = Program(registry(), lines)
+    wrt = [i for i, type in types.items() if type.is_float]
+    given = tuple((i, types[i]) for i in wrt)
+    for call in (
+        JVP.of_program(program, given),
+        HVP.along(program, given, None, wrt),
+        Hessian.of_program(program, None, wrt),
+        Jacobian.of_program(program, wrt[:1], [first, len(lines) - 1]),
+    ):
+        accepted(program, types, call, monkeypatch)
+
+
+@pytest.mark.parametrize(("program", "call"), [(nested(40), Gradients), (chain(4_000), Hessian)])
+def test_what_is_too_much_is_refused_before_it_is_written(
+    program: Program, call: type[Gradients], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what the client wrote is, and what each kind of node comes to."""
+    written: list[object] = []
+    append = Builder.append
+    monkeypatch.setattr(Builder, "append", lambda self, node: written.append(node) or append(self, node))  # type: ignore[func-returns-value]
+    with pytest.raises(TooManyNodes) as caught:
+        write_call(program, {0: TensorType((), F64)}, call.of_program(program), Limits(nodes=20_000))
+    assert str(caught.value) == "the graph, with the nodes of its gradients, has more than 20000 nodes"
+    assert len(written) < len(program.statements) + 1_000
