@@ -140,9 +140,9 @@ class CorrelationWriter:
         )
         x, y = to.at(x, to.mul(image, of.x.outer)), to.at(y, to.mul(image, of.y.outer))
         first = to.mul(panel, self.width)
-        packed, sums = to.place("own", 0), to.at(y, to.mul(first, of.itemsize))
+        packed, sums = to.place("own", 0, self.panel_bytes), to.at(y, to.mul(first, of.itemsize))
         if not self.direct:
-            sums = to.place("own", self.panel_bytes)
+            sums = to.place("own", self.panel_bytes, of.features * self.width * of.itemsize)
         left = to.sub(self.at_once * of.windows, first)
         begin = to.mul(chunk, self.chunk)
         past = to.least(to.add(begin, self.chunk), of.features)
