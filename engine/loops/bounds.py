@@ -1,8 +1,8 @@
 """A build of kernels for tests: each access is compared with the extent of its buffer before it is made.
 
-Whoever binds a kernel states in front of its table where each buffer begins and ends. An access that is not inside of
-its own is written down, the first of a process, and made elsewhere: so the kernel comes to its end, and nothing
-is read or written that is not its own.
+Whoever binds a kernel states in front of its table how long that is, and where each buffer begins and ends. An access
+that is not inside of its own is written down, the first of a process, and made elsewhere: so the kernel comes to its
+end, and nothing is read or written that is not its own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 from engine.graph.tensor_type import HostArray
 from engine.loops.llvm_instructions import Assembly
 
+#: how many words before a table the address of the record stands, and the table's bytes
+_RECORD, _LENGTH = 1, 2
 #: bytes that accesses outside of their buffers are made to: as many as the widest vector has
 _ELSEWHERE: Final = 512
 
@@ -26,7 +28,7 @@ class FaultEntry(IntEnum):
     FOUND = 0
     #: address of the table that the kernel was called with
     TABLE = 1
-    #: of the buffer in the table
+    #: of the buffer in the table; −1 for the table itself
     POSITION = 2
     #: number of the access in the kernel's text
     ACCESS = 3
@@ -56,7 +58,8 @@ class Bounds:
         if not self.checked:
             return np.zeros((threads, size), np.int64)
         words: HostArray = np.zeros((threads, _in_front(size) + size), np.int64)
-        words[:, _in_front(size) - 1] = self._memory.ctypes.data
+        words[:, _in_front(size) - _RECORD] = self._memory.ctypes.data
+        words[:, _in_front(size) - _LENGTH] = 8 * size
         return words[:, _in_front(size) :]
 
     @staticmethod
@@ -82,13 +85,13 @@ def reach(array: HostArray) -> tuple[int, int]:
 
 
 def _in_front(size: int) -> int:
-    """Words before a table of so many: the record's address, and two for each of its own."""
-    return 1 + 2 * size
+    """Words before a table of so many: the record's address, its bytes, and two for each of its own."""
+    return 2 + 2 * size
 
 
 def _first(position: int) -> int:
     """How many words before the table the first byte of a buffer stands; before it, the byte past the last."""
-    return 2 + 2 * position
+    return 3 + 2 * position
 
 
 class Buffer(NamedTuple):
@@ -110,10 +113,17 @@ class BoundsWriter:
         """The buffer at a position in the table, with the bounds that are stated in front of it."""
         return Buffer(position, self._word(-_first(position)), self._word(-_first(position) - 1))
 
+    def table(self) -> Buffer:
+        """The table itself."""
+        first = self._value("ptrtoint ptr %table to i64")
+        return Buffer(-1, first, self._value(f"add i64 {first}, {self._word(-_LENGTH)}"))
+
     def part(self, buffer: Buffer, pointer: str, count: str, size: int) -> Buffer:
-        """What begins at a pointer of a buffer, and has so many elements of so many bytes."""
+        """Of what a buffer has from a pointer on, so many elements of so many bytes, if it has as many."""
         first, nbytes = self._value(f"ptrtoint ptr {pointer} to i64"), self._value(f"mul i64 {count}, {size}")
-        return Buffer(buffer.position, first, self._value(f"add i64 {first}, {nbytes}"))
+        past = self._value(f"add i64 {first}, {nbytes}")
+        is_more = self._value(f"icmp ugt i64 {past}, {buffer.past}")
+        return Buffer(buffer.position, first, self._value(f"select i1 {is_more}, i64 {buffer.past}, i64 {past}"))
 
     def bounded(self, buffer: Buffer, pointer: str, size: int, lanes: int, mask: str) -> str:
         """The pointer, or one elsewhere, unless all elements of `size` bytes inside the mask are in the buffer.
@@ -130,7 +140,7 @@ class BoundsWriter:
     def _looked_at(
         self, text: Template, function: str, type: str, buffer: Buffer, at: str, size: int, lanes: int, mask: str
     ) -> str:
-        numbers = {"N": lanes, "ELSEWHERE": 8 * FaultEntry.SIZE} | {entry.name: entry.value for entry in FaultEntry}
+        numbers = {"N": lanes, "ELSEWHERE": 8 * FaultEntry.SIZE, "RECORD": _RECORD} | {entry.name: entry.value for entry in FaultEntry}
         self._to.declarations.update(each.substitute(numbers) for each in (_REDUCTIONS, _OUTSIDE, text))
         which = f"i64 {buffer.first}, i64 {buffer.past}, i64 {buffer.position}, i64 {self._count + 1}, ptr %table"
         inside = mask or "splat (i1 true)"
@@ -170,7 +180,7 @@ define internal <$N x i1> @outside.$N(<$N x i64> %each, <$N x i1> %mask, i64 %si
   %any = call i1 @llvm.vector.reduce.or.v${N}i1(<$N x i1> %outside)
   br i1 %any, label %fault, label %end
 fault:
-  %record.in = getelementptr i64, ptr %table, i64 -1
+  %record.in = getelementptr i64, ptr %table, i64 -$RECORD
   %record = load ptr, ptr %record.in, align 8
   %found = cmpxchg ptr %record, i64 0, i64 1 monotonic monotonic
   %is.first = extractvalue { i64, i1 } %found, 1
@@ -213,7 +223,7 @@ define internal ptr @bounded.$N(ptr %at, <$N x i1> %mask, i64 %size, i64 %first,
   %outside = call <$N x i1> @outside.$N(<$N x i64> %each, <$N x i1> %mask, i64 %size, i64 %first, i64 %past,
                                         i64 %position, i64 %access, ptr %table)
   %any = call i1 @llvm.vector.reduce.or.v${N}i1(<$N x i1> %outside)
-  %record.in = getelementptr i64, ptr %table, i64 -1
+  %record.in = getelementptr i64, ptr %table, i64 -$RECORD
   %record = load ptr, ptr %record.in, align 8
   %elsewhere = getelementptr i8, ptr %record, i64 $ELSEWHERE
   %chosen = select i1 %any, ptr %elsewhere, ptr %at
@@ -228,7 +238,7 @@ define internal <$N x ptr> @bounded.each.$N(<$N x ptr> %at, <$N x i1> %mask, i64
   %each = ptrtoint <$N x ptr> %at to <$N x i64>
   %outside = call <$N x i1> @outside.$N(<$N x i64> %each, <$N x i1> %mask, i64 %size, i64 %first, i64 %past,
                                         i64 %position, i64 %access, ptr %table)
-  %record.in = getelementptr i64, ptr %table, i64 -1
+  %record.in = getelementptr i64, ptr %table, i64 -$RECORD
   %record = load ptr, ptr %record.in, align 8
   %elsewhere = getelementptr i8, ptr %record, i64 $ELSEWHERE
   %elsewhere.in = insertelement <$N x ptr> poison, ptr %elsewhere, i32 0

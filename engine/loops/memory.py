@@ -30,6 +30,8 @@ class Memory:
     def word(self, position: int, type: str, name: str = "") -> str:
         """What stands in the table: a number (i64), or where a buffer begins (ptr)."""
         place = self._to.value(f"getelementptr i64, ptr %table, i64 {position}", name and f"{name}.in")
+        if self._checks:
+            place = self._checks.bounded(self._checks.table(), place, 8, 1, "")
         found = self._to.value(f"load {type}, ptr {place}, align 8", name)
         if type == "ptr":
             self._buffers[found] = self._checks.stated(position) if self._checks else Buffer(position)
