@@ -178,7 +178,7 @@ class CorrelationWriter:
             here = to.at(sums, to.mul(found.column, to.size))
             mask = to.below(found.left)
             with to.loop(begin, past) as feature:
-                vector = to.load(to.at(here, to.mul(feature.index, self.width * to.size)))
+                vector = to.load(to.at(here, to.mul(feature.index, self.width * to.size)), mask)
                 into = to.at(there, to.mul(feature.index, of.y.channel))
                 to.store_row(vector, into, step, mask)
 

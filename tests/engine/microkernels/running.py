@@ -36,21 +36,22 @@ def run_recipe(
 ) -> Array:
     """The result; with `order`, of the items of each phase one by one. Nothing but it and the workspace is written.
 
+    The workspace ends where memory does: behind it nothing can be read, either.
+
     A recipe that is checked and does not hold gives NaN everywhere.
     """
     size, nbytes = recipe.workspace(threads), int(np.prod(shape)) * np.dtype(dtype).itemsize
-    space, memory = _guarded(size), _guarded(nbytes)
+    space, memory = _at_the_end(GUARD + size), _guarded(nbytes)
     out = memory[GUARD : GUARD + nbytes].view(dtype).reshape(shape)
     codes = [load_phase(_code(phase.text, processor)) for phase in recipe.phases]
-    for call, arguments in bind_recipe(codes, recipe, operands, out, threads, space[GUARD : GUARD + size], _by_nothing):
+    for call, arguments in bind_recipe(codes, recipe, operands, out, threads, space[GUARD:], _by_nothing):
         if order is None or not isinstance(call, NativeCall):
             call(*arguments)
             continue
         for item in order(call.items):
             call.function(item, item + 1, call.entries[0].ctypes.data)
-    for guarded in (space, memory):
-        assert (guarded[:GUARD] == _UNTOUCHED).all()
-        assert (guarded[-GUARD:] == _UNTOUCHED).all()
+    for guarded in (space[:GUARD], memory[:GUARD], memory[-GUARD:]):
+        assert (guarded == _UNTOUCHED).all()
     return out
 
 
@@ -68,6 +69,11 @@ def _guarded(nbytes: int) -> Array:
     whole = np.full(nbytes + 2 * GUARD + 64, _UNTOUCHED, np.uint8)
     start = -whole.ctypes.data % 64
     return whole[start : start + nbytes + 2 * GUARD]
+
+
+def _at_the_end(nbytes: int) -> Array:
+    """Bytes in front of memory that cannot be read: on a line of the cache, as workspaces are whole lines."""
+    return between_forbidden_pages(np.full(nbytes, _UNTOUCHED, np.uint8), at_end=True)
 
 
 def between_forbidden_pages(x: Array, *, at_end: bool) -> Array:
