@@ -22,7 +22,11 @@ Index = tuple[int | slice, ...]
 
 
 class RowTile(NamedTuple):
-    """Where a tile lies along the axes of a space, its columns last, as an index; and its shape."""
+    """Where a tile lies along the axes of a space, its columns last, as an index; and its shape.
+
+    Every slice says where it ends. A space whose last row is short is seen through views of whole rows, which reach
+    beyond its memory: all of such a view is more than there is.
+    """
 
     place: Index
     shape: tuple[int, ...]
@@ -30,7 +34,7 @@ class RowTile(NamedTuple):
     @property
     def rows(self) -> Index:
         """The index for what has one value a row, and extent 1 in place of the columns."""
-        return (*self.place[:-1], slice(None))
+        return (*self.place[:-1], slice(0, 1))
 
     @property
     def size(self) -> int:
@@ -91,14 +95,16 @@ def tiles(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowTile]:
     if not math.prod(dims):
         return
     axis, step = _cut(dims, size, whole)
+    inner = tuple(dims[axis:])
+    whole_axes = tuple(slice(0, extent) for extent in inner)
     if not axis:
-        yield RowTile((slice(None),) * len(dims), tuple(dims))
+        yield RowTile(whole_axes, inner)
         return
-    inner, extent = tuple(dims[axis:]), dims[axis - 1]
+    extent = dims[axis - 1]
     for outer in _indices(dims[: axis - 1]):
         for start in range(0, extent, step):
             stop = min(start + step, extent)
-            yield RowTile((*outer, slice(start, stop), *(slice(None) for _ in inner)), (stop - start, *inner))
+            yield RowTile((*outer, slice(start, stop), *whole_axes), (stop - start, *inner))
 
 
 def tile_count(dims: Sequence[int], size: int, whole: int = 0) -> int:

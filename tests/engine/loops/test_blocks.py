@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -111,6 +111,48 @@ def test_a_short_last_row_is_summed_as_far_as_it_goes() -> None:
     run(builder.loop(), Space((18,), 4096, 70_001, 4, ((4096,), (), (1,))), [x_of], [total, most])
     np.testing.assert_allclose(total, (x_of**2).sum(), 1e-13)
     assert list(most) == [part.max() for part in np.array_split(x_of, range(4096, 70_001, 4096))]
+
+
+#: rows of 4,096, of which one tile holds up to four, and the last is short; and what needs several tiles
+SHORT_ROWS = (1, 2, 4095, 4097, 8191, 12_289, 16_383, 16_385, 16_484, 20_479, 20_481, 24_577, 70_001, 600_001)
+
+
+@pytest.mark.parametrize("length", SHORT_ROWS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nothing_behind_a_short_last_row_is_read_or_written(length: int, threads: int) -> None:
+    """What lies there is no number, and is the same afterwards; the sums of what is there are right."""
+    builder = LoopBuilder("float64")
+    x, y = builder.load(Level.ELEMENT), builder.load(Level.ROW)
+    z = x * y
+    for kind, value in (("element", z), ("element", x + 1.0), ("total", z.row_sum()), ("row", x.row_max())):
+        builder.store(kind, value)  # type: ignore[arg-type]
+    columns = min(length, 4096)
+    rows = -(-length // columns)
+    data = RNG.standard_normal(length)
+    operand, scale = walled(length, np.nan), walled(1, np.nan)
+    operand.inside[...], scale.inside[...] = data, 2.0
+    results = [walled(n, -7.0) for n in (length, length, 1, rows)]
+    space = Space((rows,), columns, length, 4, ((columns,), (0,), (columns,), (columns,), (), (1,)))
+    run(builder.loop(), space, [operand.inside, scale.inside], [result.inside for result in results], threads)
+    scaled, more, total, most = (result.inside for result in results)
+    np.testing.assert_array_equal(scaled, 2.0 * data)
+    np.testing.assert_array_equal(more, data + 1.0)
+    np.testing.assert_allclose(total, (2.0 * data).sum(), 1e-12, 1e-11)
+    assert list(most) == [part.max() for part in np.split(data, range(columns, length, columns))]
+    assert all((wall == -7.0).all() for _, *walls in results for wall in walls)
+
+
+class Walled(NamedTuple):
+    """Memory, and what lies before and behind it: more than a row of nobody's numbers on either side."""
+
+    inside: Array
+    before: Array
+    behind: Array
+
+
+def walled(size: int, fill: float) -> Walled:
+    before, inside, behind = np.split(np.full(size + 10_000, fill), [5_000, size + 5_000])
+    return Walled(inside, before, behind)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [((6,), 10), ((40, 50), 33), ((3,), 30_000), ((900,), 700), ((2, 1), 1)])
@@ -260,6 +302,7 @@ def test_tiles_cover_everything_once(dims: tuple[int, ...], whole: int) -> None:
     for tile in tiles.tiles(dims, 16_384, whole):
         part = seen[tile.place]
         assert part.shape == tile.shape
+        assert all(isinstance(at, int) or at.stop is not None for at in tile.place)
         assert part.size <= 16_384 or whole
         part += 1
     assert (seen == 1).all()

@@ -14,6 +14,7 @@ from engine.loops.blocks import bind_blocks
 from engine.loops.functions import expand_functions
 from engine.loops.native import NativeKernel, compile_loop, native_kernel
 from engine.loops.native_call import NativeCall
+from engine.loops.on_arrays import run_on_arrays
 from engine.loops.program import Level, Loop, LoopBuilder, Space
 from engine.loops.turns import make_calls
 from engine.loops.within_range import Otherwise, bind_within_range
@@ -104,6 +105,33 @@ def test_arrays_that_were_moved() -> None:
     make_calls(calls)
     assert_close([moved, *results[1:]], x)
     assert (results[0] == -7).all()
+
+
+@pytest.mark.parametrize("length", [4095, 4097, 16_384, 16_385, 16_484, 20_479, 20_480, 20_481])
+@pytest.mark.parametrize("function", ["sin", "cos", "lgamma", "mod"])
+def test_a_short_last_row_is_computed_again_as_far_as_it_goes(length: int, function: str) -> None:
+    """In memory that ends where the results do: nothing behind them is written, and they are right."""
+    builder = LoopBuilder("float32")
+    x = builder.load(Level.ELEMENT)
+    y = x.mod(3.0) if function == "mod" else getattr(x, function)()
+    builder.store("element", y)
+    builder.store("total", y.row_sum())
+    loop = builder.loop()
+    written = expand_functions(loop)
+    kernel = native_kernel(written, 16, compile_loop(written, 16))
+    space = Space((-(-length // 4096),), 4096, length, 4, ((4096,), (4096,), ()))
+    operand = np.linspace(0.5, 3, length, dtype="float32")
+    operand[length // 2] = {"lgamma": -2.5, "mod": 3e30}.get(function, 1e7)
+    memory = np.full(length + 5_000, -7, "float32")
+    results = [memory[:length], np.empty((), "float32")]
+    by_numpy = partial(bind_blocks, loop, space, threads=1)
+    calls = bind_within_range(kernel, written, space, [operand], results, 1, by_numpy)
+    make_calls(calls)
+    assert (memory[length:] == -7).all()
+    again = [np.empty(length, "float32"), np.empty((), "float32")]
+    run_on_arrays(np, loop, space, [operand], again)
+    for one, other in zip(results, again, strict=True):
+        np.testing.assert_allclose(one, other, 1e-4, 1e-5)
 
 
 def test_no_rows() -> None:

@@ -6,17 +6,22 @@ import re
 import signal
 import subprocess
 import sys
+import time
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import numpy as np
+import orjson
 import pytest
 
 import engine
 from engine.loops.runner import IS_SUPPORTED
 from service.compute import child, worker
+from service.compute.job import Job
 from service.settings import Settings
 from tests.service.support import feed, node, request
 
@@ -187,6 +192,25 @@ def test_a_restarted_server_finds_its_kernels(tmp_path: Path, wanted: Any) -> No
                 assert client.get("/health/live").status_code == 200
             said = ended(process, signal.SIGTERM)
     assert {*before, *said} <= {"loading"}
+
+
+def test_an_argument_that_a_kernel_has_no_formula_for_changes_no_status() -> None:
+    """16,484 numbers are five rows of a kernel, the last of them short; 10⁷ is beyond its sine in float32."""
+    answering = worker.Worker(Settings(device="cpu", determinism="fast"))
+    x = np.linspace(-3, 3, 16_484, dtype="float32")
+    x[7] = 1e7
+    graph = node("parameter"), node("sin", 0), node("sum", 1)
+    body = orjson.dumps(request(*graph, feeds=[feed(0, [len(x)], x.tolist(), "float32")], encoding="base64"))
+    replies = []
+    for _ in range(6):
+        replies.append(answering(Job("gradients", body, "id", 60.0, time.monotonic() + 60.0)))
+        answering._executor.settle()
+    assert [reply.status for reply in replies] == [200] * 6
+    for reply in replies:
+        (found,) = orjson.loads(b"".join(reply.pieces))["gradients"]
+        gradient = np.frombuffer(b64decode(found["tensor"]["data_b64"]), "float32")
+        np.testing.assert_allclose(gradient, np.cos(x), 1e-5, 1e-5)
+    assert answering._executor.kernels
 
 
 def test_a_worker_is_warm_before_it_takes_work(monkeypatch: pytest.MonkeyPatch) -> None:
