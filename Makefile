@@ -24,7 +24,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-ver
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers guarantees chaos soak bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds guarantees chaos soak bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -51,6 +51,9 @@ test-printers: $(VENV)/.dev ## run the engine's tests with every plan fused: by 
 	for printer in numpy llvm $$(command -v gcc >/dev/null || command -v clang >/dev/null && echo c); do \
 	  echo "$$printer:"; \
 	  GRADSERVE_TEST_PRINTER=$$printer $(BIN)/python -m pytest -q -n $(WORKERS) tests/contract tests/engine $(ARGS) || exit 1; done
+
+test-bounds: $(VENV)/.dev ## compare every access of a corpus of kernels with its buffer, beside pages that cannot be read
+	$(BIN)/python -m pytest -q -n $(WORKERS) --bounds tests/bounds $(ARGS)
 
 guarantees: $(VENV)/.dev ## attack started servers, one test after the other, and write docs/guarantees.md; half an hour
 	$(BIN)/python -m pytest -q -p no:xdist --guarantees tests/guarantees $(ARGS); status=$$?; \

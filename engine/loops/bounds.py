@@ -95,7 +95,7 @@ def _first(position: int) -> int:
 
 
 class Buffer(NamedTuple):
-    """What a pointer is of: the position in the table that it comes from; and in a checked kernel, its bounds' names."""
+    """What a pointer is of: the position in the table that it comes from; and in a checked kernel, names of bounds."""
 
     position: int
     first: str = ""
@@ -140,7 +140,9 @@ class BoundsWriter:
     def _looked_at(
         self, text: Template, function: str, type: str, buffer: Buffer, at: str, size: int, lanes: int, mask: str
     ) -> str:
-        numbers = {"N": lanes, "ELSEWHERE": 8 * FaultEntry.SIZE, "RECORD": _RECORD} | {entry.name: entry.value for entry in FaultEntry}
+        numbers = {"N": lanes, "ELSEWHERE": 8 * FaultEntry.SIZE, "RECORD": _RECORD} | {
+            entry.name: entry.value for entry in FaultEntry
+        }
         self._to.declarations.update(each.substitute(numbers) for each in (_REDUCTIONS, _OUTSIDE, text))
         which = f"i64 {buffer.first}, i64 {buffer.past}, i64 {buffer.position}, i64 {self._count + 1}, ptr %table"
         inside = mask or "splat (i1 true)"

@@ -6,7 +6,6 @@ one buffer, and what is of none cannot be printed. A build with `BOUNDS` compare
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from engine.loops.bounds import BOUNDS, BoundsWriter, Buffer
@@ -57,15 +56,15 @@ class Memory:
 
     # accesses
 
-    def load(
-        self, type: str, pointer: str, lanes: int = 0, mask: str = "", outside: str = "zeroinitializer"
-    ) -> str:
+    def load(self, type: str, pointer: str, lanes: int = 0, mask: str = "", outside: str = "zeroinitializer") -> str:
         """A scalar, or a vector: its lanes outside the mask are not read, and are those of `outside`."""
         pointer, taken, size = self._bounded(pointer, type, lanes, mask), _taken(type, lanes), _size(type)
         if not mask:
             return self._to.value(f"load {taken}, ptr {pointer}, align {size}")
         name = self._intrinsic(taken, f"load.{_suffix(type, lanes)}.p0", "ptr", "i32", _mask(lanes), taken)
-        return self._to.value(f"call {taken} @{name}(ptr {pointer}, i32 {size}, {_mask(lanes)} {mask}, {taken} {outside})")
+        return self._to.value(
+            f"call {taken} @{name}(ptr {pointer}, i32 {size}, {_mask(lanes)} {mask}, {taken} {outside})"
+        )
 
     def store(
         self, type: str, value: str, pointer: str, lanes: int = 0, mask: str = "", *, says_align: bool = True
@@ -82,9 +81,7 @@ class Memory:
         """A vector of what is at each pointer; lanes outside the mask as with `load`."""
         pointers, taken = self._each_bounded(pointers, type, lanes, mask), _taken(type, lanes)
         places = f"<{lanes} x ptr>"
-        name = self._intrinsic(
-            taken, f"gather.{_suffix(type, lanes)}.v{lanes}p0", places, "i32", _mask(lanes), taken
-        )
+        name = self._intrinsic(taken, f"gather.{_suffix(type, lanes)}.v{lanes}p0", places, "i32", _mask(lanes), taken)
         return self._to.value(
             f"call {taken} @{name}({places} {pointers}, i32 {_size(type)}, {_mask(lanes)} {mask}, {taken} {outside})"
         )
@@ -93,9 +90,7 @@ class Memory:
         """Write the lanes inside the mask, each to its pointer."""
         pointers, taken = self._each_bounded(pointers, type, lanes, mask), _taken(type, lanes)
         places = f"<{lanes} x ptr>"
-        name = self._intrinsic(
-            "void", f"scatter.{_suffix(type, lanes)}.v{lanes}p0", taken, places, "i32", _mask(lanes)
-        )
+        name = self._intrinsic("void", f"scatter.{_suffix(type, lanes)}.v{lanes}p0", taken, places, "i32", _mask(lanes))
         self._to.line(
             f"  call void @{name}({taken} {value}, {places} {pointers}, i32 {_size(type)}, {_mask(lanes)} {mask})"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-
 PlaceKind = Literal["operand", "result", "shared", "own"]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -41,8 +41,10 @@ def main(argv: Sequence[str]) -> int:
         graphs += 1
         for said in _look(watched, kernels, tell):
             found += 1
-            print(said, flush=True)
-    print(f"{graphs} graphs, {kernels.made} kernels, {found} found, {time.process_time() - started:.0f} s")
+            sys.stdout.write(said + "\n")
+            sys.stdout.flush()
+    seconds = time.process_time() - started
+    sys.stdout.write(f"{graphs} graphs, {kernels.made} kernels, {found} found, {seconds:.0f} s\n")
     return int(found > 0)
 
 
@@ -55,17 +57,16 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _look(watched: Watched, kernels: Kernels, tell: Tell) -> list[str]:
+def _look(watched: Watched, kernels: Kernels, tell: Tell) -> Iterator[str]:
     """What is found of a graph: accesses outside, or other results from one build than from another."""
-    results, found = list[list[Array]](), []
+    results = list[list[Array]]()
     for build, (checked, at_end) in BUILDS.items():
         try:
             results.append(watch(watched, kernels, lambda said, build=build: tell(f"{build}: {said}"), checked, at_end))
         except Outside as outside:
-            found.append(f"{watched.name}, {build}: {outside}")
+            yield f"{watched.name}, {build}: {outside}"
     if not all(_alike(one, other) for one, other in pairwise(results)):
-        found.append(f"{watched.name}: results depend on what lies around memory")
-    return found
+        yield f"{watched.name}: results depend on what lies around memory"
 
 
 def _alike(one: Sequence[Array], other: Sequence[Array]) -> bool:

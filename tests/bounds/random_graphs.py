@@ -61,7 +61,7 @@ class RandomNet(Net):
     def shape(self, node: int) -> tuple[int, ...]:
         """Its shape: what the engine infers."""
         if node not in self._shapes:
-            builder, values = self.program.build(self.types, (node,))
+            _, values = self.program.build(self.types, (node,))
             self._shapes[node] = values[node].shape
         return self._shapes[node]
 
@@ -244,14 +244,15 @@ def _pooled(net: RandomNet, x: int) -> int:
     return net.op(net.pick(["max_pool2d", "avg_pool2d"]), x, kernel_size=size, stride=stride, padding=padding)
 
 
-def _attended(net: RandomNet, x: int) -> int:
+def _attended(net: RandomNet, _: int) -> int:
+    """Of queries, keys and values of its own."""
     depth, keys = int(net.pick([1, 8, 16, 17])), int(net.pick([1, 7, 16, 33]))
     q = net.fresh(2, int(net.pick([1, 8, 15, 33])), depth)
     return net.op("attention", q, net.fresh(2, keys, depth), net.fresh(2, keys, int(net.pick([1, 8, 9]))))
 
 
 MOVES: Final[Sequence[Move]] = [
-    _elementwise, _elementwise, _binary, _binary, _chosen, _reduced, _along_an_axis, _normed, _batch_normed, _transposed,
-    _reshaped, _cut, _padded, _joined, _divided, _turned, _gathered, _taken, _added_at, _looked_up, _multiplied,
-    _multiplied, _convolved, _convolved, _convolved_back, _pooled, _pooled, _attended,
+    _elementwise, _elementwise, _binary, _binary, _chosen, _reduced, _along_an_axis, _normed, _batch_normed,
+    _transposed, _reshaped, _cut, _padded, _joined, _divided, _turned, _gathered, _taken, _added_at, _looked_up,
+    _multiplied, _multiplied, _convolved, _convolved, _convolved_back, _pooled, _pooled, _attended,
 ]  # fmt: skip
