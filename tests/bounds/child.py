@@ -2,7 +2,7 @@
 
 What is found is printed, a line each, and in the end how much was watched; the journal has what is at work. With
 `--break NAME`, an extent is one off from the beginning; with `--lanes-of BYTES`, kernels are those of a processor whose
-vectors are as wide.
+vectors are as wide; with `--text`, they are C's, or a card's, built by the machine's C compiler.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.executors.kernels import Kernels
 from engine.microkernels import register_tile
 from tests.bounds.breaking import BREAKS
 from tests.bounds.corpus import Watched, groups
-from tests.bounds.watching import Journal, Outside, Tell, watch
+from tests.bounds.watching import Journal, Outside, Tell, watch, watch_text
 from tests.contract.cases import Array
 
 #: how kernels are built, and beside what they run: whether they check bounds, and which end of memory is guarded
@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     graphs = found = 0
     for watched in (watched for name in asked.groups for watched in groups()[name]()):
         graphs += 1
-        for said in _look(watched, kernels, tell):
+        for said in _look_at_text(watched, asked.text, tell) if asked.text else _look(watched, kernels, tell):
             found += 1
             sys.stdout.write(said + "\n")
             sys.stdout.flush()
@@ -54,6 +54,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("groups", nargs="+")
     parser.add_argument("--break", dest="broken", choices=[*BREAKS])
     parser.add_argument("--lanes-of", type=int)
+    parser.add_argument("--text", choices=["c", "cuda"])
     return parser.parse_args(argv)
 
 
@@ -65,6 +66,15 @@ def _look(watched: Watched, kernels: Kernels, tell: Tell) -> Iterator[str]:
             results.append(watch(watched, kernels, lambda said, build=build: tell(f"{build}: {said}"), checked, at_end))
         except Outside as outside:
             yield f"{watched.name}, {build}: {outside}"
+    yield from _compared(watched, results)
+
+
+def _look_at_text(watched: Watched, printer: str, tell: Tell) -> Iterator[str]:
+    """As `_look`, of what another printer writes."""
+    yield from _compared(watched, [watch_text(watched, printer, tell, at_end) for at_end in (True, False)])
+
+
+def _compared(watched: Watched, results: Sequence[list[Array]]) -> Iterator[str]:
     if not all(_alike(one, other) for one, other in pairwise(results)):
         yield f"{watched.name}: results depend on what lies around memory"
 

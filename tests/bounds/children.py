@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.bounds.corpus import groups
+from tests.engine.loops.c_compiler import COMPILER
 
 ROOT: Final = Path(__file__).parents[2]
 #: processes that share ops' samples, networks, and random graphs
 SHARES: Final = {"op ": 8, "network ": 6, "random ": 20}
 #: bytes of the vectors of processors: kernels of a width run on all, as what they have
 WIDTHS: Final = (32, 64)
+#: what other printers write; and groups whose graphs have loops of all kinds, of few kernels
+TEXTS: Final = ("c", "cuda")
+LOOPS: Final = ("far arguments", "op softmax", "op sum", "op layer_norm", "op where", "op cumsum", "op mod", "random 0")
 
 
 class Found(NamedTuple):
@@ -52,4 +56,6 @@ def parts() -> dict[str, tuple[Sequence[str], Sequence[str]]]:
         chosen = [name for name in names if name.startswith(kind)]
         found |= {f"{kind}{i} of {count}": (chosen[i::count], ()) for i in range(count)}
     kernels = [name for name in names if not name.startswith(tuple(SHARES))]
-    return found | {f"kernels of {width} bytes": (kernels, ("--lanes-of", str(width))) for width in WIDTHS}
+    found |= {f"kernels of {width} bytes": (kernels, ("--lanes-of", str(width))) for width in WIDTHS}
+    loops = [name for name in names if name.startswith("kernels of ") or name in LOOPS]
+    return found | {f"text of {text}": (loops, ("--text", text)) for text in (TEXTS if COMPILER else ())}

@@ -16,7 +16,7 @@ import pytest
 
 from engine import Graph, HostArray, Limits, Plan
 from engine.executors.binding import Binder
-from engine.executors.kernels import Kernels, LoopBinder
+from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import Tier
 from engine.graph.errors import IndexOutOfRange
@@ -36,6 +36,7 @@ from engine.planning.tile import tile
 from engine.planning.tiled import Tiled
 from tests.bounds.corpus import Watched
 from tests.engine.guarded import guarded
+from tests.engine.printers import ready
 
 THREADS: Final = 2
 _PLENTY: Final = 1 << 40
@@ -65,14 +66,14 @@ class Journal:
 class Watching(Binder):
     """Binds steps as `inner` does, those of kernels to guarded copies; says each step by `tell` before it is made."""
 
-    def __init__(self, inner: LoopBinder, at_end: bool, tell: Tell) -> None:
+    def __init__(self, inner: Binder, at_end: bool, tell: Tell) -> None:
         self._inner, self._at_end, self._tell = inner, at_end, tell
 
     def calls(
         self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
     ) -> Sequence[KernelCall]:
         """One call, which binds anew each time."""
-        if step.op not in self._inner.compiled:
+        if not isinstance(step.op, Fused | Tiled):
             return self._inner.calls(xp, step, operands, out, workspace)
         return [(self._make, (xp, step, operands, out))]
 
@@ -127,12 +128,22 @@ def watch(watched: Watched, kernels: Kernels, tell: Tell, checked: bool, at_end:
         plan = compiled(watched.graph)
         binder = kernels.compile(plan)
         assert binder is not None
-        watching = Watching(binder, at_end, lambda step: tell(f"{watched.name}: {step}"))
-        feeds = {key: watched.feeds[key] for key in plan.feeds}
-        try:
-            return NumPyExecutor()._run(Tier(plan, watching), feeds, NO_DEADLINE)
-        except IndexOutOfRange:
-            return []
+        return _results(watched, plan, Watching(binder, at_end, lambda step: tell(f"{watched.name}: {step}")))
+
+
+def watch_text(watched: Watched, printer: str, tell: Tell, at_end: bool) -> list[Array]:
+    """As `watch`, by another printer's text, in C: kernels that check nothing."""
+    with all_compiled():
+        plan, binder = ready(make_plan(watched.graph, _UNBOUNDED), printer)
+        return _results(watched, plan, Watching(binder, at_end, lambda step: tell(f"{watched.name}: {step}")))
+
+
+def _results(watched: Watched, plan: Plan, binder: Binder) -> list[Array]:
+    feeds = {key: watched.feeds[key] for key in plan.feeds}
+    try:
+        return NumPyExecutor()._run(Tier(plan, binder), feeds, NO_DEADLINE)
+    except IndexOutOfRange:
+        return []
 
 
 def _guarded_tables(at_end: bool, threads: int, size: int) -> HostArray:
