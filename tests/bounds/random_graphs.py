@@ -81,7 +81,7 @@ def random_graph(seed: int) -> RandomNet:
         net.op("sum", _elementwise(net, _elementwise(net, x)))
         return net
     net.results += [net.fresh(*net.extents(int(net.rng.integers(1, 5)))) for _ in range(int(net.rng.integers(1, 3)))]
-    for _ in range(int(net.rng.integers(1, 6))):
+    for _ in range(int(net.rng.integers(1, 4))):
         found = net.pick(MOVES)(net, net.pick(net.results[-2:]))
         if net.shape(found) and 0 < math.prod(net.shape(found)) <= MOST:
             net.results.append(found)
