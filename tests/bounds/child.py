@@ -16,11 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from engine.executors.kernels import Kernels
 from engine.microkernels import register_tile
 from tests.bounds.breaking import BREAKS
 from tests.bounds.corpus import Watched, groups
-from tests.bounds.watching import Journal, Outside, Tell, watch, watch_text
+from tests.bounds.watching import Built, Journal, Outside, Tell, watch, watch_text
 from tests.contract.cases import Array
 
 #: how kernels are built, and beside what they run: whether they check bounds, and which end of memory is guarded
@@ -35,16 +34,16 @@ def main(argv: Sequence[str]) -> int:
         register_tile.vectors = lambda: wide
     if asked.broken:
         BREAKS[asked.broken].make()
-    tell, kernels, started = Journal(asked.journal), Kernels(), time.process_time()
+    tell, built, started = Journal(asked.journal), Built(), time.process_time()
     graphs = found = 0
     for watched in (watched for name in asked.groups for watched in groups()[name]()):
         graphs += 1
-        for said in _look_at_text(watched, asked.text, tell) if asked.text else _look(watched, kernels, tell):
+        for said in _look_at_text(watched, asked.text, tell) if asked.text else _look(watched, built, tell):
             found += 1
             sys.stdout.write(said + "\n")
             sys.stdout.flush()
     seconds = time.process_time() - started
-    sys.stdout.write(f"{graphs} graphs, {kernels.made} kernels, {found} found, {seconds:.0f} s\n")
+    sys.stdout.write(f"{graphs} graphs, {built.made} kernels, {found} found, {seconds:.0f} s\n")
     return int(found > 0)
 
 
@@ -58,12 +57,12 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _look(watched: Watched, kernels: Kernels, tell: Tell) -> Iterator[str]:
+def _look(watched: Watched, built: Built, tell: Tell) -> Iterator[str]:
     """What is found of a graph: accesses outside, or other results from one build than from another."""
     results = list[list[Array]]()
     for build, (checked, at_end) in BUILDS.items():
         try:
-            results.append(watch(watched, kernels, lambda said, build=build: tell(f"{build}: {said}"), checked, at_end))
+            results.append(watch(watched, built, lambda said, build=build: tell(f"{build}: {said}"), checked, at_end))
         except Outside as outside:
             yield f"{watched.name}, {build}: {outside}"
     yield from _compared(watched, results)

@@ -38,6 +38,7 @@ from tests.bounds.corpus import Watched
 from tests.engine.guarded import guarded
 from tests.engine.printers import ready
 
+#: that take part in kernels which check: each has tables and a workspace of its own. Else one, whose workspace is all
 THREADS: Final = 2
 _PLENTY: Final = 1 << 40
 _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
@@ -46,6 +47,22 @@ _NEVER_WRITTEN: Final = 0xFF
 _TABLE: Final = "the table"
 
 Tell = Callable[[str], None]
+
+
+class Built:
+    """Kernels that check, and as they are for everyone."""
+
+    def __init__(self) -> None:
+        self._kernels = {True: Kernels(threads=THREADS), False: Kernels()}
+
+    def of(self, checked: bool) -> Kernels:
+        """The ones or the others."""
+        return self._kernels[checked]
+
+    @property
+    def made(self) -> int:
+        """How many, of both."""
+        return sum(kernels.made for kernels in self._kernels.values())
 
 
 class Outside(Exception):
@@ -101,7 +118,7 @@ def beside(x: Array, at_end: bool) -> Array:
     return copy
 
 
-def compiled(graph: Graph, threads: int = THREADS) -> Plan:
+def compiled(graph: Graph, threads: int) -> Plan:
     """A plan with all of a graph in kernels that can be, single nodes too."""
     fused = fuse(graph, 0, compiled=True, threads=threads)
     return make_plan(tile(fused, _PLENTY, threads), _UNBOUNDED)
@@ -117,7 +134,7 @@ def all_compiled() -> Iterator[None]:
         yield
 
 
-def watch(watched: Watched, kernels: Kernels, tell: Tell, checked: bool, at_end: bool) -> list[Array]:
+def watch(watched: Watched, built: Built, tell: Tell, checked: bool, at_end: bool) -> list[Array]:
     """The results of a graph; none where an index is outside of its axis. Raises Outside."""
     with pytest.MonkeyPatch.context() as patch, all_compiled():
         patch.setattr(BOUNDS, "checked", checked)
@@ -125,7 +142,8 @@ def watch(watched: Watched, kernels: Kernels, tell: Tell, checked: bool, at_end:
             patch.setitem(machine_code._OPTIONS, "opt", 0)
         else:
             patch.setattr(BOUNDS, "tables", partial(_guarded_tables, at_end))
-        plan = compiled(watched.graph)
+        kernels = built.of(checked)
+        plan = compiled(watched.graph, kernels.threads)
         binder = kernels.compile(plan)
         assert binder is not None
         return _results(watched, plan, Watching(binder, at_end, lambda step: tell(f"{watched.name}: {step}")))
