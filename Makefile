@@ -26,7 +26,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-ver
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers fuzz guarantees chaos soak bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -56,6 +56,9 @@ test-printers: $(VENV)/.dev ## run the engine's tests with every plan fused: by 
 
 fuzz: $(VENV)/.dev ## run random graphs every way there is, and compare; SECONDS=3600 for an hour, ARGS="--seed 1"
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(ARGS)
+
+test-bounds: $(VENV)/.dev ## compare every access of a corpus of kernels with its buffer, beside pages that cannot be read
+	$(BIN)/python -m pytest -q -n $(WORKERS) --bounds tests/bounds $(ARGS)
 
 guarantees: $(VENV)/.dev ## attack started servers, one test after the other, and write docs/guarantees.md; half an hour
 	$(BIN)/python -m pytest -q -p no:xdist --guarantees tests/guarantees $(ARGS); status=$$?; \

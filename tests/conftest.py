@@ -47,8 +47,12 @@ _ONE_OF = 16
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--fast`: what is quick, for the loop of a developer. `--guarantees`: what is measured, and nothing else."""
+    """`--fast`: what is quick, for the loop of a developer. `--guarantees`: what is measured, and nothing else.
+
+    `--bounds`: the whole corpus of kernels, too.
+    """
     parser.addoption("--fast", action="store_true", help="leave out what is slow, and most of what is made from ops")
+    parser.addoption("--bounds", action="store_true", help="watch the whole corpus of kernels, and not a sample of it")
     parser.addoption("--guarantees", action="store_true", help="run the timed tests of the guarantees, and no others")
 
 
@@ -56,6 +60,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what the options leave out."""
     measured = config.getoption("--guarantees")
     _keep(config, items, lambda item: (item.get_closest_marker("guarantee") is not None) == measured)
+    if not config.getoption("--bounds"):
+        _keep(config, items, lambda item: item.get_closest_marker("bounds") is None)
     if config.getoption("--fast"):
         _keep(config, items, is_quick)
 

@@ -42,11 +42,13 @@ class Assembly:
         """A line: an instruction without a result, or a label."""
         self.lines.append(text)
 
-    def value(self, text: str) -> str:
-        """The name of an instruction's result."""
-        self._count += 1
-        self.lines.append(f"  %v{self._count} = {text}")
-        return f"%v{self._count}"
+    def value(self, text: str, name: str = "") -> str:
+        """The name of an instruction's result: a new one, unless it is given."""
+        if not name:
+            self._count += 1
+            name = f"%v{self._count}"
+        self.lines.append(f"  {name} = {text}")
+        return name
 
     def name(self, type: Scalars, lanes: int = 0) -> str:
         """A type in LLVM's words; a vector, if lanes are given."""

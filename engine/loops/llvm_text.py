@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.loops.llvm_instructions import Assembly, instruction, larger, literal
+from engine.loops.memory import Memory
 from engine.loops.program import Loop, Scalars
 from engine.loops.schedule import Schedule, Sweep, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
@@ -26,7 +27,8 @@ def llvm_text(loop: Loop, lanes: int) -> str:
     The loop has none of FUNCTIONS. Vectors have `lanes` elements, a power of two; a row is summed up in as many lanes,
     then by halves.
     """
-    nest = _Nest(loop, lanes, schedule(loop), table_layout(loop), Assembly(loop.dtype))
+    to = Assembly(loop.dtype)
+    nest = _Nest(loop, lanes, schedule(loop), table_layout(loop), to, Memory(to))
     nest.kernel()
     return "\n".join((*nest.to.lines, *sorted(nest.to.declarations), _ATTRIBUTES, ""))
 
@@ -40,6 +42,7 @@ class _Nest:
     schedule: Schedule
     layout: TableLayout
     to: Assembly
+    memory: Memory
     #: names of scalars of a row
     row: dict[int, str] = field(default_factory=dict)
 
@@ -58,23 +61,20 @@ class _Nest:
 
     def _read_table(self) -> None:
         for size in ("columns", "length", "rows", "block_rows"):
-            self._entry(f"%{size}", TableEntry[size.upper()])
+            self.memory.word(TableEntry[size.upper()], "i64", f"%{size}")
         for axis in range(1, self.loop.row_axes):
-            self._entry(f"%extent{axis}", TableEntry.EXTENTS + axis)
+            self.memory.word(TableEntry.EXTENTS + axis, "i64", f"%extent{axis}")
         for name, position, strided in self._arrays():
-            self._entry(f"%{name}", position, "ptr")
+            self.memory.word(position, "ptr", f"%{name}")
             for axis in range(self.loop.row_axes if strided else 0):
-                self._entry(f"%{name}.stride{axis}", position + 1 + axis)
-        self._entry("%scratch", self.layout.scratch, "ptr")
+                self.memory.word(position + 1 + axis, "i64", f"%{name}.stride{axis}")
+        self.memory.word(self.layout.scratch, "ptr", "%scratch")
         self.to.line(f"  %padded.up = add i64 %columns, {self.lanes - 1}")
         self.to.line(f"  %padded = and i64 %padded.up, {-self.lanes}")
         for k in range(len(self.schedule.scratch)):
             self.to.line(f"  %kept{k}.at = mul i64 %padded, {k}")
-            self.to.line(f"  %kept{k} = getelementptr {self.to.name('float')}, ptr %scratch, i64 %kept{k}.at")
-
-    def _entry(self, name: str, position: int, type: str = "i64") -> None:
-        self.to.line(f"  {name}.in = getelementptr i64, ptr %table, i64 {position}")
-        self.to.line(f"  {name} = load {type}, ptr {name}.in, align 8")
+            self.memory.further("%scratch", self.to.name("float"), f"%kept{k}.at", f"%kept{k}")
+            self.memory.part(f"%kept{k}", self.to.name("float"), "%padded")
 
     def _arrays(self) -> list[tuple[str, int, bool]]:
         """Operands and results: name, position in the table, whether there are strides."""
@@ -92,7 +92,7 @@ class _Nest:
         self._least("row.past", "%row.most", "%rows")
         self.to.line("  %part = mul i64 %block, %columns")
         for n in self._results("columns"):
-            self.to.line(f"  %part{n} = getelementptr {self.to.name('float')}, ptr %result{n}, i64 %part")
+            self.memory.further(f"%result{n}", self.to.name("float"), "%part", f"%part{n}")
         self._zero_parts()
         self.to.line("  br label %block.rows\nblock.rows:\n  br label %rows.head\nrows.head:")
         self.to.line("  %row = phi i64 [ %row.first, %block.rows ], [ %row.next, %row.end ]")
@@ -110,14 +110,12 @@ class _Nest:
         self.to.line("  br label %zero.head\nzero.head:\n  %z = phi i64 [ 0, %block.begin ], [ %z.next, %zero ]")
         self.to.line("  %z.more = icmp slt i64 %z, %columns\n  br i1 %z.more, label %zero, label %zero.end\nzero:")
         for n in self._results("columns"):
-            at = self.to.value(f"getelementptr {self.to.name('float')}, ptr %part{n}, i64 %z")
-            self.to.line(f"  store {self.to.name('float')} {literal(0.0, 'float')}, ptr {at}")
+            self._store_sum(literal(0.0, "float"), f"%part{n}", "%z")
         self.to.line("  %z.next = add i64 %z, 1\n  br label %zero.head\nzero.end:")
 
     def _store_totals(self) -> None:
         for n in self._results("total"):
-            at = self.to.value(f"getelementptr {self.to.name('float')}, ptr %result{n}, i64 %block")
-            self.to.line(f"  store {self.to.name('float')} %sum{n}, ptr {at}")
+            self._store_sum(f"%sum{n}", f"%result{n}", "%block")
 
     def _results(self, kind: str) -> list[int]:
         return [n for n, result in enumerate(self.loop.results) if result.kind == kind]
@@ -163,7 +161,7 @@ class _Nest:
                 for axis, index in indices:
                     step = self.to.value(f"mul i64 {index}, %{name}.stride{axis}")
                     at = self.to.value(f"add i64 {at}, {step}")
-                self.to.line(f"  %{name}.row = getelementptr {stored}, ptr %{name}, i64 {at}")
+                self.memory.further(f"%{name}", stored, at, f"%{name}.row")
 
     def _stored_types(self) -> list[str]:
         types = [operand.type for operand in self.loop.operands]
@@ -295,37 +293,23 @@ class _Nest:
     # memory
 
     def _at(self, base: str, type: Scalars, index: str) -> str:
-        return self.to.value(f"getelementptr {self.to.stored(type)}, ptr {base}, i64 {index}")
+        return self.memory.further(base, self.to.stored(type), index)
 
     def _kept(self, number: int, at: str) -> str:
         return self._at(f"%kept{self.schedule.scratch.index(number)}", self._type(number), at)
 
     def _load(self, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> str:
-        stored = self.to.stored(type, lanes)
-        if mask:
-            name = f"llvm.masked.load.{self.to.suffix(type, lanes)}.p0"
-            self.to.declare(stored, name, "ptr", "i32", f"<{lanes} x i1>", stored)
-            masked = f"ptr {place}, i32 {self._align(type)}, <{lanes} x i1> {mask}, {stored} zeroinitializer"
-            found = self.to.value(f"call {stored} @{name}({masked})")
-        else:
-            found = self.to.value(f"load {stored}, ptr {place}, align {self._align(type)}")
+        found = self.memory.load(self.to.stored(type), place, lanes, mask)
         zero = "zeroinitializer" if lanes else "0"
-        return self.to.value(f"icmp ne {stored} {found}, {zero}") if type == "bool" else found
+        return self.to.value(f"icmp ne {self.to.stored(type, lanes)} {found}, {zero}") if type == "bool" else found
 
     def _store(self, value: str, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> None:
-        stored = self.to.stored(type, lanes)
         if type == "bool":
-            value = self.to.value(f"zext {self.to.name(type, lanes)} {value} to {stored}")
-        if mask:
-            name = f"llvm.masked.store.{self.to.suffix(type, lanes)}.p0"
-            self.to.declare("void", name, stored, "ptr", "i32", f"<{lanes} x i1>")
-            masked = f"{stored} {value}, ptr {place}, i32 {self._align(type)}, <{lanes} x i1> {mask}"
-            self.to.line(f"  call void @{name}({masked})")
-        else:
-            self.to.line(f"  store {stored} {value}, ptr {place}, align {self._align(type)}")
+            value = self.to.value(f"zext {self.to.name(type, lanes)} {value} to {self.to.stored(type, lanes)}")
+        self.memory.store(self.to.stored(type), value, place, lanes, mask)
 
-    def _align(self, type: Scalars) -> int:
-        return 1 if type == "bool" else self.to.bits // 8
+    def _store_sum(self, value: str, base: str, index: str) -> None:
+        self.memory.store(self.to.name("float"), value, self._at(base, "float", index), says_align=False)
 
 
 def _numbers(first: int, count: int) -> str:

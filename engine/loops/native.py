@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.graph.op import NONE, KernelCall
 from engine.graph.tensor_type import HostArray
+from engine.loops.bounds import BOUNDS
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code
 from engine.loops.native_call import SIGNATURE, NativeCall
@@ -92,8 +93,11 @@ def bind_native(
     ]
     if not blocks:
         return added
-    entries = _entries(kernel, space, scratch)
+    entries = _entries(kernel, space, taking_part)
     call = NativeCall(kernel.function, kernel.address, blocks, entries, (kernel, workspace))
+    if scratch.size:
+        owns = scratch.ctypes.data + scratch.strides[0] * np.arange(taking_part)
+        call.place(kernel.layout.scratch, owns, scratch.strides[0])
     positions = (*kernel.layout.operands, *kernel.layout.results)
     for position, array in zip(positions, [*operands, *places], strict=True):
         call.point(position, array)
@@ -160,14 +164,12 @@ def _sum(kind: str, parts: HostArray, result: HostArray, sums: Mapping[str, Nati
     return call
 
 
-def _entries(kernel: NativeKernel, space: Space, scratch: HostArray) -> HostArray:
-    """A table for each row of `scratch`, but for the addresses of operands and results."""
-    layout, threads = kernel.layout, len(scratch)
-    entries: HostArray = np.zeros((threads, layout.size), np.int64)
+def _entries(kernel: NativeKernel, space: Space, threads: int) -> HostArray:
+    """A table for each thread, but for addresses."""
+    layout = kernel.layout
+    entries = BOUNDS.tables(threads, layout.size)
     sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
     entries[:, TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
-    if scratch.size:
-        entries[:, layout.scratch] = scratch.ctypes.data + scratch.strides[0] * np.arange(threads)
     for position, strides in zip((*layout.operands, *layout.results), space.strides, strict=True):
         entries[:, position + 1 : position + 1 + len(strides)] = strides
     return entries

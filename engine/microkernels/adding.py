@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from engine.graph.alignment import ALIGNMENT
 from engine.graph.tensor_type import Shape
 from engine.microkernels.picking import read_indices, unflagged
-from engine.microkernels.recipe import KernelPhase, Recipe
+from engine.microkernels.recipe import FLAG, KernelPhase, Recipe
 from engine.microkernels.register_tile import lanes_for
 from engine.microkernels.routine import Routine
 
@@ -43,7 +43,7 @@ def adding(of: Adding) -> Recipe:
 def _phase(of: Adding) -> KernelPhase:
     to = Routine(of.dtype, lanes_for(of.itemsize))
     operands = [to.place("operand", i) for i in range(3)]
-    y, flag = to.place("result", 0), to.place("shared", 0)
+    y, flag = to.place("result", 0), to.place(*FLAG)
     with to.loop("%first", "%past") as item:
         lead = to.unravelled(item.index, of.rows)
         x, index, updates = (
@@ -76,4 +76,4 @@ def _add(to: Routine, of: Adding, index: str, updates: str, row: str, flag: str)
             total = to.to.value(f"fadd {to.to.name('float')} {to.load_number(there)}, {update}")
             to.store_number(total, there)
         with to.when("eq", inside, 0):
-            to.to.line(f"  store i64 1, ptr {flag}, align 8")
+            to.memory.store("i64", "1", flag)

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
+from engine.loops.bounds import BOUNDS
 from engine.loops.native import WORTH_THREADS
 from engine.loops.native_call import SIGNATURE, FollowedArray, NativeCall, NativeGuard, followed
 from engine.loops.object_file import load_function
@@ -52,7 +53,7 @@ def bind_recipe(
     calls: list[KernelCall] = []
     for phase, code in zip(recipe.phases, codes, strict=True):
         taking_part = min(threads, phase.items) if phase.work >= WORTH_THREADS else 1
-        entries = np.empty((taking_part, len(phase.places)), np.int64)
+        entries = BOUNDS.tables(taking_part, len(phase.places))
         call = NativeCall(code.function, code.address, phase.items, entries, (code, workspace))
         _point(call, phase, recipe, operands, result, workspace)
         calls.append((call, ()))
@@ -72,16 +73,17 @@ def _point(
     workspace: HostArray,
 ) -> None:
     start = workspace.ctypes.data
-    for position, (kind, number) in enumerate(phase.places):
+    for position, (kind, number, nbytes) in enumerate(phase.places):
         match kind:
             case "operand":
                 call.point(position, operands[number])
             case "result":
                 call.point(position, result)
             case "shared":
-                call.entries[:, position] = start + number
+                call.place(position, start + number, min(nbytes, recipe.shared - number))
             case "own":
-                call.entries[:, position] = start + recipe.shared + recipe.own * np.arange(len(call.entries)) + number
+                owns = start + recipe.shared + recipe.own * np.arange(len(call.entries))
+                call.place(position, owns + number, min(nbytes, recipe.own - number))
 
 
 def _compute_again(otherwise: ByOp, read: Sequence[FollowedArray], written: FollowedArray) -> None:

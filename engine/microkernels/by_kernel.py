@@ -47,14 +47,21 @@ class _Writer:
         self.pitch = (self.depth + lanes) * of.itemsize
         self.columns_bytes = aligned(self.images * each * self.pitch + lanes * of.itemsize)
         self.row = self.panels * self.width * of.itemsize
+        self.turned_bytes = self.depth * self.width * of.itemsize
         #: of the sums of a group, of one part
         self.sums_bytes = self.ranges * self.images * each * self.row
 
     def recipe(self) -> Recipe:
         """Sums in parts, then the parts together, turned to where they belong."""
-        own = self.columns_bytes + aligned(self.depth * self.width * self.of.itemsize)
-        shared = aligned(self.parts * self.of.groups * self.sums_bytes)
-        return Recipe((self._summed(), self._turned()), shared, own)
+        own = self.columns_bytes + aligned(self.turned_bytes)
+        return Recipe((self._summed(), self._turned()), aligned(self._all_sums), own)
+
+    @property
+    def _all_sums(self) -> int:
+        return self.parts * self.of.groups * self.sums_bytes
+
+    def _sums(self, to: Routine) -> str:
+        return to.place("shared", 0, self._all_sums)
 
     def _summed(self) -> KernelPhase:
         to = Routine(self.of.dtype, lanes_for(self.of.itemsize))
@@ -66,13 +73,13 @@ class _Writer:
         """The sums of some images and a part of the channels."""
         of = self.of
         group, images, part = to.unravelled(item, (of.groups, self.ranges, self.parts))
-        memory, packed = to.place("operand", 0), to.place("own", 0)
+        memory, packed = to.place("operand", 0), to.place("own", 0, self.columns_bytes)
         x = to.at(memory, to.add(of.x.start, to.mul(group, of.x.group)))
         k = to.at(to.place("operand", 1), to.add(of.k.start, to.mul(group, of.k.group)))
         begin = to.mul(images, self.images)
         x = to.at(x, to.mul(begin, of.x.outer))
         count = to.least(self.images, to.sub(of.images, begin))
-        sums = to.at(to.place("shared", 0), to.mul(to.add(to.mul(part, of.groups), group), self.sums_bytes))
+        sums = to.at(self._sums(to), to.mul(to.add(to.mul(part, of.groups), group), self.sums_bytes))
         sums = to.at(sums, to.mul(begin, of.windows * self.row))
         first, past = self._channels(to, part)
         seen = self._columns()
@@ -104,7 +111,7 @@ class _Writer:
         Where there are fewer images than an item has rows for, it has the rows of none, and nobody reads them.
         """
         of, size = self.of, self.of.itemsize
-        turned = to.place("own", self.columns_bytes)
+        turned = to.place("own", self.columns_bytes, self.turned_bytes)
         tiles = RowTiles(self.images * of.windows, self.pitch, self.row, self.tile.rows, self.tile.vectors)
         with to.loop(0, self.panels) as panel:
             features = to.mul(panel.index, self.width)
@@ -133,7 +140,7 @@ class _Writer:
             y = to.at(y, to.add(to.mul(group, of.y.group), to.mul(features, of.y.channel)))
             y = to.at(y, to.add(to.mul(d, of.y.axes[0]), to.mul(h, of.y.axes[1])))
             window = to.mul(to.add(to.mul(d, outer[1]), h), run)
-            sums = to.at(to.place("shared", 0), to.add(to.mul(group, self.sums_bytes), to.mul(features, of.itemsize)))
+            sums = to.at(self._sums(to), to.add(to.mul(group, self.sums_bytes), to.mul(features, of.itemsize)))
             sums = to.at(sums, to.mul(to.add(to.mul(image, of.windows), window), self.row))
             with to.loop(0, run, to.lanes) as some:
                 self._turn(to, sums, y, some.index, run, step, to.sub(of.features, features))

@@ -12,7 +12,7 @@ from engine.microkernels.by_kernel import correlation_by_kernel
 from engine.microkernels.columns import Axis
 from engine.microkernels.correlation import CorrelationGeometry, CorrelationWriter, Lying
 from engine.microkernels.depthwise import depthwise, depthwise_by_kernel, is_depthwise, is_depthwise_by_kernel
-from engine.microkernels.recipe import KernelPhase, Recipe
+from engine.microkernels.recipe import FLAG, KernelPhase, Recipe
 from engine.microkernels.register_tile import lanes_for
 from engine.microkernels.routine import Routine
 
@@ -161,7 +161,7 @@ def _check(of: ConvolutionGeometry) -> KernelPhase:
         total = to.halved(run.carried[0])
         is_nan = to.to.value(f"fcmp uno {to.to.name('float')} {total}, {total}")
         flag = to.to.value(f"zext i1 {is_nan} to i64")
-        to.to.line(f"  store i64 {flag}, ptr {to.place('shared', 0)}, align 8")
+        to.memory.store("i64", flag, to.place(*FLAG))
     return to.phase(1, math.prod(of.kernel.shape))
 
 

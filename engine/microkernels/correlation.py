@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from engine.graph.alignment import aligned
 from engine.microkernels.columns import Axis, Columns
 from engine.microkernels.offsets import hold_offsets
-from engine.microkernels.recipe import KernelPhase
+from engine.microkernels.recipe import KernelPhase, TableEntryOf
 from engine.microkernels.register_tile import ITEMS, TILES_OF_A_PANEL, Nest, lanes_for, tile_shape
 from engine.microkernels.routine import Int64, Routine
 from engine.microkernels.row_tiles import Panel, RowTiles
@@ -25,6 +25,7 @@ NEAR: Final = 1 << 18
 ABREAST: Final = 4
 #: what part of its panels one image must fill for its columns to have panels of their own
 _FILLED: Final = 0.9
+_OPERANDS_AND_RESULT: Final = (TableEntryOf("operand", 0), TableEntryOf("operand", 1), TableEntryOf("result", 0))
 
 
 class Lying(NamedTuple):
@@ -145,14 +146,14 @@ class CorrelationWriter:
         image, group, panel, chunk = to.unravelled(item, (self.outer, of.groups, self.panels, self.chunks))
         memory = to.place("operand", 0)
         x, k, y = (
-            to.at(to.place(kind, number), to.add(lying.start, to.mul(group, lying.group)))
-            for kind, number, lying in (("operand", 0, of.x), ("operand", 1, of.k), ("result", 0, of.y))
+            to.at(to.place(*entry), to.add(lying.start, to.mul(group, lying.group)))
+            for entry, lying in zip(_OPERANDS_AND_RESULT, (of.x, of.k, of.y), strict=True)
         )
         x, y = to.at(x, to.mul(image, of.x.outer)), to.at(y, to.mul(image, of.y.outer))
         first = to.mul(panel, self.width)
-        packed, sums = to.place("own", 0), to.at(y, to.mul(first, of.itemsize))
+        packed, sums = to.place("own", 0, self.panel_bytes), to.at(y, to.mul(first, of.itemsize))
         if not self.direct:
-            sums = to.place("own", self.panel_bytes)
+            sums = to.place("own", self.panel_bytes, of.features * self.width * of.itemsize)
         left = to.sub(self.at_once * of.windows, first)
         begin = to.mul(chunk, self.chunk)
         past = to.least(to.add(begin, self.chunk), of.features)

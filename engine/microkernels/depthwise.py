@@ -94,7 +94,7 @@ def depthwise(of: CorrelationGeometry) -> tuple[KernelPhase, int]:
     """The kernel where `is_depthwise`, and what it works in: an item is a channel of an image."""
     to = Routine(of.dtype, lanes_for(of.itemsize))
     plane = Plane(of, to.lanes)
-    own = to.place("own", 0)
+    own = to.place("own", 0, plane.nbytes)
     plane.clear(to, own)
     with to.loop("%first", "%past") as item:
         image, group = to.unravelled(item.index, (of.images, of.groups))
@@ -147,7 +147,7 @@ def depthwise_by_kernel(of: CorrelationGeometry) -> Recipe:
     """The kernel where `is_depthwise_by_kernel`: an item is a group; a sum for each window stays in a register."""
     to = Routine(of.dtype, SUMMED // of.itemsize)
     plane = Plane(of, to.lanes)
-    own = to.place("own", 0)
+    own = to.place("own", 0, plane.nbytes)
     plane.clear(to, own)
     d, h, w = of.axes
     windows = list(product(range(d.windows), range(h.windows), range(w.windows)))

@@ -11,7 +11,7 @@ from typing import Final
 
 from engine.graph.alignment import ALIGNMENT
 from engine.graph.tensor_type import Shape
-from engine.microkernels.recipe import KernelPhase, Recipe
+from engine.microkernels.recipe import FLAG, KernelPhase, Recipe
 from engine.microkernels.routine import MOVED_AS, Int64, Routine
 
 #: indices that are read at once
@@ -47,7 +47,7 @@ def picking(of: Picking) -> Recipe:
 def unflagged() -> KernelPhase:
     """So far, nothing is wrong."""
     to = Routine("float32", 1)
-    to.to.line(f"  store i64 0, ptr {to.place('shared', 0)}, align 8")
+    to.memory.store("i64", "0", to.place(*FLAG))
     return to.phase(1, 0)
 
 
@@ -62,7 +62,7 @@ class _Writer:
         of, to = self.of, self.to
         items = math.prod(of.shape[:-1]) * self.parts
         self.x, self.index = to.place("operand", 0), to.place("operand", 1)
-        self.y, self.flag = to.place("result", 0), to.place("shared", 0)
+        self.y, self.flag = to.place("result", 0), to.place(*FLAG)
         with to.loop("%first", "%past") as item:
             self._item(item.index)
         return to.phase(items, math.prod(of.shape))
@@ -89,35 +89,30 @@ class _Writer:
             own = of.x[-1]
             value = self._read(to.at(x, to.mul(column.index, own)), picked, inside, own, lanes)
             there = to.at(y, to.mul(column.index, of.itemsize))
-            to.to.line(f"  store {to.to.name('float', lanes)} {value}, ptr {there}, align {of.itemsize}")
+            to.memory.store(to.number, value, there, lanes)
             column.carry = [to.to.value(f"and {mask} {column.carried[0]}, {inside}")]
         all_of = f"llvm.vector.reduce.and.v{lanes}i1"
         to.to.declare("i1", all_of, mask)
         sound = to.to.value(f"zext i1 {to.to.value(f'call i1 @{all_of}({mask} {column.carried[0]})')} to i64")
         with to.when("eq", sound, 0):
-            to.to.line(f"  store i64 1, ptr {self.flag}, align 8")
+            to.memory.store("i64", "1", self.flag)
 
     def _read(self, x: str, picked: str, inside: str, own: int, lanes: int) -> str:
         """The elements at indices inside the axis; their neighbours stand `own` bytes further each."""
         of, to = self.of, self.to.to
-        words, pointers, vector = f"<{lanes} x i64>", f"<{lanes} x ptr>", to.name("float", lanes)
+        words = f"<{lanes} x i64>"
         places = to.value(f"mul {words} {picked}, splat (i64 {of.step})")
         if own and lanes > 1:
             apart = ", ".join(f"i64 {own * lane}" for lane in range(lanes))
             places = to.value(f"add {words} {places}, <{apart}>")
-        found = to.value(f"getelementptr i8, ptr {x}, {words} {places}")
-        name = f"llvm.masked.gather.{to.suffix('float', lanes)}.v{lanes}p0"
-        to.declare(vector, name, pointers, "i32", f"<{lanes} x i1>", vector)
-        mask = f"<{lanes} x i1> {inside}"
-        return to.value(
-            f"call {vector} @{name}({pointers} {found}, i32 {of.itemsize}, {mask}, {vector} zeroinitializer)"
-        )
+        found = self.to.memory.each_further(x, lanes, places)
+        return self.to.memory.gather(self.to.number, found, lanes, inside)
 
 
 def read_indices(to: Routine, at: str, nbytes: int, lanes: int, *, is_signed: bool) -> str:
     """Integers of so many bytes, as a vector of 64 bits each."""
     words, narrow = f"<{lanes} x i64>", f"<{lanes} x i{8 * nbytes}>"
-    found = to.to.value(f"load {narrow}, ptr {at}, align {nbytes}")
+    found = to.memory.load(f"i{8 * nbytes}", at, lanes)
     if narrow == words:
         return found
     return to.to.value(f"{'sext' if is_signed else 'zext'} {narrow} {found} to {words}")

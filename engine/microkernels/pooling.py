@@ -179,9 +179,4 @@ def _store_wide(to: Routine, words: str, pointer: str, mask: str) -> None:
     type, wide = to.to.name("int", to.lanes), f"<{to.lanes} x i64>"
     if type != wide:
         words = to.to.value(f"sext {type} {words} to {wide}")
-    if not mask:
-        to.to.line(f"  store {wide} {words}, ptr {pointer}, align {INT64.itemsize}")
-        return
-    name, bits = f"llvm.masked.store.v{to.lanes}i64.p0", f"<{to.lanes} x i1>"
-    to.to.declare("void", name, wide, "ptr", "i32", bits)
-    to.to.line(f"  call void @{name}({wide} {words}, ptr {pointer}, i32 {INT64.itemsize}, {bits} {mask})")
+    to.memory.store("i64", words, pointer, to.lanes, mask)

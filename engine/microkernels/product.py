@@ -88,8 +88,12 @@ class _Writer:
         with self.to.loop("%first", "%past") as item:
             self._item(item.index)
         flops = 2 * math.prod(of.batch) * of.rows * of.inner * of.columns
-        own = aligned(-(-self.depth // self.to.lanes) * self.to.lanes * self.width * of.itemsize) if self.packs else 0
-        return Recipe((self.to.phase(items, flops),), own=own)
+        return Recipe((self.to.phase(items, flops),), own=aligned(self.panel_bytes) if self.packs else 0)
+
+    @property
+    def panel_bytes(self) -> int:
+        """Of a packed panel: its rows are turned in blocks of as many as there are lanes."""
+        return -(-self.depth // self.to.lanes) * self.to.lanes * self.width * self.of.itemsize
 
     def _chunk(self) -> int:
         """Rows of an item: all, unless there are few panels; then so many that packing one is soon repaid."""
@@ -139,7 +143,7 @@ class _Writer:
 
     def _packed(self, b: str, steps: Int64, left: Int64) -> str:
         """The panel in memory of the thread's own, with zeros where there are no columns."""
-        of, own = self.of, self.to.place("own", 0)
+        of, own = self.of, self.to.place("own", 0, self.panel_bytes)
         if of.b.column == of.itemsize:
             copy_rows(self.to, b, own, steps, of.b.row, self.tile.vectors, left)
         else:

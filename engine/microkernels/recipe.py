@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+PlaceKind = Literal["operand", "result", "shared", "own"]
 
 
 class TableEntryOf(NamedTuple):
     """What an entry of a kernel's table points at.
 
-    An operand or a result, by its number; or workspace, by its offset in bytes: of all (`shared`), or of the thread
-    that runs the kernel (`own`).
+    An operand or a result, by its number; or `nbytes` of workspace, by their offset in bytes: of all (`shared`), or of
+    the thread that runs the kernel (`own`). How large arrays are is known of whoever hands them over.
     """
 
-    kind: Literal["operand", "result", "shared", "own"]
+    kind: PlaceKind
     number: int
+    nbytes: int = 0
+
+
+#: where a recipe that is `checked` says whether it holds
+FLAG: Final = TableEntryOf("shared", 0, 8)
 
 
 class KernelPhase(NamedTuple):

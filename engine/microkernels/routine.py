@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.loops.llvm_instructions import Assembly, literal
-from engine.microkernels.recipe import KernelPhase, TableEntryOf
+from engine.loops.memory import Memory
+from engine.microkernels.recipe import KernelPhase, PlaceKind, TableEntryOf
 
 Int64 = int | str
 
@@ -35,6 +36,7 @@ class Routine:
 
     def __init__(self, dtype: str, lanes: int) -> None:
         self.to = Assembly(dtype)
+        self.memory = Memory(self.to)
         self.lanes = lanes
         self.places: list[TableEntryOf] = []
         self._names = 0
@@ -44,6 +46,11 @@ class Routine:
     def size(self) -> int:
         """Bytes of a float."""
         return self.to.bits // 8
+
+    @property
+    def number(self) -> str:
+        """The type of a float."""
+        return self.to.name("float")
 
     @property
     def vector(self) -> str:
@@ -123,17 +130,16 @@ class Routine:
 
     # memory
 
-    def place(self, kind: str, number: int) -> str:
-        """The address of an operand, a result, or workspace: see `TableEntryOf`."""
-        found = TableEntryOf(kind, number)  # type: ignore[arg-type]
+    def place(self, kind: PlaceKind, number: int, nbytes: int = 0) -> str:
+        """The address of an operand, a result, or so many bytes of workspace: see `TableEntryOf`."""
+        found = TableEntryOf(kind, number, nbytes)
         if found not in self.places:
             self.places.append(found)
-        entry = self.to.value(f"getelementptr i64, ptr %table, i64 {self.places.index(found)}")
-        return self.to.value(f"load ptr, ptr {entry}, align 8")
+        return self.memory.word(self.places.index(found), "ptr")
 
     def at(self, pointer: str, offset: Int64) -> str:
         """A pointer so many bytes further."""
-        return pointer if offset == 0 else self.to.value(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        return pointer if offset == 0 else self.memory.further(pointer, "i8", offset)
 
     def moved(self, pointer: str, indices: Sequence[Int64], steps: Sequence[int]) -> str:
         """A pointer further by each index times its step."""
@@ -143,31 +149,15 @@ class Routine:
 
     def load(self, pointer: str, mask: str = "", outside: str = "zeroinitializer") -> str:
         """A vector; its lanes outside the mask are not read, and are those of `outside`."""
-        if not mask:
-            return self.to.value(f"load {self.vector}, ptr {pointer}, align {self.size}")
-        name = f"llvm.masked.load.{self.to.suffix('float', self.lanes)}.p0"
-        self.to.declare(self.vector, name, "ptr", "i32", self._mask, self.vector)
-        return self.to.value(
-            f"call {self.vector} @{name}(ptr {pointer}, i32 {self.size}, {self._mask} {mask}, {self.vector} {outside})"
-        )
+        return self.memory.load(self.number, pointer, self.lanes, mask, outside)
 
     def store(self, value: str, pointer: str, mask: str = "") -> None:
         """Write a vector, or its lanes inside the mask."""
-        if not mask:
-            self.to.line(f"  store {self.vector} {value}, ptr {pointer}, align {self.size}")
-            return
-        name = f"llvm.masked.store.{self.to.suffix('float', self.lanes)}.p0"
-        self.to.declare("void", name, self.vector, "ptr", "i32", self._mask)
-        self.to.line(f"  call void @{name}({self.vector} {value}, ptr {pointer}, i32 {self.size}, {self._mask} {mask})")
+        self.memory.store(self.number, value, pointer, self.lanes, mask)
 
     def gather(self, pointer: str, step: int, mask: str, outside: str = "zeroinitializer") -> str:
         """A vector of numbers `step` bytes apart; lanes outside the mask as with `load`."""
-        name = f"llvm.masked.gather.{self.to.suffix('float', self.lanes)}.v{self.lanes}p0"
-        self.to.declare(self.vector, name, f"<{self.lanes} x ptr>", "i32", self._mask, self.vector)
-        return self.to.value(
-            f"call {self.vector} @{name}({self._apart(pointer, step)}, i32 {self.size}, {self._mask} {mask}, "
-            f"{self.vector} {outside})"
-        )
+        return self.memory.gather(self.number, self._apart(pointer, step), self.lanes, mask, outside)
 
     def load_row(self, pointer: str, step: int, mask: str) -> str:
         """A vector of numbers `step` bytes apart, of which those outside the mask are 0, and not read."""
@@ -198,19 +188,15 @@ class Routine:
 
     def scatter(self, value: str, pointer: str, step: int, mask: str) -> None:
         """Write the lanes inside the mask `step` bytes apart."""
-        name = f"llvm.masked.scatter.{self.to.suffix('float', self.lanes)}.v{self.lanes}p0"
-        self.to.declare("void", name, self.vector, f"<{self.lanes} x ptr>", "i32", self._mask)
-        places = self._apart(pointer, step)
-        self.to.line(f"  call void @{name}({self.vector} {value}, {places}, i32 {self.size}, {self._mask} {mask})")
+        self.memory.scatter(self.number, value, self._apart(pointer, step), self.lanes, mask)
 
     def _apart(self, pointer: str, step: int) -> str:
         offsets = ", ".join(f"i64 {lane * step}" for lane in range(self.lanes))
-        found = self.to.value(f"getelementptr i8, ptr {pointer}, <{self.lanes} x i64> <{offsets}>")
-        return f"<{self.lanes} x ptr> {found}"
+        return self.memory.each_further(pointer, self.lanes, f"<{offsets}>")
 
     def load_number(self, pointer: str) -> str:
         """One number."""
-        return self.to.value(f"load {self.to.name('float')}, ptr {pointer}, align {self.size}")
+        return self.memory.load(self.number, pointer)
 
     def address(self, pointer: str) -> str:
         """A pointer as a whole number."""
@@ -218,7 +204,7 @@ class Routine:
 
     def store_number(self, value: str, pointer: str) -> None:
         """Write one number."""
-        self.to.line(f"  store {self.to.name('float')} {value}, ptr {pointer}, align {self.size}")
+        self.memory.store(self.number, value, pointer)
 
     def broadcast(self, pointer: str) -> str:
         """A vector of one number."""
@@ -363,6 +349,9 @@ class Routine:
         self._names += 1
         k, before = self._names, self._block
         found = Rounds(f"%i{k}", [f"%c{k}.{j}" for j in range(len(carried))])
+        for (type, start), name in zip(carried, found.carried, strict=True):
+            if type == "ptr":
+                self.memory.same(name, start)
         self.to.line(f"  br label %h{k}\nh{k}:")
         head = len(self.to.lines)
         self.to.line(f"  %m{k} = icmp slt i64 {found.index}, {past}\n  br i1 %m{k}, label %b{k}, label %x{k}\nb{k}:")

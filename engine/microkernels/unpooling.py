@@ -33,10 +33,9 @@ def max_pool_back(of: PoolGeometry, g: Matrices) -> Recipe | None:
     """
     if not _fits(of):
         return None
-    places = TableEntryOf("shared", 0)
+    places = TableEntryOf("shared", 0, math.prod(of.batch) * math.prod(of.positions) * of.itemsize)
     search = first_maxima(of, TableEntryOf("operand", 1), places)
-    room = aligned(math.prod(of.batch) * math.prod(of.positions) * of.itemsize)
-    return Recipe((search, _Giving(of, g, places).phase()), shared=room)
+    return Recipe((search, _Giving(of, g, places).phase()), shared=aligned(places.nbytes))
 
 
 def _fits(of: PoolGeometry) -> bool:

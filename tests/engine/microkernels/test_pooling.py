@@ -17,8 +17,9 @@ from engine.loops.native import WORTH_THREADS
 from engine.microkernels import register_tile
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import Vectors
+from tests.engine.guarded import guarded
 from tests.engine.microkernels.products import LIES, Lie, laid
-from tests.engine.microkernels.running import AVX2, Array, between_forbidden_pages, bits, run_recipe
+from tests.engine.microkernels.running import AVX2, Array, bits, run_recipe
 
 pytest.importorskip("llvmlite")
 
@@ -151,7 +152,7 @@ def test_nothing_is_read_beside_the_operands(
     for padding in ((0, 0), (kernel_size[0] // 2, kernel_size[1] // 2)):
         made = case(name, x, kernel_size=kernel_size, stride=stride, padding=padding)
         for at_end in (False, True):
-            there = tuple(between_forbidden_pages(operand, at_end=at_end) for operand in made.operands)
+            there = tuple(guarded(operand, at_end) for operand in made.operands)
             assert bits(made._replace(operands=there).computed()) == bits(made.expected())
 
 

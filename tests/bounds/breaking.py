@@ -1,0 +1,125 @@
+"""Extents that are one off, each in another place, and the groups of the corpus that have to notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from engine.loops import native
+from engine.loops.llvm_instructions import Assembly
+from engine.loops.table import TableEntry, TableLayout
+from engine.microkernels import product
+from engine.microkernels.columns import Columns
+from engine.microkernels.routine import Routine
+from engine.microkernels.windows import ColumnReader
+from engine.ops import gather, identity, matmul
+from engine.ops import sum as sums
+
+#: a function that is right, to the one in its place
+Change = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Break(NamedTuple):
+    """What stands in the place of a function of a module or a class as long as the process lives.
+
+    Guarded pages notice it, too, unless it is only `stated`.
+    """
+
+    owner: Any
+    name: str
+    change: Change
+    groups: Sequence[str]
+    stated: bool = False
+
+    def make(self) -> None:
+        """Put it there."""
+        right = vars(self.owner)[self.name]
+        if isinstance(right, property):
+            assert right.fget is not None
+            setattr(self.owner, self.name, property(self.change(right.fget)))
+        else:
+            setattr(self.owner, self.name, self.change(right))
+
+
+def _tables_with_more(entry: TableEntry) -> Change:
+    """One more in an entry of the tables of loops."""
+
+    def change(right: Callable[..., Any]) -> Callable[..., Any]:
+        def entries(*given: Any) -> Any:
+            found = right(*given)
+            found[:, entry] += 1
+            return found
+
+        return entries
+
+    return change
+
+
+def _less(right: Callable[..., int]) -> Callable[..., int]:
+    return lambda *given: max(0, right(*given) - 1)
+
+
+def _less_by_a_number(right: Callable[..., int]) -> Callable[..., int]:
+    return lambda writer: right(writer) - writer.of.itemsize
+
+
+def _of_more(field: str) -> Change:
+    """Of a geometry with one more of something."""
+
+    def change(right: Callable[..., Any]) -> Callable[..., Any]:
+        def made(of: Any, *rest: Any) -> Any:
+            more = {field: getattr(of, field) + 1}
+            return right(of._replace(**more) if hasattr(of, "_replace") else type(of)(**(vars(of) | more)), *rest)
+
+        return made
+
+    return change
+
+
+def _longer_tail(right: Callable[..., str]) -> Callable[..., str]:
+    def value(to: Assembly, text: str, name: str = "") -> str:
+        if text == "trunc i64 %tail to i32":
+            text = f"trunc i64 {right(to, 'add i64 %tail, 1')} to i32"
+        return right(to, text, name)
+
+    return value
+
+
+def _wider_mask(right: Callable[..., str]) -> Callable[..., str]:
+    return lambda to, count: right(to, to.add(count, 1))
+
+
+def _longer_run(right: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda itemsize, shape, strides: right(itemsize, (*shape[:-1], shape[-1] + 1), strides)
+
+
+def _wider_plane(right: Callable[..., Any]) -> Callable[..., Any]:
+    def masks(reader: ColumnReader, start: Any) -> Any:
+        rows, columns = reader.of.extents
+        return right(ColumnReader(reader.to, reader.of._replace(extents=(rows, columns + 1)), reader.outside), start)
+
+    return masks
+
+
+def _more_images(right: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda columns, *given: right(columns._replace(images=columns.images + 1), *given)
+
+
+#: by what is one off
+BREAKS: Final[dict[str, Break]] = {
+    "rows of a loop": Break(native, "_entries", _tables_with_more(TableEntry.ROWS), ["kernels of max"]),
+    "last row of a loop": Break(native, "_entries", _tables_with_more(TableEntry.LENGTH), ["far arguments"]),
+    "tail vector": Break(Assembly, "value", _longer_tail, ["kernels of softmax"]),
+    "scratch of a thread": Break(native, "_scratch_elements", _less, ["kernels of softmax"]),
+    "table": Break(TableLayout, "size", _less, ["kernels of max"], stated=True),  # of a scratch that is not there
+    "mask": Break(Routine, "below", _wider_mask, ["kernels of conv1d"]),
+    "rows of a product": Break(matmul, "product", _of_more("rows"), ["kernels of matmul"]),
+    "steps of a product": Break(matmul, "product", _of_more("inner"), ["kernels of matmul"]),
+    "packed panel": Break(product._Writer, "panel_bytes", _less_by_a_number, ["kernels of matmul"], stated=True),
+    "plane of a pool": Break(ColumnReader, "masks", _wider_plane, ["kernels of avg_pool2d"]),
+    "windows of a convolution": Break(Columns, "segments", _more_images, ["kernels of conv2d"]),
+    "extent of an index": Break(gather, "picking", _of_more("extent"), ["indices outside"]),
+    "extent that is added to": Break(gather, "adding", _of_more("extent"), ["indices outside"]),
+    "run backwards": Break(identity, "reversing", _longer_run, ["kernels of flip"]),
+    "inner axis of a sum": Break(sums, "channel_sums", _of_more("inner"), ["kernels of sum"]),
+}

@@ -1,0 +1,216 @@
+"""Plans whose kernels run on copies of their operands, each beside a page that cannot be read, one step at a time.
+
+Of a build that checks bounds, what it wrote down is told after each step; of any, where a process was when it died.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from engine import Graph, HostArray, Limits, Plan
+from engine.executors.binding import Binder
+from engine.executors.kernels import Kernels
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.tiers import Tier
+from engine.graph.errors import IndexOutOfRange
+from engine.graph.limits import NO_DEADLINE, NO_END
+from engine.graph.op import Array, KernelCall, Namespace
+from engine.loops import machine_code
+from engine.loops.bounds import BOUNDS, FaultEntry, reach
+from engine.loops.llvm_text import llvm_text
+from engine.loops.native_call import NativeCall
+from engine.loops.schedule import lanes_of
+from engine.loops.table import table_layout
+from engine.loops.turns import make_calls
+from engine.planning.fuse import fuse
+from engine.planning.fused import Fused
+from engine.planning.plan import Step, make_plan
+from engine.planning.tile import tile
+from engine.planning.tiled import Tiled
+from tests.bounds.corpus import Watched
+from tests.engine.guarded import guarded
+from tests.engine.printers import ready
+
+#: that take part in kernels which check: each has tables and a workspace of its own. Else one, whose workspace is all
+THREADS: Final = 2
+_PLENTY: Final = 1 << 40
+_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
+#: what is in a workspace before a kernel has written to it: NaN, in floats
+_NEVER_WRITTEN: Final = 0xFF
+_TABLE: Final = "the table"
+
+Tell = Callable[[str], None]
+
+
+class Built:
+    """Kernels that check, and as they are for everyone."""
+
+    def __init__(self) -> None:
+        self._kernels = {True: Kernels(threads=THREADS), False: Kernels()}
+
+    def of(self, checked: bool) -> Kernels:
+        """The ones or the others."""
+        return self._kernels[checked]
+
+    @property
+    def made(self) -> int:
+        """How many, of both."""
+        return sum(kernels.made for kernels in self._kernels.values())
+
+
+class Outside(Exception):
+    """A kernel's access outside of its buffer."""
+
+
+class Journal:
+    """Where a process is, in a file that is there when the process is not."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+
+    def __call__(self, text: str) -> None:
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, text.encode(), 0)
+
+
+class Watching(Binder):
+    """Binds steps as `inner` does, those of kernels to guarded copies; says each step by `tell` before it is made."""
+
+    def __init__(self, inner: Binder, at_end: bool, tell: Tell) -> None:
+        self._inner, self._at_end, self._tell = inner, at_end, tell
+
+    def calls(
+        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
+    ) -> Sequence[KernelCall]:
+        """One call, which binds anew each time."""
+        if not isinstance(step.op, Fused | Tiled):
+            return self._inner.calls(xp, step, operands, out, workspace)
+        return [(self._make, (xp, step, operands, out))]
+
+    def _make(self, xp: Namespace, step: Step, operands: Sequence[Array], out: Any) -> None:
+        self._tell(named(step))
+        several = isinstance(out, tuple)
+        read = [beside(x, self._at_end) for x in operands]
+        written = [beside(x, self._at_end) for x in (out if several else [out])]
+        workspace = guarded(np.full(self._inner.workspace(step), _NEVER_WRITTEN, np.uint8), self._at_end)
+        calls = self._inner.calls(xp, step, read, tuple(written) if several else written[0], workspace)
+        make_calls(calls)
+        if BOUNDS.record[FaultEntry.FOUND]:
+            fault, BOUNDS.record[:] = BOUNDS.record.copy(), 0
+            raise Outside(_told(step, [call for call, _ in calls if isinstance(call, NativeCall)], fault))
+        for array, found in zip(out if several else [out], written, strict=True):
+            array[...] = found
+
+
+def beside(x: Array, at_end: bool) -> Array:
+    """A copy of the same strides, whose furthest element ends, or whose first begins, at a guarded page."""
+    before, behind = reach(x)
+    memory = guarded(before + behind, at_end)
+    copy: Array = np.ndarray(x.shape, x.dtype, memory, before, x.strides)
+    copy[...] = x
+    return copy
+
+
+def compiled(graph: Graph, threads: int) -> Plan:
+    """A plan with all of a graph in kernels that can be, single nodes too."""
+    fused = fuse(graph, 0, compiled=True, threads=threads)
+    return make_plan(tile(fused, _PLENTY, threads), _UNBOUNDED)
+
+
+@contextmanager
+def all_compiled() -> Iterator[None]:
+    """From here on nothing is too little to be fused, or for a second thread."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.planning.fuse._COSTLY", 0)
+        patch.setattr("engine.loops.native.WORTH_THREADS", 0)
+        patch.setattr("engine.microkernels.binding.WORTH_THREADS", 0)
+        yield
+
+
+def watch(watched: Watched, built: Built, tell: Tell, checked: bool, at_end: bool) -> list[Array]:
+    """The results of a graph; none where an index is outside of its axis. Raises Outside."""
+    with pytest.MonkeyPatch.context() as patch, all_compiled():
+        patch.setattr(BOUNDS, "checked", checked)
+        if checked:  # how well that is compiled is of no matter
+            patch.setitem(machine_code._OPTIONS, "opt", 0)
+        else:
+            patch.setattr(BOUNDS, "tables", partial(_guarded_tables, at_end))
+        kernels = built.of(checked)
+        plan = compiled(watched.graph, kernels.threads)
+        binder = kernels.compile(plan)
+        assert binder is not None
+        return _results(watched, plan, Watching(binder, at_end, lambda step: tell(f"{watched.name}: {step}")))
+
+
+def watch_text(watched: Watched, printer: str, tell: Tell, at_end: bool) -> list[Array]:
+    """As `watch`, by another printer's text, in C: kernels that check nothing."""
+    with all_compiled():
+        plan, binder = ready(make_plan(watched.graph, _UNBOUNDED), printer)
+        return _results(watched, plan, Watching(binder, at_end, lambda step: tell(f"{watched.name}: {step}")))
+
+
+def _results(watched: Watched, plan: Plan, binder: Binder) -> list[Array]:
+    feeds = {key: watched.feeds[key] for key in plan.feeds}
+    try:
+        return NumPyExecutor()._run(Tier(plan, binder), feeds, NO_DEADLINE)
+    except IndexOutOfRange:
+        return []
+
+
+def _guarded_tables(at_end: bool, threads: int, size: int) -> HostArray:
+    return guarded(np.zeros((threads, size), np.int64), at_end)
+
+
+def named(step: Step) -> str:
+    """A step's op, and the types of its operands and results."""
+    op = step.op.op.name if isinstance(step.op, Tiled) else step.op.name
+    return f"{op} {dict(step.attrs) or ''} to {', '.join(map(str, step.types))}"
+
+
+# ---------------------------------------------------------------- what was written down
+
+
+def _told(step: Step, calls: Sequence[NativeCall], fault: HostArray) -> str:
+    number = next(i for i, call in enumerate(calls) if fault[FaultEntry.TABLE] in _addresses(call))
+    text, buffer = _texts(step, number, int(fault[FaultEntry.POSITION]))
+    offset, extent, size, lanes = (
+        int(fault[entry]) for entry in (FaultEntry.OFFSET, FaultEntry.EXTENT, FaultEntry.ELEMENT, FaultEntry.LANES)
+    )
+    line = _access(text, int(fault[FaultEntry.ACCESS]))
+    return (
+        f"{named(step)}, kernel {number}: bytes {offset} to {offset + size} of {buffer}, which has {extent}, "
+        f"by an access of {lanes} × {size} bytes: {line}"
+    )
+
+
+def _addresses(call: NativeCall) -> list[int]:
+    return [table.ctypes.data for table in call.entries]
+
+
+def _texts(step: Step, number: int, position: int) -> tuple[str, str]:
+    """The text of a step's kernel, and what its table points at there."""
+    if isinstance(step.op, Tiled):
+        phase = step.op.made_by.phases[number]
+        return phase.text, "{} {}".format(*phase.places[position]) if position >= 0 else _TABLE
+    assert isinstance(step.op, Fused)
+    if number:
+        return "", "a sum's parts or result"
+    loop = step.op.expanded
+    layout = table_layout(loop)
+    names = {-1: _TABLE, layout.scratch: "scratch"} | {place: f"operand {i}" for i, place in enumerate(layout.operands)}
+    names |= {place: f"result {i}" for i, place in enumerate(layout.results)}
+    return llvm_text(loop, lanes_of(loop, step.op.space.columns)), names[position]
+
+
+def _access(text: str, number: int) -> str:
+    """The instruction behind a check."""
+    lines = iter(text.splitlines())
+    name = f"%bounds.{number}"
+    return next((line.strip() for line in lines if name in line and not line.startswith(f"  {name} =")), "?")
