@@ -31,6 +31,10 @@ NO_STATE: Final = "memory"
 NO_FOLDER: Final = "none"
 #: what is told neither on a command line, which others can read, nor to anybody
 SECRETS: Final = frozenset({"api_key"})
+#: what the names of variables have that say how others are reached, or what opens them
+_FOR_THE_FRONT: Final = re.compile(
+    r"^(AWS|AZURE|GOOGLE|OTEL)_|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|API_?KEY"
+)
 #: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
 _KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
 
@@ -194,6 +198,11 @@ class Settings(BaseSettings):
     insecure: Literal["on", "off"] = Field(
         "off", description="whether a server without keys may listen where other machines reach it"
     )
+    confine: Literal["on", "off"] = Field(
+        "on",
+        description="whether the kernel keeps workers from files other than libraries and compiled kernels, from "
+        "sockets, and from other processes",
+    )
     metrics: Literal["keys", "open"] = Field(
         "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
     )
@@ -288,9 +297,16 @@ def shown(name: str, value: object) -> str:
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """These variables but for those that are for the server alone, and for none of its workers."""
+    """These variables but for those that are for the server alone, and for none of its workers.
+
+    Of what is not ours, that is all that may open a store or a collector: no worker reaches one.
+    """
     hidden = {variable(name) for name in SECRETS}
-    return {name: value for name, value in environment.items() if name.upper() not in hidden}
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.upper() not in hidden and not _FOR_THE_FRONT.search(name.upper())
+    }
 
 
 def misspelt(environment: Iterable[str]) -> str | None:

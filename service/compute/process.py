@@ -12,6 +12,7 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from mmap import mmap
+from pathlib import Path
 from typing import Final, Protocol, cast
 
 from service.compute import frames
@@ -29,6 +30,8 @@ _SOCKET_BYTES: Final = 1 << 20
 #: by how much workers are nicer than the front, and those of long jobs
 _BEHIND: Final = 2
 _FAR_BEHIND: Final = 5
+#: what makes the system end a process before all others
+_FIRST_TO_GO: Final = "1000"
 #: kinds of jobs that are remembered of a worker
 _SEEN: Final = 256
 
@@ -133,6 +136,7 @@ class WorkerProcess(asyncio.Protocol):
         self.cell.close()
         self._passage = Passage(side)
         self.step_back(_BEHIND)
+        self._offer()
         self._sentinel = os.pidfd_open(self._process.pid)
         self._loop.add_reader(self._sentinel, self._reap)
         self._connecting = self._loop.create_task(self._loop.create_connection(lambda: self, sock=ours))
@@ -207,6 +211,11 @@ class WorkerProcess(asyncio.Protocol):
         """
         with suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, self.pid, os.getpriority(os.PRIO_PROCESS, 0) + steps)
+
+    def _offer(self) -> None:
+        """Where the system has no memory left, it ends this process, and not the front: another takes its place."""
+        with suppress(OSError):
+            Path(f"/proc/{self.pid}/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
 
     def stop(self, ticket: Ticket) -> None:
         """The job is not to begin, or to end early: that comes as skipped."""
