@@ -39,12 +39,25 @@ _FOR_THE_FRONT: Final = re.compile(
 _KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
 
 
+#: private memory that a front takes, with the graphs and answers that it keeps by default
+FRONT_BYTES: Final = 448 << 20
+#: what a worker takes before its first job and holds of tensors; and for each thread of its BLAS
+WORKER_BYTES, BYTES_OF_A_THREAD = 160 << 20, 16 << 20
+#: the budget of an execution where there is hardly any memory
+_LEAST_BYTES: Final = 64 << 20
+
+
 def _default_workers() -> int:
     return min(4, machine.cpus())
 
 
 def _default_max_bytes(stated: dict[str, Any]) -> int:
-    return int(machine.memory_bytes() // (2 * stated.get("workers", 1)))
+    """Half the memory, divided by the workers; less where their processes' limits would not fit in it together."""
+    workers = stated.get("workers", 1)
+    processes = workers + 2
+    share = (machine.memory_bytes() - FRONT_BYTES) // processes - _default_plan_cache_bytes() // processes
+    fits = share - WORKER_BYTES - machine.cpus_each(workers) * BYTES_OF_A_THREAD
+    return int(max(_LEAST_BYTES, min(machine.memory_bytes() // (2 * workers), fits)))
 
 
 def _default_plan_cache_bytes() -> int:
@@ -89,7 +102,8 @@ class Settings(BaseSettings):
     max_bytes: Size = Field(
         default_factory=_default_max_bytes,
         ge=1,
-        description="peak bytes of one execution; default: half the memory, divided by the workers",
+        description="peak bytes of one execution; default: half the memory, divided by the workers, or less where the "
+        "limits of all processes would not fit in it",
     )
     max_flops: int = Field(
         default_factory=lambda: 10**12 * machine.cpus(),

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from service import machine
 from service.compute.confinement import offers
 from service.compute.permitted import permitted, told
+from service.compute.prison import SHARE, share_of_memory
 from service.compute.process import COMMAND, Receiver, WorkerProcess
 from service.compute.staff import Staff, staff_for
 from service.compute.ticket import Ticket
@@ -41,8 +42,9 @@ class Crew:
         self._boss = boss
         self._command = command
         self._staff = Staff(1, quick=False, spare=False, cards=())
-        self._confined = told(permitted(settings))
-        if self._confined and (missing := offers().missing):
+        confined = told(permitted(settings))
+        self._told = {**confined, SHARE: str(share_of_memory(settings))}
+        if confined and (missing := offers().missing):
             _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
         self._pause = 0.0
         self._closing = False
@@ -184,7 +186,7 @@ class Crew:
         number = next(number for number in range(len(taken) + 1) if number not in taken)
         share = self._settings.plan_cache_bytes // self._staff.processes  # each keeps plans of its own
         stated = self._settings.model_copy(update={"plan_cache_bytes": share}).model_dump_json(exclude={*SECRETS})
-        environment = {**self._staff.environment(number), **self._confined}
+        environment = {**self._staff.environment(number), **self._told}
         worker = WorkerProcess(self, self._boss, stated, self._command, environment)
         worker.start()
         self._unreaped.add(worker.reaped)
