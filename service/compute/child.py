@@ -25,7 +25,7 @@ def computing(settings: Settings) -> Opened:
     divide(settings.workers)
     warm(registry())
     sharing = Together(worker, settings) if settings.is_coalescing else None
-    return Opened(worker, worker.device, worker.vitals, sharing)
+    return Opened(worker, worker.device, worker.vitals, sharing, worker.condemn)
 
 
 if __name__ == "__main__":

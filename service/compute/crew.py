@@ -8,8 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
+from engine.executors.witness import LastWords
 from service import machine
+from service.compute import frames
 from service.compute.confinement import offers
+from service.compute.incidents import Incidents
 from service.compute.permitted import permitted, told
 from service.compute.prison import SHARE, share_of_memory
 from service.compute.process import COMMAND, Receiver, WorkerProcess
@@ -46,6 +49,7 @@ class Crew:
         self._told = {**confined, SHARE: str(share_of_memory(settings))}
         if confined and (missing := offers().missing):
             _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
+        self.incidents = Incidents(settings.cache_dir)
         self._pause = 0.0
         self._closing = False
         self._alive: dict[WorkerProcess, int] = {}
@@ -105,6 +109,8 @@ class Crew:
 
     def came(self, worker: WorkerProcess) -> None:
         """A worker is ready: it takes the place that misses one most."""
+        for digest in self.incidents.condemned:
+            worker.write(frames.text(frames.CONDEMNED, digest))
         self._pause = 0.0
         if not self._first.done():
             self._first.set_result(worker.device)
@@ -130,6 +136,14 @@ class Crew:
         else:
             self._failed(worker)
         self._boss.lost(tickets, executed)
+
+    def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
+        """A signal has ended a worker. Where that was once too often at the same plan, all are told."""
+        if self._closing or (condemned := self.incidents.note(worker.pid, number, said)) is None:
+            return
+        for other in self:
+            if other.ready:
+                other.write(frames.text(frames.CONDEMNED, condemned))
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
         """No more jobs for a worker: it ends once it has done those that it has."""

@@ -118,6 +118,6 @@ def _resolved(path: str | Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def told(permitted: Permitted | None) -> Mapping[str, str]:
+def told(permitted: Permitted | None) -> dict[str, str]:
     """The variables by which a worker hears of it."""
     return {} if permitted is None else {CONFINED_TO: permitted.text()}

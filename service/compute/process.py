@@ -15,6 +15,7 @@ from mmap import mmap
 from pathlib import Path
 from typing import Final, Protocol, cast
 
+from engine.executors.witness import WITNESS_BYTES, LastWords, last_words
 from service.compute import frames
 from service.compute.cell import SLOTS, Cell
 from service.compute.frames import Inbox, Whereabouts
@@ -44,6 +45,9 @@ class Supervisor(Protocol):
 
     def went(self, worker: WorkerProcess) -> None:
         """It has ended, and everything that it said has been heard."""
+
+    def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
+        """It is known that a signal has ended it, and what it was at then."""
 
 
 class Receiver(Protocol):
@@ -107,6 +111,8 @@ class WorkerProcess(asyncio.Protocol):
         self.long: Ticket | None = None
         #: kinds of long jobs that it has done, whose plans it may have
         self.seen: dict[Hashable, None] = {}
+        self._said = last_words(memoryview(bytes(WITNESS_BYTES)))
+        self._accounted = False
         #: done once the process is no more
         self.reaped: asyncio.Future[None] = self._loop.create_future()
 
@@ -299,10 +305,12 @@ class WorkerProcess(asyncio.Protocol):
         """It has ended."""
         self.ended = True
         self.ready = False
+        self._said = last_words(self.cell.witness)
         self._passage.close()
         self._process.send_signal(signal.SIGKILL)  # should it have closed its socket, and live
         self._supervisor.went(self)
         self.cell.forget()
+        self._account()
 
     def _reply(self, frame: bytes, at: int) -> None:
         slot = frames.slot_of(frame, at)
@@ -374,6 +382,15 @@ class WorkerProcess(asyncio.Protocol):
         self._process.wait()
         if not self.reaped.done():
             self.reaped.set_result(None)
+        self._account()
+
+    def _account(self) -> None:
+        """Say how it ended, once that is known and all that it said was heard, where it was not we who ended it."""
+        number = -(self._process.returncode or 0)
+        if self.ended and number > 0 and not self._accounted:
+            self._accounted = True
+            if self.reason is None or number != signal.SIGKILL:
+                self._supervisor.signalled(self, number, self._said)
 
 
 class _Answer:
