@@ -13,7 +13,7 @@ from service import machine
 from service.compute import frames
 from service.compute.confinement import offers
 from service.compute.incidents import Incidents
-from service.compute.permitted import permitted, told
+from service.compute.permitted import make_folders, permitted, told
 from service.compute.prison import SHARE, share_of_memory
 from service.compute.process import COMMAND, Receiver, WorkerProcess
 from service.compute.staff import Staff, staff_for
@@ -45,8 +45,9 @@ class Crew:
         self._boss = boss
         self._command = command
         self._staff = Staff(1, quick=False, spare=False, cards=())
-        confined = told(permitted(settings))
-        self._told = {**confined, SHARE: str(share_of_memory(settings))}
+        confined = permitted(settings)
+        make_folders(confined)
+        self._told = {**told(confined), SHARE: str(share_of_memory(settings))}
         if confined and (missing := offers().missing):
             _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
         self.incidents = Incidents(settings.cache_dir)

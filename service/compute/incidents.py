@@ -52,7 +52,7 @@ class Incident(NamedTuple):
         return f"{self.signal}, at plan {self.plan[:16]}…{f', {self.place}' if self.place else ''}"
 
 
-class Known(NamedTuple):
+class History(NamedTuple):
     """The last incidents, the last one last, and the digests of the plans that run without kernels."""
 
     incidents: tuple[Incident, ...] = ()
@@ -84,7 +84,7 @@ class Incidents:
         killed = sum(each.plan == found.plan and each.signal not in FROM_OUTSIDE for each in (*earlier, found))
         is_new = killed >= _FORGIVEN and found.plan not in ("", *self.condemned)
         condemned = (*self.condemned, found.plan) if is_new else self.condemned
-        self._known = Known((*earlier, found)[-MOST_KEPT:], condemned[-MOST_KEPT:])
+        self._known = History((*earlier, found)[-MOST_KEPT:], condemned[-MOST_KEPT:])
         _logger.error("worker %d was ended by %s%s", pid, _told(found), _SENTENCE if is_new else "")
         self._write()
         return found.plan if is_new else None
@@ -102,14 +102,14 @@ _FILE: Final = "incidents.json"
 _SENTENCE: Final = "; it has ended two workers now, and runs without kernels from now on"
 
 
-def incidents_in(folder: Path | None) -> Known:
+def incidents_in(folder: Path | None) -> History:
     """What is kept in a cache folder. Nothing of another version, and nothing that is not as it was written."""
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         kept = json.loads(_content(folder / _FILE)) if folder else {}
         if kept.get("version") == VERSIONS["gradserve"]:
             incidents = tuple(_incident(*each) for each in kept["incidents"][-MOST_KEPT:])
-            return Known(incidents, tuple(_plan(each) for each in kept["condemned"][-MOST_KEPT:]))
-    return Known()
+            return History(incidents, tuple(_plan(each) for each in kept["condemned"][-MOST_KEPT:]))
+    return History()
 
 
 def _incident(at: object, signal: object, plan: object, place: object) -> Incident:
@@ -144,7 +144,7 @@ def _told(found: Incident) -> str:
     return f"{found.signal}, at plan {found.plan}{f': {found.place}' if found.place else ''}"
 
 
-def _plain(known: Known) -> dict[str, Any]:
+def _plain(known: History) -> dict[str, Any]:
     return {"incidents": [list(each) for each in known.incidents], "condemned": list(known.condemned)}
 
 

@@ -75,21 +75,17 @@ def _beside() -> Iterator[str]:
 
 
 def _kernels(settings: Settings) -> Iterator[str]:
-    """The folder that compiled kernels are kept in, made now: a worker could not."""
+    """The folder that compiled kernels are kept in."""
     folder = kernel_folder(settings)
     if folder is not None:
-        with suppress(OSError):  # then they are kept in memory, and the store says why
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         yield str(folder)
 
 
 def _of_cupy() -> Iterator[str]:
     """Where CuPy and the driver keep what they compile."""
     for stated, usual in ("CUPY_CACHE_DIR", ".cupy/kernel_cache"), ("CUDA_CACHE_PATH", ".nv/ComputeCache"):
-        with suppress(RuntimeError, OSError):
-            folder = Path(os.environ.get(stated) or Path.home() / usual)
-            folder.mkdir(parents=True, exist_ok=True)
-            yield str(folder)
+        with suppress(RuntimeError):
+            yield str(Path(os.environ.get(stated) or Path.home() / usual))
 
 
 def _hidden(settings: Settings) -> Mapping[str, Path]:
@@ -119,5 +115,15 @@ def _resolved(path: str | Path) -> Path:
 
 
 def told(permitted: Permitted | None) -> dict[str, str]:
-    """The variables by which a worker hears of it."""
-    return {} if permitted is None else {CONFINED_TO: permitted.text()}
+    """The variables by which a worker hears of it. Libraries that want room for themselves find it where it writes."""
+    if permitted is None:
+        return {}
+    room = {"TMPDIR": permitted.writes[-1]} if permitted.devices else {}
+    return {CONFINED_TO: permitted.text(), **room}
+
+
+def make_folders(permitted: Permitted | None) -> None:
+    """Make those that a worker writes into, which it could not: it sees nothing that they would be made in."""
+    for folder in () if permitted is None else permitted.writes:
+        with suppress(OSError):  # then nothing is kept there, and whoever would keep it says why
+            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
