@@ -20,7 +20,7 @@ from service import machine
 from service.compute.confinement import Offered, Permitted, offers, system_call_filter, system_calls
 from service.compute.permitted import permitted
 from service.compute.process_pool import ProcessPool
-from service.settings import Settings
+from service.settings import Settings, without_secrets
 from tests.conftest import ROOT
 from tests.service.compute.pools import ask, running, whole
 
@@ -302,6 +302,22 @@ def test_a_folder_of_modules_that_has_the_state_in_it_is_not_read(
     assert not {str(tmp_path), str(Path.home()), str(Path.cwd())} & {*found.reads}
     assert found.writes == (str(tmp_path / "cache" / "kernels"),)
     assert not found.devices
+
+
+def test_workers_are_handed_no_secrets() -> None:
+    """Whatever opens a store or a collector is the front's; what says how to compute is theirs."""
+    kept = {
+        "PATH": "/bin",
+        "HOME": "/home/a",
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "0",
+        "LD_LIBRARY_PATH": "",
+    }
+    hidden = (
+        "GRADSERVE_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_KEY", "DB_PASSWORD",
+        "GOOGLE_APPLICATION_CREDENTIALS", "OTEL_EXPORTER_OTLP_HEADERS", "github_token",
+    )  # fmt: skip
+    assert without_secrets({**kept, **dict.fromkeys(hidden, "secret")}) == kept
 
 
 def test_who_is_not_confined_is_told_nothing() -> None:
