@@ -308,7 +308,7 @@ def test_workers_are_handed_no_secrets() -> None:
     """Whatever opens a store or a collector is the front's; what says how to compute is theirs."""
     kept = {
         "PATH": "/bin",
-        "HOME": "/home/a",
+        "HOME": "/nowhere",
         "OMP_NUM_THREADS": "1",
         "CUDA_VISIBLE_DEVICES": "0",
         "LD_LIBRARY_PATH": "",

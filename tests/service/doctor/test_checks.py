@@ -65,10 +65,8 @@ class TestConfinement:
         if offers().missing:
             assert found.level is WARN
         else:
-            assert found == (
-                OK, "workers cannot open files, make sockets, start programs, signal the server: "
-                f"tried, with Landlock {offers().landlock} and seccomp", "",
-            )  # fmt: skip
+            tried = "workers cannot open files, make sockets, start programs, signal the server: tried, with Landlock"
+            assert found == (OK, f"{tried} {offers().landlock} and seccomp", "")
 
     def test_it_is_off(self) -> None:
         assert confinement.held(made(confine="off")).level is WARN
