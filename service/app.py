@@ -22,6 +22,7 @@ from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_gr
 from schemas.resident import ResidentTensor, TensorSummary
 from service.calls import calls
 from service.calls.computing import computing_calls
+from service.compute.confinement import forbid_looking_in
 from service.compute.pool import Pool
 from service.compute.process_pool import ProcessPool
 from service.compute.threads import ThreadPool
@@ -72,6 +73,8 @@ def run(settings: Settings) -> None:
 
     Raises OSError when the address cannot be had, RuntimeError for the device, the keys or the files of TLS.
     """
+    if settings.confine == "on":
+        forbid_looking_in()
     tally, pool = Tally(), ProcessPool(settings)
     gate, keeper = open_gate(settings, tally), open_keeper(settings, pool, tally)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)

@@ -31,8 +31,20 @@ NO_STATE: Final = "memory"
 NO_FOLDER: Final = "none"
 #: what is told neither on a command line, which others can read, nor to anybody
 SECRETS: Final = frozenset({"api_key"})
+#: what the names of variables have that say how others are reached, or what opens them
+_FOR_THE_FRONT: Final = re.compile(
+    r"^(AWS|AZURE|GOOGLE|OTEL)_|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|API_?KEY"
+)
 #: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
 _KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
+
+
+#: private memory that a front takes, with the graphs and answers that it keeps by default
+FRONT_BYTES: Final = 448 << 20
+#: what a worker takes before its first job and holds of tensors; and for each thread of its BLAS
+WORKER_BYTES, BYTES_OF_A_THREAD = 160 << 20, 16 << 20
+#: the budget of an execution where there is hardly any memory
+_LEAST_BYTES: Final = 64 << 20
 
 
 def _default_workers() -> int:
@@ -40,7 +52,12 @@ def _default_workers() -> int:
 
 
 def _default_max_bytes(stated: dict[str, Any]) -> int:
-    return int(machine.memory_bytes() // (2 * stated.get("workers", 1)))
+    """Half the memory, divided by the workers; less where their processes' limits would not fit in it together."""
+    workers = stated.get("workers", 1)
+    processes = workers + 2
+    share = (machine.memory_bytes() - FRONT_BYTES) // processes - _default_plan_cache_bytes() // processes
+    fits = share - WORKER_BYTES - machine.cpus_each(workers) * BYTES_OF_A_THREAD
+    return int(max(_LEAST_BYTES, min(machine.memory_bytes() // (2 * workers), fits)))
 
 
 def _default_plan_cache_bytes() -> int:
@@ -85,7 +102,8 @@ class Settings(BaseSettings):
     max_bytes: Size = Field(
         default_factory=_default_max_bytes,
         ge=1,
-        description="peak bytes of one execution; default: half the memory, divided by the workers",
+        description="peak bytes of one execution; default: half the memory, divided by the workers, or less where the "
+        "limits of all processes would not fit in it",
     )
     max_flops: int = Field(
         default_factory=lambda: 10**12 * machine.cpus(),
@@ -194,6 +212,11 @@ class Settings(BaseSettings):
     insecure: Literal["on", "off"] = Field(
         "off", description="whether a server without keys may listen where other machines reach it"
     )
+    confine: Literal["on", "off"] = Field(
+        "on",
+        description="whether the kernel keeps workers from files other than libraries and compiled kernels, from "
+        "sockets, and from other processes",
+    )
     metrics: Literal["keys", "open"] = Field(
         "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
     )
@@ -288,9 +311,16 @@ def shown(name: str, value: object) -> str:
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """These variables but for those that are for the server alone, and for none of its workers."""
+    """These variables but for those that are for the server alone, and for none of its workers.
+
+    Of what is not ours, that is all that may open a store or a collector: no worker reaches one.
+    """
     hidden = {variable(name) for name in SECRETS}
-    return {name: value for name, value in environment.items() if name.upper() not in hidden}
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.upper() not in hidden and not _FOR_THE_FRONT.search(name.upper())
+    }
 
 
 def misspelt(environment: Iterable[str]) -> str | None:

@@ -140,6 +140,9 @@ class Executor(ABC):
         step.op.forward(self.xp, *operands, out=out, **step.attrs)
         return out
 
+    def condemn(self, digest: bytes) -> None:  # noqa: B027 - nothing to do is an answer
+        """From now on, plans of this digest have no kernels: they have ended processes."""
+
     def settle(self) -> None:  # noqa: B027 - nothing to do is an answer
         """Wait until what runs next is what runs from then on: until nothing is being compiled."""
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from engine.executors.witness import NOWHERE, witness
 from engine.graph.errors import DeadlineExceeded, EngineError
 from engine.graph.ir import Origin, at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
@@ -62,15 +63,16 @@ class RegionWatch:
 
 
 class Region:
-    """Calls in a row as one, for one thread at a time. It refers to what the calls keep."""
+    """Calls in a row as one, for one thread at a time, at a place in the plan. It refers to what the calls keep."""
 
-    def __init__(self, runner: Runner, watch: RegionWatch, steps: Sequence[NativeStep]) -> None:
+    def __init__(self, runner: Runner, watch: RegionWatch, steps: Sequence[NativeStep], place: bytes = NOWHERE) -> None:
         self._runner, self._watch = runner, watch
         self._calls = [step.call for step in steps]
         self._origins = [step.origin for step in steps]
         self._steps: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
         for row, step in zip(self._steps, steps, strict=True):
             _write(row, step)
+        self._place = place
         self._helpers = int(self._steps[:, StepEntry.HELPERS].max())
         self._address: int = self._steps.ctypes.data
 
@@ -80,6 +82,7 @@ class Region:
         if self._helpers > runner.helpers:
             runner.want(self._helpers)
         first = 0
+        witness.is_at(self._place)
         while (reached := runner.run(self._address, first, count, watch.address, runner.pool)) != count:
             if reached < 0:
                 raise watch.ended()

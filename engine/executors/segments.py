@@ -9,6 +9,7 @@ from operator import length_hint
 from typing import Final, cast
 
 from engine.executors.regions import NativeStep, Region, RegionWatch
+from engine.executors.witness import place_named
 from engine.graph.errors import EngineError
 from engine.graph.ir import Origin, at_origin
 from engine.graph.op import KernelCall
@@ -63,10 +64,13 @@ class Segment:
         for is_native, flat in groupby(self._flat(), lambda each: runner is not None and _is_native(*each)):
             if is_native:
                 assert runner is not None
+                native = [*flat]
                 steps = [
-                    NativeStep(cast("NativeCall", call[0]), member.nanoseconds, member.origin) for member, call in flat
+                    NativeStep(cast("NativeCall", call[0]), member.nanoseconds, member.origin)
+                    for member, call in native
                 ]
-                self._append((Region(runner, watch, steps), ()), None)
+                place = _place([member.origin for member, _ in native])
+                self._append((Region(runner, watch, steps, place), ()), None)
             else:
                 for member, call in flat:
                     member.position = len(self.calls)
@@ -123,6 +127,12 @@ class Segments(list[Segment]):
         member = StepCalls(calls, step.origin, nanoseconds)
         self[-1].add(member)
         return self[-1], member
+
+
+def _place(origins: Sequence[Origin | None]) -> bytes:
+    """The nodes that calls come from, in their order, each once."""
+    named = dict.fromkeys(f"{origin.op} (node {origin.node})" for origin in origins if origin is not None)
+    return place_named(", ".join(named))
 
 
 def _is_native(member: StepCalls, call: KernelCall) -> bool:

@@ -10,6 +10,7 @@ from engine.executors.binding import Binder
 from engine.executors.interpreter import Executor, Observer
 from engine.executors.leases import Leases, ReadyPlan
 from engine.executors.tiers import Tier, Tiers
+from engine.executors.witness import witness
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array
 from engine.planning.plan import Plan
@@ -52,12 +53,19 @@ class TieredExecutor(Executor):
             self._tiers.ran(plan)
         return results
 
+    def condemn(self, digest: bytes) -> None:
+        """As its parent."""
+        if self._tiers is not None:
+            self._tiers.condemn(digest)
+
     def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
         plan, binder = tier
         bound = self.leases.take(plan) or self.bind(plan, binder)
+        witness.runs(plan.digest)
         try:
             return bound.run(feeds, deadline)
         finally:
+            witness.ran()
             self.leases.give(plan, bound)
 
     def settle(self) -> None:

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
+from engine.executors.witness import witness
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.ops import registry
 from engine.planning.fit import compiled_within
@@ -57,13 +58,14 @@ class Tier(NamedTuple):
 class _Twin:
     """How a plan fares: its runs, and what takes its place, as soon as there is something. Known by its identity."""
 
-    __slots__ = ("asked", "binder", "instead", "lock", "runs")
+    __slots__ = ("asked", "binder", "instead", "lock", "runs", "spared")
 
     def __init__(self) -> None:
         self.runs = 0
         self.asked = False
         self.binder: Binder | None = None  # of the plan itself
         self.instead: Tier | None = None
+        self.spared = False  # whether it is to have no kernels
         self.lock = Lock()
 
 
@@ -87,11 +89,14 @@ class Tiers:
         self._replaced = replaced
         self._twins: weakref.WeakKeyDictionary[Plan, _Twin] = weakref.WeakKeyDictionary()
         self._said: set[str] = set()
+        self._condemned: frozenset[bytes] = frozenset()
         self._lock = Lock()
 
     def current(self, plan: Plan) -> Tier:
         """How to run this plan."""
         twin = self._twins.get(plan) or self._begin(plan)
+        if plan.digest in self._condemned:
+            return self._spared(plan, twin)
         if not self._is_fast:
             return Tier(plan, self._decided(plan, twin))
         return twin.instead or Tier(plan, self._kernels.without)
@@ -110,6 +115,10 @@ class Tiers:
         if twin.runs >= 2 or plan.flops >= LARGE:
             self._ask(plan, twin)
 
+    def condemn(self, digest: bytes) -> None:
+        """From now on, plans of this digest run by NumPy alone."""
+        self._condemned |= {digest}
+
     def settle(self) -> None:
         """Wait until nothing is being compiled."""
         self._compiler.settle()
@@ -121,6 +130,14 @@ class Tiers:
     def _begin(self, plan: Plan) -> _Twin:
         with self._lock:
             return self._twins.setdefault(plan, _Twin())
+
+    def _spared(self, plan: Plan, twin: _Twin) -> Tier:
+        """A plan that has ended processes: one like it, which nobody has bound by kernels, takes its place."""
+        with twin.lock:
+            if not twin.spared or twin.instead is None:
+                twin.instead, twin.spared = Tier(replace(plan), self._kernels.without), True
+                self._replaced(plan)
+            return twin.instead
 
     def _ask(self, plan: Plan, twin: _Twin) -> None:
         """Have a plan compiled, unless nobody wants it any more by then. Where the queue is full, its next run asks."""
@@ -135,12 +152,19 @@ class Tiers:
         kernels = self._kernels
         graph = graph_of(plan, registry())
         within = compiled_within(graph, plan.peak_bytes, kernels.threads, tiles=kernels.makes_tiles)
-        chosen = within or replace(plan)
+        chosen = replace(within or plan, digest=plan.digest)
         if any(isinstance(step.op, (Fused, Tiled)) for step in chosen.steps):
-            binder = self._kernels.compile(chosen, lambda: self._compiler.closing)
-            if binder is not None:
+            binder = self._compiled(chosen, plan)
+            if binder is not None and not twin.spared:
                 twin.instead = Tier(chosen, binder)
                 self._replaced(plan)
+
+    def _compiled(self, chosen: Plan, plan: Plan) -> Binder | None:
+        witness.compiles(plan.digest)
+        try:
+            return self._kernels.compile(chosen, lambda: self._compiler.closing)
+        finally:
+            witness.compiles()
 
     def _decided(self, plan: Plan, twin: _Twin) -> Binder:
         """What binds a plan, whoever asks first: others wait, so that all compute the same."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from engine.calls import Call, Gradients, Label, Values
@@ -120,7 +121,8 @@ class Compiler:
         key = (program.digest, frozenset(used.items()), call, threads)
 
         def make() -> Compiled:
-            return replace(compile_call(program, types, call, self.limits, deadline, threads), key=key)
+            made = compile_call(program, types, call, self.limits, deadline, threads)
+            return replace(made, plan=replace(made.plan, digest=_digest(program, used, call)), key=key)
 
         found, known = self._plans.get(key, make, deadline)
         return replace(found, cached=known)
@@ -128,6 +130,12 @@ class Compiler:
     def recall(self, key: Hashable) -> Compiled | None:
         """What was compiled and is known by this key, where it is still kept."""
         return self._plans.find(key)
+
+
+def _digest(program: Program, types: FeedTypes, call: Call) -> bytes:
+    """What a plan is known by to other processes: SHA-256 of what was asked."""
+    asked = (program.digest, sorted((node, str(type)) for node, type in types.items()), call)
+    return sha256(repr(asked).encode()).digest()
 
 
 def compile_call(

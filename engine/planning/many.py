@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Op
 from engine.graph.registry import Registry
@@ -25,11 +27,12 @@ def plan_of_many(
 
     A row of its results is what `plan` gives for that row of the feeds, but for the order of additions. None where a
     step has no rule for many: what fusion made of several nodes has none. Raises OverBudget where all runs together are
-    over `limits`, TooManyNodes and DeadlineExceeded.
+    over `limits`, TooManyNodes and DeadlineExceeded. It has the digest of `plan`.
     """
     graph = graph_of(plan, registry)
     if any(node.operands and not isinstance(node.op, Op) for node in graph.nodes):
         return None
     with collector_paused():
         many = vmap(graph, set(graph.feeds), size, limits, deadline)
-        return smallest_plan(optimise(many, Allowance(limits.flops, deadline)), limits, deadline, loop_threads)
+        made = smallest_plan(optimise(many, Allowance(limits.flops, deadline)), limits, deadline, loop_threads)
+        return replace(made, digest=plan.digest)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from engine.planning.storage import Storage
 
 #: bytes that a step holds; attributes; the type of a result; an entry of a list; a feed: as counted in CPython
 STEP_BYTES, ATTRIBUTES_BYTES, TYPE_BYTES, ENTRY_BYTES, FEED_BYTES = 330, 250, 300, 36, 500
+
+
+#: of a plan that nobody knows by one
+NO_DIGEST: Final = bytes(32)
 
 
 class Step(NamedTuple):
@@ -49,7 +53,8 @@ class Plan:
     `buffers` are the bytes of the memory that results lie in: first the arena, then one for each result that is kept.
     `peak_bytes` are these, the feeds that are read, and the largest workspace of a step. What was fed besides is the
     request's, and not counted. `borrowed` are the positions of results that lie in the memory of a feed. Tensors among
-    the attributes are the plan's own, and read-only.
+    the attributes are the plan's own, and read-only. `digest`, 32 bytes, is the same in every process for the same
+    question, whatever becomes of the plan.
     """
 
     steps: tuple[Step, ...]
@@ -62,6 +67,7 @@ class Plan:
     buffers: tuple[int, ...]
     feed_types: Mapping[Hashable, TensorType]
     borrowed: tuple[int, ...]
+    digest: bytes = NO_DIGEST
 
     @property
     def nbytes(self) -> int:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+from engine.executors.witness import witness
 from service.compute import frames
 from service.compute.cell import Cell
 from service.compute.desk import READ, Desk, Opened
@@ -41,6 +42,7 @@ def attend(make: OpenDevice) -> None:
         behave(settings)
         front.sendall(frames.text(frames.CAME, opened.device))
         passage, page = Passage(socket.socket(fileno=side)), Cell(cell)
+        witness.attach(page.witness)
         desk = Desk if opened.sharing is None else SharingDesk
         desk(front, passage, page, opened).serve()
     # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.

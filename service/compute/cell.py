@@ -1,7 +1,8 @@
-"""What a worker process and the front both see at any time: which job is executed, and which ones are to stop.
+"""What a worker process and the front both see at any time: which job is executed, what runs, which jobs are to stop.
 
 A kill may only hit the worker that executes the job it is meant for, and a job that is stopped must find out while it
-computes: neither can wait for a message to be read. So both are words in memory that two processes share.
+computes: neither can wait for a message to be read. What a worker was at when it died is asked once it says nothing
+any more. So all are words in memory that two processes share.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ import os
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from engine.executors.witness import WITNESS_BYTES
+
 #: jobs that a worker may have at a time: what it executes, and what waits in its socket; one bit of a word for each
 SLOTS: Final = 64
 _STOPS: Final = 64  # where the bytes begin by which jobs are stopped: in a cache line of their own
+_WITNESS: Final = 1024  # where the worker says what it computes
 _BYTES: Final = 4096
 
 
@@ -28,7 +32,7 @@ class Vitals(NamedTuple):
 class Cell:
     """One worker's shared page. A job is known by its slot, which it has from being sent until it is replied to."""
 
-    __slots__ = ("_executed", "_since", "_vitals", "fd", "stops")
+    __slots__ = ("_executed", "_since", "_vitals", "fd", "stops", "witness")
 
     def __init__(self, fd: int) -> None:
         """The page behind a descriptor; `create` makes a new one."""
@@ -91,6 +95,8 @@ class Cell:
         self._executed = memory[:8].cast("Q")
         self._since = memory[8:16].cast("d")
         self._vitals = memory[16:32].cast("Q")
+        #: what it computes at this moment
+        self.witness = memory[_WITNESS : _WITNESS + WITNESS_BYTES]
         #: one byte for each slot: not 0 once its job is to stop
         self.stops = [memory[_STOPS + slot : _STOPS + slot + 1] for slot in range(SLOTS)]
 

@@ -5,6 +5,11 @@ It is spawned, never forked, so that a GPU can be opened in it, and ends when th
 
 from __future__ import annotations
 
+from service.compute.confinement import confine_as_told
+
+if __name__ == "__main__":
+    confine_as_told()  # before NumPy is loaded: what starts threads comes after
+
 from engine import registry, warm
 from service.compute.attending import attend
 from service.compute.blas import divide
@@ -20,7 +25,7 @@ def computing(settings: Settings) -> Opened:
     divide(settings.workers)
     warm(registry())
     sharing = Together(worker, settings) if settings.is_coalescing else None
-    return Opened(worker, worker.device, worker.vitals, sharing)
+    return Opened(worker, worker.device, worker.vitals, sharing, worker.condemn)
 
 
 if __name__ == "__main__":

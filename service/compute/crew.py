@@ -8,7 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
+from engine.executors.witness import LastWords
 from service import machine
+from service.compute import frames
+from service.compute.confinement import offers
+from service.compute.incidents import Incidents
+from service.compute.permitted import make_folders, permitted, told
+from service.compute.prison import SHARE, share_of_memory
 from service.compute.process import COMMAND, Receiver, WorkerProcess
 from service.compute.staff import Staff, staff_for
 from service.compute.ticket import Ticket
@@ -39,6 +45,12 @@ class Crew:
         self._boss = boss
         self._command = command
         self._staff = Staff(1, quick=False, spare=False, cards=())
+        confined = permitted(settings)
+        make_folders(confined)
+        self._told = {**told(confined), SHARE: str(share_of_memory(settings))}
+        if confined and (missing := offers().missing):
+            _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
+        self.incidents = Incidents(settings.cache_dir)
         self._pause = 0.0
         self._closing = False
         self._alive: dict[WorkerProcess, int] = {}
@@ -98,6 +110,8 @@ class Crew:
 
     def came(self, worker: WorkerProcess) -> None:
         """A worker is ready: it takes the place that misses one most."""
+        for digest in self.incidents.condemned:
+            worker.write(frames.text(frames.CONDEMNED, digest))
         self._pause = 0.0
         if not self._first.done():
             self._first.set_result(worker.device)
@@ -123,6 +137,14 @@ class Crew:
         else:
             self._failed(worker)
         self._boss.lost(tickets, executed)
+
+    def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
+        """A signal has ended a worker. Where that was once too often at the same plan, all are told."""
+        if self._closing or (condemned := self.incidents.note(worker.pid, number, said)) is None:
+            return
+        for other in self:
+            if other.ready:
+                other.write(frames.text(frames.CONDEMNED, condemned))
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
         """No more jobs for a worker: it ends once it has done those that it has."""
@@ -179,7 +201,8 @@ class Crew:
         number = next(number for number in range(len(taken) + 1) if number not in taken)
         share = self._settings.plan_cache_bytes // self._staff.processes  # each keeps plans of its own
         stated = self._settings.model_copy(update={"plan_cache_bytes": share}).model_dump_json(exclude={*SECRETS})
-        worker = WorkerProcess(self, self._boss, stated, self._command, self._staff.environment(number))
+        environment = {**self._staff.environment(number), **self._told}
+        worker = WorkerProcess(self, self._boss, stated, self._command, environment)
         worker.start()
         self._unreaped.add(worker.reaped)
         worker.reaped.add_done_callback(self._unreaped.discard)

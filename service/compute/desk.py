@@ -27,13 +27,15 @@ Execute = Callable[[Job, float | None], Reply]
 class Opened(NamedTuple):
     """The work of a process, the device that does it, and what the process says of itself.
 
-    `sharing` does several jobs as one, where that is wanted.
+    `sharing` does several jobs as one, where that is wanted. `condemn` is told of plans, by their digest, that are to
+    run without kernels.
     """
 
     work: Execute
     device: str
     vitals: Callable[[], Vitals]
     sharing: Sharing[Any] | None = None
+    condemn: Callable[[bytes], None] = lambda digest: None
 
 
 #: bytes that are read from the socket at a time
@@ -55,6 +57,7 @@ class Desk:
         self._cell = cell
         self._work = opened.work
         self._vitals = opened.vitals
+        self._condemn = opened.condemn
         self._told = 0.0
         self._answers = AnswerSlabs(passage, self._tell)
         self._residents = Residents(passage)
@@ -90,6 +93,7 @@ class Desk:
             frames.FORGET: lambda frame, at: self._forget(frames.read_note(frame, at)),
             frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
             frames.RESIDENT: self._hear,
+            frames.CONDEMNED: lambda frame, at: self._condemn(bytes.fromhex(frames.read_text(frame, at))),
         }
 
     def _forget(self, number: int) -> None:

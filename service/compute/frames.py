@@ -20,7 +20,7 @@ from service.wire.media import JSON, PROBLEM, SAFETENSORS
 INLINE: Final = 64 << 10
 
 #: kinds of frames
-JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, RESIDENT = range(1, 11)
+JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, RESIDENT, CONDEMNED = range(1, 12)
 
 _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
@@ -210,7 +210,10 @@ def read_note(frame: bytes, at: int) -> int:
 
 
 def text(kind: int, value: str) -> bytes:
-    """A frame that says a text: CAME, the device; FAILED, why there is none; the SETTINGS, as JSON."""
+    """A frame that says a text: CAME, the device; FAILED, why there is none; the SETTINGS, as JSON.
+
+    CONDEMNED: the digest of a plan that is to run without kernels.
+    """
     encoded = value.encode()
     return _PREFIX.pack(_PREFIX.size + len(encoded), kind) + encoded
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from engine.loops.kernel_store import KernelStore
 from service.settings import Settings
 
 
 def kernel_store(settings: Settings) -> KernelStore | None:
-    """The store of a server's kernels; None where nothing is to be compiled.
+    """The store of a server's kernels; None where nothing is to be compiled."""
+    return None if settings.compile == "off" else KernelStore(kernel_folder(settings))
+
+
+def kernel_folder(settings: Settings) -> Path | None:
+    """The folder of the store; None where there is to be none.
 
     They have a folder of their own in the one that is set: that one may be a volume that belongs to another user, or
     that everybody may write to, and only what a server makes itself is sure to be its own.
     """
-    if settings.compile == "off":
-        return None
-    return KernelStore(settings.cache_dir / "kernels" if settings.cache_dir else None)
+    return settings.cache_dir / "kernels" if settings.cache_dir and settings.compile == "on" else None

@@ -12,8 +12,10 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from mmap import mmap
+from pathlib import Path
 from typing import Final, Protocol, cast
 
+from engine.executors.witness import WITNESS_BYTES, LastWords, last_words
 from service.compute import frames
 from service.compute.cell import SLOTS, Cell
 from service.compute.frames import Inbox, Whereabouts
@@ -29,6 +31,8 @@ _SOCKET_BYTES: Final = 1 << 20
 #: by how much workers are nicer than the front, and those of long jobs
 _BEHIND: Final = 2
 _FAR_BEHIND: Final = 5
+#: what makes the system end a process before all others
+_FIRST_TO_GO: Final = "1000"
 #: kinds of jobs that are remembered of a worker
 _SEEN: Final = 256
 
@@ -41,6 +45,9 @@ class Supervisor(Protocol):
 
     def went(self, worker: WorkerProcess) -> None:
         """It has ended, and everything that it said has been heard."""
+
+    def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
+        """It is known that a signal has ended it, and what it was at then."""
 
 
 class Receiver(Protocol):
@@ -104,6 +111,8 @@ class WorkerProcess(asyncio.Protocol):
         self.long: Ticket | None = None
         #: kinds of long jobs that it has done, whose plans it may have
         self.seen: dict[Hashable, None] = {}
+        self._said = last_words(memoryview(bytes(WITNESS_BYTES)))
+        self._accounted = False
         #: done once the process is no more
         self.reaped: asyncio.Future[None] = self._loop.create_future()
 
@@ -133,6 +142,7 @@ class WorkerProcess(asyncio.Protocol):
         self.cell.close()
         self._passage = Passage(side)
         self.step_back(_BEHIND)
+        self._offer()
         self._sentinel = os.pidfd_open(self._process.pid)
         self._loop.add_reader(self._sentinel, self._reap)
         self._connecting = self._loop.create_task(self._loop.create_connection(lambda: self, sock=ours))
@@ -207,6 +217,11 @@ class WorkerProcess(asyncio.Protocol):
         """
         with suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, self.pid, os.getpriority(os.PRIO_PROCESS, 0) + steps)
+
+    def _offer(self) -> None:
+        """Where the system has no memory left, it ends this process, and not the front: another takes its place."""
+        with suppress(OSError):
+            Path(f"/proc/{self.pid}/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
 
     def stop(self, ticket: Ticket) -> None:
         """The job is not to begin, or to end early: that comes as skipped."""
@@ -290,10 +305,12 @@ class WorkerProcess(asyncio.Protocol):
         """It has ended."""
         self.ended = True
         self.ready = False
+        self._said = last_words(self.cell.witness)
         self._passage.close()
         self._process.send_signal(signal.SIGKILL)  # should it have closed its socket, and live
         self._supervisor.went(self)
         self.cell.forget()
+        self._account()
 
     def _reply(self, frame: bytes, at: int) -> None:
         slot = frames.slot_of(frame, at)
@@ -365,6 +382,15 @@ class WorkerProcess(asyncio.Protocol):
         self._process.wait()
         if not self.reaped.done():
             self.reaped.set_result(None)
+        self._account()
+
+    def _account(self) -> None:
+        """Say how it ended, once that is known and all that it said was heard, where it was not we who ended it."""
+        number = -(self._process.returncode or 0)
+        if self.ended and number > 0 and not self._accounted:
+            self._accounted = True
+            if self.reason is None or number != signal.SIGKILL:
+                self._supervisor.signalled(self, number, self._said)
 
 
 class _Answer:

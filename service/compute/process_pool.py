@@ -102,6 +102,8 @@ class ProcessPool:
             reserved=self._admission.held,
             resident=sum(resident_bytes(worker.pid) for worker in self._crew),
             device=sum(worker.cell.vitals.device_bytes for worker in self._crew),
+            incidents=dict(self._crew.incidents.counts),
+            condemned=len(self._crew.incidents.condemned),
             compiled=self._crew.kernels + sum(worker.cell.vitals.kernels for worker in self._crew),
         )
 

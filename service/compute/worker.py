@@ -136,6 +136,10 @@ class Worker:
         """What it says of itself."""
         return Vitals(self._executor.kernels, self._executor.device_bytes)
 
+    def condemn(self, digest: bytes) -> None:
+        """Run plans of this digest without kernels."""
+        self._executor.condemn(digest)
+
     def close(self, timeout: float) -> bool:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)

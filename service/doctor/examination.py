@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from service.doctor import places, resources, software, trial
+from service.doctor import confinement, places, resources, software, trial
 from service.doctor.diagnosis import Check, Diagnosis, broken
 from service.settings import Settings
 
@@ -18,7 +18,9 @@ CHECKS: Final[Mapping[str, Check]] = {
     "memory": resources.memory,
     "descriptors": resources.descriptors,
     "clock": resources.clock,
+    "confinement": confinement.held,
     "cache": places.cache,
+    "incidents": places.incidents,
     "state": places.state,
     "keys": places.keys,
     "tls": places.certificate,

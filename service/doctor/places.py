@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
 
+from service.compute.incidents import incidents_in
 from service.doctor.certificate import seconds_left
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.keys.key_file import read_keys
@@ -41,6 +42,23 @@ def cache(settings: Settings) -> Diagnosis:
             return doubtful(f"{folder} belongs to others as well", advice)
     reason = unwritable(folder)
     return doubtful(f"{folder} cannot be used: {reason}", advice) if reason else fine(f"kernels are kept in {folder}")
+
+
+def incidents(settings: Settings) -> Diagnosis:
+    """Workers that a signal has ended, as the cache folder has them."""
+    known = incidents_in(settings.cache_dir)
+    if not known.incidents:
+        return fine("no worker was ended by a signal" if settings.cache_dir else "of workers that end, nothing is kept")
+    last = known.incidents[-1]
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(last.at))
+    count, spared = len(known.incidents), len(known.condemned)
+    says = (
+        f"{count} {'workers were' if count > 1 else 'worker was'} ended by a signal, the last one by {last}, on {when}"
+    )
+    if not spared:
+        return doubtful(says, "see the log of that time, and report what is no SIGKILL")
+    whose = "a plan runs" if spared == 1 else f"{spared} plans run"
+    return doubtful(f"{says}; {whose} without kernels for it", "report it, with the log's lines on these plans")
 
 
 def state(settings: Settings) -> Diagnosis:

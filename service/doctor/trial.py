@@ -26,7 +26,7 @@ _PATIENCE: Final = 60.0
 #: what a trial does not share with the server that is served to others
 _OWN: Final = {
     "host": "127.0.0.1", "port": "0", "state": "memory", "keys_file": "none", "tls_cert": "none", "tls_key": "none",
-    "trace_endpoint": "none", "log_level": "warning",
+    "trace_endpoint": "none", "log_level": "warning", "cache_dir": "none",
 }  # fmt: skip
 _REQUEST: Final = {
     "graph": {"nodes": [{"op": "parameter"}, {"op": "square", "operands": [0]}, {"op": "sum", "operands": [1]}]},

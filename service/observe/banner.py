@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from service import machine
-from service.settings import NO_STATE, Settings, shown
+from service.settings import NO_STATE, Settings, flag, shown
 from service.sizes import readable
 from service.wire.answers import VERSIONS
 
@@ -24,7 +24,7 @@ def banner(settings: Settings, device: str) -> Iterator[str]:
         f"{_counted(settings.queue, 'request')} may wait"
     )
     yield _kernels(settings)
-    yield f"{_kept(settings)}; {_asked(settings)}"
+    yield f"{_kept(settings)}; {_asked(settings)}; {_confined(settings)}"
 
 
 def _kernels(settings: Settings) -> str:
@@ -44,6 +44,10 @@ def _asked(settings: Settings) -> str:
     if not settings.asks_for_keys:
         return "nobody is asked for a key"
     return f"keys are asked for: those of {settings.keys_file}" if settings.keys_file else "one key is asked for"
+
+
+def _confined(settings: Settings) -> str:
+    return "workers are confined" if settings.confine == "on" else f"workers are not confined ({flag('confine')} off)"
 
 
 def _of(settings: Settings, name: str) -> str:

@@ -27,6 +27,7 @@ _Name = TypeVar("_Name")
 _GRAVE: Final = (500, 503, 504)
 _OUTCOMES: Final = ("written", "store_full", "not_ready", "internal_error")
 _ENDS: Final = ("died", "stuck", "stopped", "never ready", "fault")
+_SIGNALS: Final = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGKILL")
 _DENIALS: Final = ("unauthenticated", "forbidden", "rate_limited")
 
 
@@ -118,6 +119,12 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield _by(GaugeMetricFamily(f"{_OURS}_workers", "workers that are ready", labels=("lane",)), stats.workers)
     text = "workers that were replaced, by reason"
     yield _by(CounterMetricFamily(f"{_OURS}_worker_restarts", text, labels=("reason",)), _begun(_ENDS, stats.restarts))
+    text = "workers that were ended by a signal, by its name"
+    yield _by(
+        CounterMetricFamily(f"{_OURS}_worker_incidents", text, labels=("signal",)), _begun(_SIGNALS, stats.incidents)
+    )
+    text = "plans that run without kernels, since they ended workers"
+    yield GaugeMetricFamily(f"{_OURS}_condemned_plans", text, value=stats.condemned)
     text = "bytes that requests have reserved"
     yield GaugeMetricFamily(f"{_OURS}_reserved_bytes", text, value=stats.reserved)
     text = "memory of the workers"

@@ -119,6 +119,9 @@ def test_the_urls_of_sockets() -> None:
 
 
 def test_the_budget_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "memory_bytes", lambda: 8 << 30)
-    assert Settings(workers=1).max_bytes == 4 << 30
-    assert Settings(workers=4).max_bytes == 1 << 30
+    """Half the memory, divided by the workers; where it is little, what is left beside the processes themselves."""
+    monkeypatch.setattr(machine, "cpus", lambda: 4)
+    monkeypatch.setattr(machine, "memory_bytes", lambda: 64 << 30)
+    assert Settings(workers=4).max_bytes == 8 << 30
+    monkeypatch.setattr(machine, "memory_bytes", lambda: 4 << 30)
+    assert Settings(workers=2).max_bytes < 1 << 30

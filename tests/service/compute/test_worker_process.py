@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 
-from service.compute.prison import limit_of
-from service.settings import Settings
+import pytest
+
+from service import machine
+from service.compute.prison import limit_of, memory_limit, share_of_memory
+from service.compute.replica import MOST_HELD_BYTES
+from service.compute.staff import staff_for
+from service.settings import BYTES_OF_A_THREAD, FRONT_BYTES, WORKER_BYTES, Settings
 from tests.service.compute.pools import ask, processes, running, settled, together, until, whole
 
 
@@ -26,6 +32,39 @@ async def test_a_worker_may_not_take_more_memory_than_the_budgets() -> None:
         assert allowed < limit < allowed + (1 << 30)
         reply = await ask(pool, {"allocate": limit})
         assert reply.body == b"no memory"
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 4, 16, 64])
+@pytest.mark.parametrize("memory", [2, 4, 8, 16, 24, 64, 256, 1024])
+def test_the_limits_of_all_workers_fit_the_memory(memory: int, cpus: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the defaults, and the front beside them; whatever there is, an execution is below its worker's limit."""
+    monkeypatch.setattr(machine, "memory_bytes", lambda: memory << 30)
+    monkeypatch.setattr(machine, "cpus", lambda: cpus)
+    settings = Settings(device="cpu")
+    if settings.max_bytes == 64 << 20:
+        assert memory <= 4
+        return  # so little memory for so many workers: `gradserve doctor` says so
+    processes = staff_for(settings, "cpu").processes
+    each = settings.model_copy(update={"plan_cache_bytes": settings.plan_cache_bytes // processes})
+    for taken in 80 << 20, WORKER_BYTES - MOST_HELD_BYTES + machine.cpus_each(settings.workers) * BYTES_OF_A_THREAD:
+        limit = memory_limit(each, taken, share_of_memory(settings))
+        assert limit >= taken + settings.max_bytes
+        assert processes * limit + FRONT_BYTES <= memory << 30
+
+
+def test_what_is_stated_is_not_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "memory_bytes", lambda: 4 << 30)
+    stated = Settings(device="cpu", workers=2, max_bytes=2 << 30)
+    assert memory_limit(stated, 80 << 20, share_of_memory(stated)) > 2 << 30
+
+
+@running
+async def test_the_limits_of_real_workers_fit_the_memory() -> None:
+    async with processes(2, max_tensor_bytes="1MiB") as pool:
+        limits = [int((await ask(pool, {"limit": 1})).body)]
+        limits += [resource.prlimit(worker.pid, resource.RLIMIT_DATA)[0] for worker in pool._crew]
+        assert len(limits) == 5
+        assert sum(limits[1:]) + FRONT_BYTES <= machine.memory_bytes()
 
 
 @running

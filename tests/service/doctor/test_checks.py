@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from engine.executors.witness import LastWords
 from service import machine
 from service.cli import main
-from service.doctor import places, resources, software, trial
+from service.compute.confinement import Offered, offers
+from service.compute.incidents import Incidents
+from service.doctor import confinement, places, resources, software, trial
 from service.doctor.diagnosis import Verdict
 from service.settings import Settings
 from service.web.listening import bound
@@ -52,6 +57,55 @@ class TestSoftware:
         found = software.gpu(Settings(device="auto"))
         assert found.level is WARN
         assert "gradserve[cuda12]" in found.advice
+
+
+class TestConfinement:
+    def test_it_is_tried(self) -> None:
+        found = confinement.held(made())
+        if offers().missing:
+            assert found.level is WARN
+        else:
+            tried = "workers cannot open files, make sockets, start programs, signal the server: tried, with Landlock"
+            assert found == (OK, f"{tried} {offers().landlock} and seccomp", "")
+
+    def test_it_is_off(self) -> None:
+        assert confinement.held(made(confine="off")).level is WARN
+
+    def test_a_kernel_that_has_none_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The process that tries is told nothing, and so can do it all."""
+        monkeypatch.setattr(confinement, "offers", lambda: Offered(0, filters=False))
+        monkeypatch.setattr(confinement, "told", lambda _: {})
+        found = confinement.held(made())
+        assert found.level is WARN
+        assert found.says == (
+            "workers can open files, make sockets, start programs, signal the server: files are not kept from workers "
+            "(no Landlock); system calls are not filtered (no seccomp)"
+        )
+
+    def test_a_state_that_workers_would_read(self) -> None:
+        found = confinement.held(made(state=str(Path(sys.prefix) / "lib" / "state")))
+        assert found.level is FAIL
+        assert found.says.startswith("--state lies in ")
+
+
+class TestIncidents:
+    def test_there_were_none(self, tmp_path: Path) -> None:
+        assert places.incidents(made(cache_dir=tmp_path)).level is OK
+        assert places.incidents(made(cache_dir=None)).level is OK
+
+    def test_the_last_one_is_told(self, tmp_path: Path) -> None:
+        noted = Incidents(tmp_path)
+        noted.note(1, signal.SIGKILL, LastWords("", "", ""))
+        found = places.incidents(made(cache_dir=tmp_path))
+        assert found.level is WARN
+        assert found.says.startswith("1 worker was ended by a signal, the last one by SIGKILL, at no plan, on 2")
+        for _ in range(2):
+            noted.note(1, signal.SIGSEGV, LastWords("ab" * 32, "", "exp (node 1)"))
+        found = places.incidents(made(cache_dir=tmp_path))
+        assert "3 workers were ended by a signal, the last one by SIGSEGV, at plan abababababababab…, exp (node 1)" in (
+            found.says
+        )
+        assert found.says.endswith("; a plan runs without kernels for it")
 
 
 class TestResources:

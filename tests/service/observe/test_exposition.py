@@ -23,6 +23,8 @@ STATS = Stats(
     resident=8,
     device=9,
     compiled=10,
+    incidents={"SIGSEGV": 11},
+    condemned=12,
 )
 
 
@@ -69,6 +71,9 @@ def test_every_count_is_there_under_its_name() -> None:
     assert found["gradserve_worker_resident_bytes", ""] == 8
     assert found["gradserve_gpu_bytes", ""] == 9
     assert found["gradserve_kernels_total", ""] == 10
+    assert found["gradserve_worker_incidents_total", "SIGSEGV"] == 11
+    assert found["gradserve_worker_incidents_total", "SIGBUS"] == 0
+    assert found["gradserve_condemned_plans", ""] == 12
 
 
 def test_what_is_kept_and_who_was_denied() -> None:
@@ -99,6 +104,7 @@ def test_what_alerts_look_for_begins_with_nothing() -> None:
         ("state_commits", "store_full"),
         ("requests_denied", "unauthenticated"),
         ("worker_restarts", "died"),
+        ("worker_incidents", "SIGBUS"),
     ):
         assert found[f"gradserve_{name}_total", label] == 0, "Prometheus sees no increase in what begins with 1"
 
