@@ -115,13 +115,9 @@ class Folder:
         for folder in touched:
             _flush(folder)
 
-    def list(self, prefix: str) -> Iterable[str]:
+    def list(self, prefix: str, after: str = "") -> Iterable[str]:
         """As `Objects` has it."""
-        if prefix:
-            with suppress(FileNotFoundError):
-                return [prefix + name for name in _names(self._folder(prefix.rstrip("/"), make=False))]
-            return []
-        return self._everything()
+        return (key for key in self._inside(prefix) if key > after)
 
     def close(self) -> None:
         """As `Objects` has it: the lock goes to whoever comes next."""
@@ -130,6 +126,13 @@ class Folder:
             if file is not None:
                 os.close(file)
         self._lock = None
+
+    def _inside(self, prefix: str) -> Iterable[str]:
+        if prefix:
+            with suppress(FileNotFoundError):
+                return [prefix + name for name in _names(self._folder(prefix.rstrip("/"), make=False))]
+            return []
+        return self._everything()
 
     def _everything(self) -> Iterator[str]:
         """All files, in folders within folders too: what is there may be another program's."""

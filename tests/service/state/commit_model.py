@@ -29,11 +29,28 @@ class Heap:
 
 
 class Disk:
-    """A journal of which all can be seen."""
+    """A journal of which all can be seen; where it is `shared`, somebody says whether what was read `is_current`."""
+
+    shared = False
 
     def __init__(self) -> None:
         self.commits: list[Commit] = []
         self.closed = False
+        self.is_current = True
+        self.gave_up = False
+        self.looks: list[Exception | None] = []
+
+    def holds(self) -> bool:
+        return not self.shared or self.is_current
+
+    def look(self) -> None:
+        failure = self.looks.pop(0) if self.looks else None
+        if failure is not None:
+            raise failure
+        self.is_current = True
+
+    def give_up(self) -> None:
+        self.gave_up = True
 
     def load(self) -> Loaded:
         return Loaded()
