@@ -146,7 +146,8 @@ def _kind_of_tensor(item: Item) -> dict[str, Any]:
 def _contents(commit: dict[str, Any], header: dict[str, Any], base: int) -> Contents:
     items = tuple(_placed(commit["items"], header, base - _CHECKSUM))
     end = max((item.start + (item.nbytes or 0) for item in items), default=base)
-    return Contents(int(commit["sequence"]), str(commit["token"]), items, end, _noted(commit.get("note", {})))
+    note = _noted(commit["note"]) if "note" in commit else _PLAIN
+    return Contents(int(commit["sequence"]), str(commit["token"]), items, end, note)
 
 
 def _noted(said: dict[str, Any]) -> Note:
@@ -158,8 +159,9 @@ def _noted(said: dict[str, Any]) -> Note:
 def _placed(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -> Iterable[Item]:
     """The items of these rows, with their places; `data` is where the bytes of the tensors begin."""
     for number, row in enumerate(rows):
-        item = Item(row["kind"], row["namespace"], row["name"], None, row["facts"], row["came"])
+        said = row["kind"], row["namespace"], row["name"]
         if "checksum" in row:
             start, stop = header[str(number)]["data_offsets"]
-            item = replace(item, nbytes=stop - start, start=data + start, checksum=row["checksum"])
-        yield item
+            yield Item(*said, stop - start, row["facts"], row["came"], data + start, row["checksum"])
+        else:
+            yield Item(*said, None, row["facts"], row["came"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from service.state.objects import Data, Exists, MemoryObjects
@@ -68,43 +69,39 @@ class Remote:
 
     def _ask(self, do: Callable[[], Any]) -> Any:
         """The answer to a request. Raises what the store does, and OSError where no answer comes in time."""
-        world, chance, bad = self._process.world, self._process.world.chance, self._store.bad
-        there, back = chance.uniform(0.005, 0.05), chance.uniform(0.005, 0.05)
-        if chance.random() < bad:
-            there = chance.uniform(0.5, LATEST)
-        lost = chance.random() < bad
-        answer: list[Callable[[], Any]] = []
+        process, world = self._process, self._process.world
+        chance, bad = world.chance.random, self._store.bad
+        there = 0.5 + (LATEST - 0.5) * chance() if chance() < bad else 0.005 + 0.045 * chance()
+        back = 0.005 + 0.045 * chance()
+        lost = chance() < bad
+        late = there + back >= TIMEOUT
+        out_of_time = world.now + TIMEOUT
+        answer: list[Any] = []  # the result, and an error in its place; nothing, where none comes
 
-        def reach() -> None:
+        def reach(wake: Callable[[], object]) -> None:
             try:
-                result = do()
+                found = do(), None
             except Exception as error:
-                told = error
-                came = lambda: _raised(told)
+                found = None, error
+            if late:
+                return
+            if lost or process.cut:
+                process.at(out_of_time, wake)
             else:
-                came = lambda: result
-            if not lost and not self._process.cut:
-                world.at(world.now + back, lambda: arrive(came))
-
-        def arrive(came: Callable[[], Any]) -> None:
-            if not answer:
-                answer.append(came)
-                wakes[0]()
-
-        def out_of_time() -> Any:
-            raise OSError(errno.ETIMEDOUT, "no answer came in time")
-
-        wakes: list[Callable[[], object]] = []
+                answer.extend(found)
+                process.at(world.now + back, wake)
 
         def wait(wake: Callable[[], object]) -> None:
-            wakes.append(lambda: self._process.at(world.now, wake))
-            if not self._process.cut or chance.random() < 0.5:
-                world.at(world.now + there, reach)
-            world.at(world.now + TIMEOUT, lambda: arrive(out_of_time))
+            unsent = process.cut and chance() < 0.5
+            if not unsent:
+                world.at(world.now + there, partial(reach, wake))
+            if unsent or late:
+                process.at(out_of_time, wake)
 
-        self._process.block(wait)
-        return answer[0]()
-
-
-def _raised(error: Exception) -> Any:
-    raise error
+        process.block(wait)
+        if not answer:
+            raise OSError(errno.ETIMEDOUT, "no answer came in time")
+        result, error = answer
+        if error is not None:
+            raise error
+        return result

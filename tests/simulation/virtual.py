@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -53,7 +54,7 @@ class Process(asyncio.AbstractEventLoop):
 
     def at(self, when: float, do: Callable[[], object]) -> None:
         """Do this in the process, unless it is dead by then; later, where it is paused."""
-        self.world.at(when, lambda: self._step(do))
+        self.world.at(when, partial(self._step, do))
 
     def _step(self, do: Callable[[], object]) -> None:
         if self.dead:
@@ -62,10 +63,8 @@ class Process(asyncio.AbstractEventLoop):
             self.at(self.paused, do)
             return
         asyncio._set_running_loop(self)
-        try:
-            do()
-        finally:
-            asyncio._set_running_loop(None)
+        do()
+        asyncio._set_running_loop(None)
 
     # What a journal has of its surroundings
 
@@ -186,17 +185,39 @@ class Threads(Executor):
         return future
 
     def map(self, do: Callable[..., Any], *items: Iterable[Any], **_: Any) -> Iterator[Any]:
-        return self._results([self.submit(do, *each) for each in zip(*items, strict=False)])
+        given = deque(enumerate(zip(*items, strict=False)))
+        found: list[Any] = [None] * len(given)
+        left = len(given)
+        woken: list[Callable[[], object]] = []
+
+        def work() -> None:
+            nonlocal left
+            while given:
+                at, item = given.popleft()
+                try:
+                    found[at] = do(*item), None
+                except Exception as error:
+                    found[at] = None, error
+                left -= 1
+            if not left and woken:
+                self._wake(woken.pop())
+
+        for _ in range(min(self._free, left)):
+            self._process.thread(work)
+        if left:
+            self._process.block(woken.append)
+        return self._results(found)
 
     def shutdown(self, wait: bool = True, **_: Any) -> None:
         while wait and self._running and not self._process.dead:
             self._process.block(self._idle.append)
 
-    def _results(self, futures: list[Future[Any]]) -> Iterator[Any]:
-        for future in futures:
-            if not future.done():
-                self._process.block(lambda wake, future=future: future.add_done_callback(lambda _: self._wake(wake)))
-            yield future.result()
+    @staticmethod
+    def _results(found: list[Any]) -> Iterator[Any]:
+        for result, error in found:
+            if error is not None:
+                raise error
+            yield result
 
     def _work(self) -> None:
         while self._given:
