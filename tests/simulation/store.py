@@ -81,7 +81,7 @@ class Remote:
         def reach(wake: Callable[[], object]) -> None:
             try:
                 found = do(), None
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  whoever asked is told
                 found = None, error
             if late:
                 return

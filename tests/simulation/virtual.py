@@ -172,7 +172,7 @@ class Threads(Executor):
         def job() -> None:
             try:
                 result = do(*args, **named)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  whoever asked is told
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -196,7 +196,7 @@ class Threads(Executor):
                 at, item = given.popleft()
                 try:
                     found[at] = do(*item), None
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001  whoever asked is told
                     found[at] = None, error
                 left -= 1
             if not left and woken:
