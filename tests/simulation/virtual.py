@@ -170,6 +170,8 @@ class Threads(Executor):
         future: Future[Any] = Future()
 
         def job() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
             try:
                 result = do(*args, **named)
             except Exception as error:  # noqa: BLE001  whoever asked is told
