@@ -100,7 +100,7 @@ class _Run:
     def _trouble(self) -> Going:
         chance = self.chance
         while self.clients:
-            yield chance.uniform(1.0, 4.0)
+            yield chance.uniform(1.5, 5.0)
             number = chance.randrange(SERVERS)
             server = self.servers[number]
             what = "slow" if self.mood == "slow" and chance.random() < 0.7 else chance.choice(_TROUBLE)
@@ -120,7 +120,7 @@ class _Run:
             else:
                 server.kill()
                 self._replace(number, chance.uniform(0.1, 1.5))
-            if all(not each.serves or each.has_lost for each in self.servers):
+            if all(each.process.dead or each.has_lost for each in self.servers):
                 self._replace(chance.randrange(SERVERS), 0.2)
 
     def _begin_slowly(self) -> None:
@@ -175,6 +175,8 @@ class _Run:
                 return answer
             certain = answer in _CERTAIN
             doubtful |= not certain
+            if not reads and not doubtful and chance.random() < 0.5:
+                return "refused"  # and nothing may come of it
             if not reads and request.key is None and doubtful:
                 return None
             yield chance.uniform(0.05, 0.6)
@@ -199,7 +201,7 @@ class _Run:
     def _chosen(self) -> Server:
         """The server that is asked: mostly one that may have the place."""
         likely = [each for each in self.servers if each.serves and not each.has_lost]
-        if likely and self.chance.random() < 0.85:
+        if likely and self.chance.random() < 0.95:
             return self.chance.choice(likely)
         return self.chance.choice(self.servers)
 
