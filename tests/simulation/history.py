@@ -131,7 +131,7 @@ class _Run:
             self.world.at(self.world.now + self.chance.uniform(0.02, 0.2), lambda: self._pause(number))
 
     def _pause(self, number: int) -> None:
-        self.servers[number].process.paused = self.world.now + self.chance.uniform(0.3, 2.0)
+        self.servers[number].process.paused = self.world.now + self.chance.uniform(1.0, 4.0)
 
     def _replace(self, number: int, seconds: float, *, kill: bool = True) -> None:
         """After so many seconds, another process is there instead of a server: one that was lost, or any other."""
@@ -207,8 +207,9 @@ class _Run:
 
     def _operation(self, name: str, seen: dict[str, int | None]) -> tuple[Operation, str | None]:
         chance = self.chance
-        names = chance.choice([("x",), ("y",), ("x", "y")])
-        if chance.random() < 0.5:
+        slow = self.mood == "slow"  # then much is written to the same register, so that numbers are soon free
+        names = ("x",) if slow and chance.random() < 0.8 else chance.choice([("x",), ("y",), ("x", "y")])
+        if chance.random() < (0.35 if slow else 0.5):
             return Operation("read", 0.0, names), None
         key = name if chance.random() < 0.4 else None
         if chance.random() < (0.4 if self.mood == "network" else 0.15):
