@@ -27,10 +27,7 @@ from service.web.tls import tls_context
 _RACERS: Final = 8
 _RACES: Final = 5
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-_WRITABLE_BY#: who race for an object in the cloud, and how often
-_RACERS: Final = 8
-_RACES: Final = 5
-_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 #: free bytes under which a folder is nearly full
 _LITTLE: Final = 1 << 30
 #: days before its end at which a certificate should have been replaced

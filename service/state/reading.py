@@ -82,7 +82,8 @@ class Reading:
 
         OSError where it cannot be read.
         """
-        return sorted(map(self._sequence, self._objects.list(COMMITS, commit_key(after) if after else "")))
+        listed = map(self._sequence, self._objects.list(COMMITS, commit_key(after) if after else ""))
+        return sorted(sequence for sequence in listed if sequence > after)  # a store may not know where to begin
 
     def heads(self, sequences: Iterable[int]) -> dict[int, Contents]:
         """The heads of commits by their numbers, without those that have been deleted meanwhile.

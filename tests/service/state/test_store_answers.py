@@ -108,7 +108,8 @@ def test_a_race_and_a_fault_mean_to_look_again(
     journal.close()
 
 
-def test_what_is_there_is_told(store: Answering) -> None:
+@pytest.mark.usefixtures("store")
+def test_what_is_there_is_told() -> None:
     remote = open_remote("s3://bucket/x")
     remote.put_new("commits/1", [b"1"])
     with pytest.raises(Exists):
