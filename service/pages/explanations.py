@@ -183,8 +183,8 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     ),
     "not_ready": Explanation(
         "`/health/ready` had the workers compute something, and they did not; or what is to be kept cannot be written; "
-        "or, where the state is in S3 and its like, another server has taken it over, or that cannot be seen. Nothing was "
-        "kept of the request.",
+        "or, where the state is in S3 and its like, another server has taken it over, or that cannot be seen. Nothing "
+        "was kept of the request.",
         "Send no work until it answers 200 again. The server's log has the cause; if this lasts, restart the server.",
     ),
     "worker_died": Explanation(
