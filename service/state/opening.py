@@ -44,9 +44,12 @@ def taken(place: str) -> tuple[Objects, bool]:
     with _sentences(place, objects):
         found = is_ours(objects, described(place))
         if isinstance(objects, Folder):
+            commits = COMMITS.rstrip("/")
+            objects.require_private()
             objects.lock()
-            objects.require_writable(COMMITS.rstrip("/"))
-            objects.clean(COMMITS.rstrip("/"))
+            objects.require_writable(commits)
+            objects.require_private(commits)
+            objects.clean(commits)
         return objects, found
 
 
