@@ -10,6 +10,8 @@ ARGS    ?=
 SECONDS ?= 600
 # `make bench PEERS=1` installs PyTorch (CPU), JAX and HIPS autograd beside the engine, in an environment of their own.
 PEERS   ?=
+# How many `make simulation` tries.
+HISTORIES ?= 10000
 # Where `make pin` asks for the base image; empty: where engines do.
 REGISTRY ?=
 
@@ -26,7 +28,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-ver
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -69,6 +71,9 @@ chaos: $(VENV)/.dev ## ten minutes of deaths, disconnects, bad input and good tr
 
 soak: $(VENV)/.dev ## a million mixed requests, and memory that must not grow; ARGS="--requests 100000" for less
 	$(BIN)/python -m tests.guarantees.soak $(ARGS)
+
+simulation: $(VENV)/.dev ## histories of servers at one place, on virtual time, HISTORIES=10000 of them; and without each rule
+	$(BIN)/python -m tests.simulation $(HISTORIES) $(ARGS)
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .

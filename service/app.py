@@ -105,7 +105,7 @@ def open_keeper(settings: Settings, pool: Pool, tally: Tally) -> Keeper:
 
     Raises RuntimeError where that place cannot be had.
     """
-    keeper = Keeper(settings, pool, open_state(settings.state), tally.committed)
+    keeper = Keeper(settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.committed)
     tally.holdings = keeper.holdings
     return keeper
 
@@ -169,7 +169,7 @@ def create_routes(settings: Settings, pool: Pool, keeper: Keeper | None = None, 
         catalogue=catalogue_of(known),
         document=documents[0],
         document30=documents[1],
-        readiness=Readiness(pool, keeper.commits),
+        readiness=Readiness(pool, keeper.commits.fence),
         metrics=Exposition(tally, pool, settings),
     )
     return app

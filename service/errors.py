@@ -59,6 +59,7 @@ KINDS: Final[dict[str, Kind]] = {
     "shutting_down": Kind(503, "The server is stopping"),
     "not_ready": Kind(503, "The server cannot do this now"),
     "worker_died": Kind(503, "A worker ended with the request"),
+    "unconfirmed": Kind(503, "It is not known whether this was kept"),
     "deadline_exceeded": Kind(504, "The time is up"),
     "store_full": Kind(507, "There is no room left"),
 }

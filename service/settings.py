@@ -172,6 +172,13 @@ class Settings(BaseSettings):
         "memory: they end with the server. Default: gradserve in $XDG_STATE_HOME or ~/.local/state, memory where there "
         "is no home",
     )
+    lease_ms: int = Field(
+        1000,
+        ge=0,
+        le=60_000,
+        description="of a state in s3:// and the like: time for which a look at it is good enough for answers, and "
+        "for which, with a fifth more, a server that begins waits; 0: each answer takes a look of its own",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
     )

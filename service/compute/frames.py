@@ -30,7 +30,7 @@ _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # w
 _RESIDENT: Final = struct.Struct("<IBIQ")
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
-_CACHED, _NEEDS_GRAPH, _COALESCED = 1, 2, 4
+_CACHED, _NEEDS_GRAPH, _COALESCED, _CONSULTED = 1, 2, 4, 8
 _MAY_ASK: Final = 1
 _NO_GRAPH: Final = (1 << 32) - 1
 _NO_BOUND: Final = float("inf")
@@ -88,6 +88,8 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
     flags = (_CACHED if reply.cached else 0) | (_NEEDS_GRAPH if reply.needs_graph else 0)
     if reply.coalesced:
         flags |= _COALESCED
+    if reply.consulted:
+        flags |= _CONSULTED
     fixed = _REPLY.pack(
         size, REPLY, slot, reply.status, _MEDIA_NUMBER[reply.media_type], flags,
         len(more), place.slab, place.nbytes, begun, ended, *reply.phases[1:],
@@ -123,6 +125,7 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     if flags & ~_CACHED:
         reply.needs_graph = flags & _NEEDS_GRAPH != 0
         reply.coalesced = flags & _COALESCED != 0
+        reply.consulted = flags & _CONSULTED != 0
     return reply, slab, nbytes, begun, ended
 
 

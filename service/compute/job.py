@@ -10,7 +10,7 @@ from engine import HostArray
 from service.errors import Refusal
 from service.state.values import Stored
 from service.wire.media import JSON, PROBLEM
-from service.wire.version import Find
+from service.wire.version import Find, Version
 
 
 class Room(Protocol):
@@ -47,8 +47,9 @@ class Job:
     the answer any more.
 
     Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
-    not there. Where the job `may_ask`, that may be for not having asked. `subject` is the name of the tensor that the
-    job is about, where it is about one. `tenant` is whose share of the server the job comes out of.
+    not there, and the job has `consulted` them then. Where it `may_ask`, None may be for not having asked. `subject` is
+    the name of the tensor that the job is about, where it is about one. `tenant` is whose share of the server the job
+    comes out of.
     """
 
     call: str
@@ -67,6 +68,12 @@ class Job:
     tenant: str = ""
     resident: Find = _none_of
     may_ask: bool = False
+    consulted: bool = False
+
+    def tensor(self, name: str) -> Version | None:
+        """The resident tensor of a name, None where there is none."""
+        self.consulted = True
+        return self.resident(name)
 
 
 class Phases(NamedTuple):
@@ -98,7 +105,8 @@ class Reply:
     `begun` is when a worker took the job up, on the monotonic clock; 0 where none did, or where nobody looks.
 
     `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again, as
-    may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses.
+    may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses. One
+    that has `consulted` resident tensors is an answer about these, too.
 
     What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
     worker that `needs_graph` asks for the bytes of a registered one, and one that lacks a tensor says the names of all
@@ -121,6 +129,7 @@ class Reply:
     kept: Sequence[bytes | memoryview] = ()
     wanted: Sequence[str] = ()
     begun: float = 0.0
+    consulted: bool = False
 
     @property
     def body(self) -> bytes:

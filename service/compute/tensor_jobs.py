@@ -66,7 +66,7 @@ class TensorJobs:
         job = turn.job
         asked = orjson.loads(bytes(job.body))
         name, encoding = asked["tensor_id"], asked.get("encoding", "json")
-        version = job.resident(name)
+        version = job.tensor(name)
         if version is None:
             if job.may_ask:
                 return Reply(0, PROBLEM, [], wanted=[name])

@@ -118,8 +118,15 @@ class Worker:
         task.turn.shared(seconds, backward)
         return self._safely(lambda task: _shared(task, arrays, seconds), task.turn.job, task)
 
+    @classmethod
+    def _safely(cls, do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
+        done = cls._caught(do, job, what)
+        if job.consulted and isinstance(done, Reply):
+            done.consulted = True
+        return done
+
     @staticmethod
-    def _safely(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
+    def _caught(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
         try:
             return do(what)
         except Refusal as refusal:
@@ -171,7 +178,7 @@ class Worker:
         if repeated is None or compiled is None:
             return None
         try:
-            tensors = repeated.read(asked.lifted.data, turn.job.resident)
+            tensors = repeated.read(asked.lifted.data, turn.job.tensor)
         except Refusal:
             return None
         if tensors is None:
@@ -222,9 +229,9 @@ class Worker:
         """The request, on its own graph or on one that is registered."""
         packed = job.accepted == SAFETENSORS
         if job.graph is None:
-            return self._reader.open(message, call.request, call.roles, job.resident, packed=packed)
+            return self._reader.open(message, call.request, call.roles, job.tensor, packed=packed)
         roles = [role for role in call.roles if role != "constants"]
-        return self._reader.open(message, without_graph(call.request), roles, job.resident, packed=packed)
+        return self._reader.open(message, without_graph(call.request), roles, job.tensor, packed=packed)
 
     def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
         """The registered graph of this key; None where it is not known, and was not sent along."""

@@ -8,10 +8,11 @@ there are, so that a file that was cut off is not taken for a whole one.
 from __future__ import annotations
 
 import os
+import secrets
 import tarfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Final
@@ -36,20 +37,30 @@ def backup(place: str, file: Path) -> int:
     if place == NO_STATE:
         raise RuntimeError("a state in memory ends with its server, and cannot be backed up")
     objects, name = seen(place), described(place)
-    part = file.with_name(file.name + ".part")
     try:
         if not is_ours(objects, name):
             raise RuntimeError(f"{name} is empty: there is nothing to back up")
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        with _beside(file) as (part, stream):
             count = _write(objects, name, stream)
             stream.flush()
             os.fsync(stream.fileno())
-        part.replace(file)
+            part.replace(file)
         flush_folder(file.absolute().parent)
         return count
     finally:
-        part.unlink(missing_ok=True)
         objects.close()
+
+
+@contextmanager
+def _beside(file: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """A new file beside another, for its owner alone: nobody can have made it before, as a link or to read along."""
+    part = file.with_name(f"{file.name}.{secrets.token_hex(8)}.part")
+    made = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        with os.fdopen(made, "wb") as stream:
+            yield part, stream
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def restore(file: Path, place: str) -> int:
@@ -149,7 +160,9 @@ def _members(file: Path) -> Iterator[tuple[str, bytes]]:
     count = 0
     try:
         with tarfile.open(file, "r:") as archive:
+            end = file.stat().st_size
             for member in archive:
+                _require_there(member, end)
                 content = archive.extractfile(member)
                 data = content.read() if content else b""
                 if member.name == FORMAT_KEY and data == STATE_FORMAT:
@@ -164,6 +177,12 @@ def _members(file: Path) -> Iterator[tuple[str, bytes]]:
     except (tarfile.TarError, ValueError, EOFError) as error:
         raise RuntimeError(f"{file} is no backup of gradserve, or is damaged: {error}") from None
     raise RuntimeError(f"the backup {file} is cut off: it does not have all of its commits")
+
+
+def _require_there(member: tarfile.TarInfo, end: int) -> None:
+    """Raise ValueError where a member is more than the bytes that the file has of it, up to its `end`."""
+    if member.issparse() or member.offset_data + member.size > end:
+        raise ValueError(f"{member.name!r} says that it has {member.size} bytes, which are not there")
 
 
 def _sequence(name: str) -> int:

@@ -3,6 +3,8 @@
 A proposal waits until nothing before it concerns the same names. Then it is decided against what is there and what is
 coming, written down together with all that have gathered meanwhile, and settled: only then can anybody see it. What
 need not be durable settles at once, and is written down within a stated time, its newest state alone.
+
+Nothing is said of the state without a proof that it is still this server's to tell: a commit that succeeded, or a look.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from typing import Final
 from service.errors import Refusal, fault, late, stopping
 from service.state.behind import Behind
 from service.state.changes import Change
-from service.state.journal import Journal, StateFull, StateLost
+from service.state.fence import Fence
+from service.state.journal import Journal, StateFull, StateLost, StateUnknown
 from service.state.writes import Name, Write, commit_of
 
 _logger = logging.getLogger("gradserve")
@@ -35,7 +38,7 @@ class Proposal:
     """Changes of which all are to be made, or none; `done` is called once, with the reason where none was.
 
     `expires` is when, on the monotonic clock, a proposal that was not begun is too late; `timeout` what that was
-    agreed to be.
+    agreed to be. Where it was begun by then and may yet be kept, `unsure` is called, and `done` when that is known.
     """
 
     changes: Sequence[Change]
@@ -43,7 +46,10 @@ class Proposal:
     durable: bool = True
     expires: float = float("inf")
     timeout: float = 0.0
+    unsure: Callable[[Refusal], None] | None = None
     submitted: float = 0.0
+    timer: asyncio.TimerHandle | None = None
+    is_told: bool = False
 
     @property
     def names(self) -> set[Name]:
@@ -60,9 +66,12 @@ class Commits:
         within: float,
         told: Told = lambda outcome, seconds: None,
         executor: Executor | None = None,
+        fence: Fence | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """What is not durable is on disk `within` so many seconds."""
         self._journal = journal
+        self._clock = clock
         self._within = within
         self._told = told
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="state")
@@ -73,8 +82,12 @@ class Commits:
         self._timer: asyncio.TimerHandle | None = None
         self._flushes = False
         self._closing = False
-        #: why nothing can be kept any more
-        self.lost: Refusal | None = None
+        self.fence = fence or Fence(journal)
+
+    @property
+    def lost(self) -> Refusal | None:
+        """Why nothing can be kept any more."""
+        return self.fence.lost
 
     @property
     def behind(self) -> int:
@@ -87,10 +100,13 @@ class Commits:
 
     def submit(self, proposal: Proposal) -> None:
         """Take up a proposal. It goes through whatever becomes of whoever made it."""
-        proposal.submitted = time.monotonic()
+        proposal.submitted = self._clock()
         if refusal := self.lost or (stopping() if self._closing else None):
             self._tell(proposal, refusal)
             return
+        if self._journal.shared and proposal.expires != float("inf"):
+            seconds = max(0.0, proposal.expires - proposal.submitted)
+            proposal.timer = asyncio.get_running_loop().call_later(seconds, self._expire, proposal)
         self._waiting.append(proposal)
         self._go()
 
@@ -105,9 +121,12 @@ class Commits:
                     await asyncio.shield(self._task)
                 await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.close)
                 done = True
+        if not done:
+            self._journal.give_up()
         if self._behind or not done:
             _logger.error("the server ends, and %d writes that were not durable are lost", len(self._behind))
         self._executor.shutdown(wait=False)
+        self.fence.close()
         return done
 
     def _go(self) -> None:
@@ -133,10 +152,11 @@ class Commits:
         waiting, self._waiting = self._waiting, deque()
         for proposal in waiting:
             names = proposal.names
-            if not blocked.isdisjoint(names) or (proposal.durable and self._task is not None):
+            durable = proposal.durable or not self.fence.open  # a write is as good as a look
+            if not blocked.isdisjoint(names) or (durable and self._task is not None):
                 blocked |= names
                 self._waiting.append(proposal)
-            elif proposal.durable or not taken.isdisjoint(names):
+            elif durable or not taken.isdisjoint(names):
                 taken |= names
                 batch.append(proposal)
             else:
@@ -182,14 +202,16 @@ class Commits:
         """Decide, write, settle and tell; False where there is no room for all, and there might be for some."""
         decided = [self._decided(proposal) for proposal in batch]
         changes = [change for _, accepted in decided for change in accepted]
-        refusal = await self._written([*groups, *([change.write for change in accepted] for _, accepted in decided)])
+        parts = [*groups, *([change.write for change in accepted] for _, accepted in decided)]
+        refusal = await (self._written(parts) if any(parts) else self._seen())
         if refusal is None:
             self._settle(changes)
         else:
             self._take_back(changes, groups)
             if divisible and refusal.code == "store_full":
                 return False
-        founded = True  # what was decided upon what did not come about is as good as not decided
+        # What was decided upon what did not come about, or was another server's to decide, is as good as not decided.
+        founded = refusal is None or self.fence.open
         for proposal, (refused, accepted) in zip(batch, decided, strict=True):
             founded &= refusal is None or not accepted
             self._tell(proposal, refused if founded else refusal)
@@ -200,7 +222,7 @@ class Commits:
         try:
             if self.lost is not None:
                 raise self.lost
-            if proposal.expires <= time.monotonic():
+            if proposal.expires <= self._clock():
                 raise late(proposal.timeout)
             needed = [change for change in proposal.changes if change.check(change.table.latest(change.key))]
             for table in {id(change.table): change.table for change in needed}.values():
@@ -214,26 +236,45 @@ class Commits:
             change.table.expect(change.key, change.value)
         return None, needed
 
+    async def _seen(self) -> Refusal | None:
+        """Have it seen that what was decided on is what there is, where nothing is to be written; why it is not."""
+        try:
+            await self.fence.passed()
+        except Refusal as refusal:
+            return refusal
+        return None
+
     async def _written(self, parts: Sequence[Sequence[Write]]) -> Refusal | None:
         """Have the journal keep these; why it did not."""
-        commits = [commit_of(part) for part in parts if part]
-        if not commits:
-            return None
         if self.lost is not None:
             return self.lost
+        commits = [commit_of(part) for part in parts if part]
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.commit, commits)
         except StateFull as full:
             _logger.warning("there is no room for what is to be kept: %s", full)
             return _full()
         except StateLost as lost:
-            _logger.error("nothing is kept any more: %s", lost)  # noqa: TRY400  the sentence says it
-            self.lost = _lost()
-            return self.lost
+            return self.fence.lose(lost)
+        except StateUnknown:
+            _logger.exception("the server ends, and does not know whether its last writes are kept")
+            return unconfirmed()
         except Exception as error:
             _logger.exception("what was to be kept could not be written")
             return _unwritten() if isinstance(error, OSError) else fault()
         return None
+
+    def _expire(self, proposal: Proposal) -> None:
+        """The time of a proposal is up, and it is not known what becomes of it."""
+        proposal.timer = None
+        if proposal in self._waiting:
+            self._waiting.remove(proposal)
+            self._tell(proposal, late(proposal.timeout))
+            self._go()  # others may have waited behind it
+        elif proposal.unsure is not None:
+            self._count(proposal, "unconfirmed")
+            proposal.is_told = True
+            proposal.unsure(unconfirmed())
 
     @staticmethod
     def _settle(changes: Iterable[Change]) -> None:
@@ -248,8 +289,15 @@ class Commits:
             self._behind.put_back(group)
 
     def _tell(self, proposal: Proposal, refusal: Refusal | None) -> None:
-        self._told(WRITTEN if refusal is None else refusal.code, time.monotonic() - proposal.submitted)
+        if proposal.timer is not None:
+            proposal.timer.cancel()
+            proposal.timer = None
+        if not proposal.is_told:
+            self._count(proposal, WRITTEN if refusal is None else refusal.code)
         asyncio.get_running_loop().call_soon(proposal.done, refusal)
+
+    def _count(self, proposal: Proposal, outcome: str) -> None:
+        self._told(outcome, self._clock() - proposal.submitted)
 
 
 def _full() -> Refusal:
@@ -261,6 +309,10 @@ def _unwritten() -> Refusal:
     return Refusal("not_ready", detail, retry_after=5)
 
 
-def _lost() -> Refusal:
-    detail = "another server has taken over the place where this one kept its state; it writes nothing any more"
-    return Refusal("not_ready", detail, retry_after=5)
+def unconfirmed() -> Refusal:
+    """The report of a write that may have been kept."""
+    detail = (
+        "the place where the server keeps its state has not said whether this was kept; "
+        "send it again with its Idempotency-Key, or read what is there"
+    )
+    return Refusal("unconfirmed", detail, retry_after=1)

@@ -36,6 +36,9 @@ _PIECES: Final = 512
 _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", errno.EOPNOTSUPP))
 _OPEN_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _OPEN_FILE: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_OPEN_LOCK: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+#: what others may not do with a folder of ours
+_WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
@@ -56,7 +59,7 @@ class Folder:
 
     def lock(self) -> None:
         """Have the folder alone from now on. Raises BlockingIOError where another process has it, and OSError."""
-        self._lock = os.open(_LOCK, os.O_RDWR | os.O_CREAT, 0o600, dir_fd=self._folders[""])
+        self._lock = os.open(_LOCK, _OPEN_LOCK, 0o600, dir_fd=self._folders[""])
         if fcntl is not None:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.exclusive = True
@@ -80,6 +83,14 @@ class Folder:
                 raise OSError(errno.EROFS, os.strerror(errno.EROFS))
             if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
                 raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    def require_private(self, *names: str) -> None:
+        """Raise OSError where others may write to it, or to these folders of it: what is read could be theirs."""
+        for name in ("", *names):
+            status = os.fstat(self._folder(name))
+            if status.st_mode & _WRITABLE or status.st_uid not in (0, os.geteuid()):
+                problem = f"others may write to {self.path / name}, which chmod 700 would mend"
+                raise OSError(errno.EPERM, problem)
 
     def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
         """As `Objects` has it."""
@@ -115,13 +126,9 @@ class Folder:
         for folder in touched:
             _flush(folder)
 
-    def list(self, prefix: str) -> Iterable[str]:
+    def list(self, prefix: str, after: str = "") -> Iterable[str]:
         """As `Objects` has it."""
-        if prefix:
-            with suppress(FileNotFoundError):
-                return [prefix + name for name in _names(self._folder(prefix.rstrip("/"), make=False))]
-            return []
-        return self._everything()
+        return (key for key in self._inside(prefix) if key > after)
 
     def close(self) -> None:
         """As `Objects` has it: the lock goes to whoever comes next."""
@@ -130,6 +137,13 @@ class Folder:
             if file is not None:
                 os.close(file)
         self._lock = None
+
+    def _inside(self, prefix: str) -> Iterable[str]:
+        if prefix:
+            with suppress(FileNotFoundError):
+                return [prefix + name for name in _names(self._folder(prefix.rstrip("/"), make=False))]
+            return []
+        return self._everything()
 
     def _everything(self) -> Iterator[str]:
         """All files, in folders within folders too: what is there may be another program's."""
@@ -150,6 +164,7 @@ class Folder:
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(name, mode=0o700, dir_fd=root)
+                        os.chmod(name, 0o700, dir_fd=root)  # the umask may have taken something away
                         _flush(root)
                 self._folders[name] = os.open(name, _OPEN_FOLDER, dir_fd=root)
             return self._folders[name]
@@ -190,7 +205,12 @@ def _make(path: Path) -> None:
     if path.is_dir():
         return
     _make(path.parent)
-    path.mkdir(mode=0o700, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700)
+        path.chmod(0o700)  # the umask may have taken something away
+    except FileExistsError:
+        if not path.is_dir():
+            raise
     flush_folder(path.parent)
 
 

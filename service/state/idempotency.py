@@ -47,7 +47,7 @@ class AnswerTable(Table[AnswerRecord]):
         """
         key = (asked.namespace, asked.key)
         known = self._fresh(key)
-        before = self._under_way.get(key) if known is None else known.fingerprint
+        before = self._first(key) if known is None else known.fingerprint
         if before is not None and before != asked.fingerprint:
             raise _another()
         if known is None:
@@ -79,6 +79,11 @@ class AnswerTable(Table[AnswerRecord]):
             raise Refusal("over_budget", detail, expected=expected, got=got)
         expires = self._clock() + self._seconds
         return AnswerRecord(*asked, media_type, b"".join(pieces), expires, status, headers)
+
+    def _first(self, key: TableKey) -> str | None:
+        """The fingerprint of a call that is under way; or was answered, and nobody knows yet whether it was kept."""
+        coming = self._coming.get(key)
+        return self._under_way.get(key) if coming is None else coming.fingerprint
 
     def _fresh(self, key: TableKey) -> AnswerRecord | None:
         self._expire()

@@ -17,6 +17,10 @@ class StateLost(Exception):
     """Another server has taken over the place; this one writes nothing any more."""
 
 
+class StateUnknown(Exception):
+    """It is not known whether a commit is kept, and this server finds out no more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """What was kept: the tensors that there are, each with its data; graphs in the order in which they came; answers
@@ -29,7 +33,10 @@ class Loaded:
 
 
 class Journal(Protocol):
-    """Commits, each kept as one. All of it blocks, and is called by one thread at a time."""
+    """Commits, each kept as one. All of it blocks, but for `holds` and `give_up`; one thread at a time commits."""
+
+    shared: bool
+    """Whether other servers may write to the same place, so that what is in memory may not be all there is."""
 
     def load(self) -> Loaded:
         """What the commits so far come to; once, before the first commit.
@@ -40,16 +47,27 @@ class Journal(Protocol):
     def commit(self, batch: Sequence[Commit]) -> None:
         """Keep all of a batch: when it returns, it is on disk; later commits of the batch replace earlier ones.
 
-        Nothing of it is kept upon StateFull and StateLost. Upon another OSError nothing is either, as far as
-        this server goes on to tell; one that is killed before the next commit may find it kept.
+        Nothing of it is kept upon StateFull, StateLost, and an OSError: as far as this server goes on to tell; one that
+        is killed before the next commit may find it kept. Upon StateUnknown it is kept or not.
         """
 
+    def holds(self) -> bool:
+        """Whether what came of `load` and of the commits since is what there is, for as long as nobody need look."""
+
+    def look(self) -> None:
+        """Find out that it is, while others wait; by any thread. Raises StateLost, OSError."""
+
+    def give_up(self) -> None:
+        """Try nothing again: a commit that is in doubt stays so, and returns."""
+
     def close(self) -> None:
-        """Tidy up, and let go of the place."""
+        """Tidy up, and let go of the place: nothing is answered any more."""
 
 
 class Forgetful:
     """A journal for a server whose state ends with it: what is kept is in its tables alone."""
+
+    shared = False
 
     def load(self) -> Loaded:
         """Nothing."""
@@ -57,6 +75,16 @@ class Forgetful:
 
     def commit(self, batch: Sequence[Commit]) -> None:
         """Keep nothing."""
+
+    def holds(self) -> bool:
+        """What is in memory is all there is."""
+        return True
+
+    def look(self) -> None:
+        """There is nothing to look at."""
+
+    def give_up(self) -> None:
+        """There is nothing to try."""
 
     def close(self) -> None:
         """Let go of nothing."""

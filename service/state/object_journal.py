@@ -1,37 +1,37 @@
 """A journal of objects: each batch of commits is one, with the next number, made where nothing is yet.
 
-Making an object that must be new is what keeps two servers apart. Where nothing else does, a server that begins makes
-one without items first: whoever wrote here before meets it under the number that would have been its next, and knows
-that it has lost the place. Such openings stay, the last thousand of them, since nobody knows how long a server can
-sleep; and numbers have no end that could be reached twice, since the last object is never deleted.
-
-What is not current any more is deleted by a thread, and what is current of old objects is moved together by it, in
-commits like others. A crash at any point leaves objects that say the same.
+Who may make it is decided elsewhere: by a lock (`sole`), or, where several servers reach the objects, by these
+themselves (`tenure`). What is not current any more is deleted by a thread, and what is current of old objects is moved
+together by it, in commits like others; the last object is never deleted, so that no number comes twice. A crash at any
+point leaves objects that say the same.
 """
 
 from __future__ import annotations
 
 import errno
 import logging
-import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
-from threading import Lock
 from typing import Final
 
+from service.state.claim import Claim
 from service.state.holds import drop_holds, is_held
 from service.state.items import Item, items_of, loaded
-from service.state.journal import Loaded, StateFull, StateLost
+from service.state.journal import Loaded, StateFull, StateLost, StateUnknown
 from service.state.ledger import Ledger, Tidiness
-from service.state.objects import Exists, Missing, Objects
-from service.state.packing import Contents, Damaged, encoded
-from service.state.reading import Reading, commit_key, read_head, read_item
+from service.state.objects import Missing, Objects
+from service.state.packing import Damaged
+from service.state.reading import Reading, Vanished, commit_key, read_item
+from service.state.sole import Sole
+from service.state.surroundings import SYSTEM, Surroundings
+from service.state.tenure import Tenure
 from service.state.values import Commit
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-_OPENINGS: Final = 1000
+#: how often a state is read from the beginning, where commits vanish meanwhile
+_BEGINNINGS: Final = 100
 #: objects that are deleted at once: a server that ends waits for no more
 _DELETED: Final = 100
 #: what one object gets of what is moved: commits wait while it is written
@@ -44,32 +44,41 @@ _logger = logging.getLogger("gradserve.state")
 class ObjectJournal:
     """Commits as objects of one place, which messages call `place`."""
 
-    def __init__(self, objects: Objects, place: str, tidiness: Tidiness | None = None) -> None:
-        self._objects, self._place = objects, place
-        self._ledger = Ledger(tidiness or Tidiness())
-        self._lock = Lock()  # over the ledger and the next number: held while an object is written
-        self._deleting = Lock()  # held while objects are deleted
-        self._next = 1
-        self._failed: set[str] = set()  # tokens of objects that may have got the next number, though we were told not
-        self._lost = False
-        self._thread = ThreadPoolExecutor(1, "gradserve-state")
+    def __init__(
+        self,
+        objects: Objects,
+        place: str,
+        tidiness: Tidiness | None = None,
+        lease: float = 0.0,
+        around: Surroundings = SYSTEM,
+    ) -> None:
+        """`lease`: seconds for which a look at a place that others reach is good enough; 0: each answer needs one."""
+        self._objects, self._place, self._around = objects, place, around
+        self.shared = not objects.exclusive
+        self._claim: Claim = Tenure(objects, place, lease, around) if self.shared else Sole(objects, place)
+        self._tidiness = tidiness or Tidiness()
+        self._ledger = Ledger(self._tidiness)
+        self._lock = around.lock()  # over the ledger and the next number: held while an object is written
+        self._deleting = around.lock()  # held while objects are deleted
+        self._thread = around.threads(1, "gradserve-state")
         self._tidied: Future[None] | None = None
         self._has_complained = False
-        self._is_closing = False
+        self._is_closing = self._is_lost = False
 
     def load(self) -> Loaded:
         """As `Journal` has it."""
         try:
-            with Reading(self._objects, self._place) as reading:
-                self._note(self._begun(reading))
-                return loaded(reading.data(self._ledger.current()))
+            for _ in range(_BEGINNINGS):
+                with suppress(Vanished), Reading(self._objects, self._place, self._around) as reading:
+                    return self._loaded(reading)
         except OSError as error:
             raise RuntimeError(f"{self._place} cannot be read: {error.strerror or error}") from None
+        raise RuntimeError(f"{self._place} cannot be read: commits are listed there that are not there")
 
     def commit(self, batch: Sequence[Commit]) -> None:
         """As `Journal` has it."""
         with self._lock:
-            said = list(items_of(batch, self._next).values())
+            said = list(items_of(batch, self._claim.next).values())
             if said:
                 self._write(said)
             self._ledger.expire(time.time())
@@ -80,112 +89,82 @@ class ObjectJournal:
             with self._deleting:  # a disk that deletes more slowly than it writes must not fill up: wait for some
                 pass
 
+    def holds(self) -> bool:
+        """As `Journal` has it."""
+        return self._claim.holds()
+
+    def look(self) -> None:
+        """As `Journal` has it."""
+        self._claim.look()
+
+    def give_up(self) -> None:
+        """As `Journal` has it."""
+        self._claim.give_up()
+
     def close(self) -> None:
         """As `Journal` has it."""
         if self._is_closing:
             return
         self._is_closing = True
-        if not self._lost:
+        if not self._is_lost:
             self._thread.submit(self._tidy)  # once more, what goes quickly
         self._thread.shutdown()
+        self._claim.end()
         self._objects.close()
 
-    def _begun(self, reading: Reading) -> dict[int, Contents]:
-        """The heads of all commits before ours: nobody else adds one any more."""
-        heads: dict[int, Contents] = {}
-        while True:
-            heads |= reading.heads(n for n in reading.sequences() if n not in heads)
-            self._next = max(heads, default=0) + 1
-            if self._objects.exclusive or self._begin():
-                return heads
-
-    def _begin(self) -> bool:
-        """Make the object that keeps others out; False where another server was faster."""
-        pieces, _ = encoded(self._next, secrets.token_hex(8), ())
-        try:
-            self._objects.put_new(commit_key(self._next), pieces)
-        except Exists:
-            return False
-        self._next += 1
-        return True
-
-    def _note(self, heads: dict[int, Contents]) -> None:
-        """Enter what was read; openings beyond the last thousand are deleted."""
-        openings = [sequence for sequence in sorted(heads) if not heads[sequence].items]
-        for sequence in sorted(heads.keys() - set(openings)):
-            self._ledger.note(sequence, heads[sequence].nbytes, heads[sequence].items)
+    def _loaded(self, reading: Reading) -> Loaded:
+        """What is there, once the place is ours. Raises Vanished, RuntimeError, OSError."""
+        self._ledger = Ledger(self._tidiness)
+        heads = self._claim.begin(reading)
+        for sequence in sorted(heads):
+            if heads[sequence].items:
+                self._ledger.note(sequence, heads[sequence].nbytes, heads[sequence].items)
         self._ledger.expire(time.time())
-        if len(openings) > _OPENINGS:
-            self._objects.delete([commit_key(sequence) for sequence in openings[:-_OPENINGS]])
+        found = loaded(reading.data(self._ledger.current()))
+        self._claim.settle()
+        return found
 
     # What is written, the lock held
 
     def _write(self, said: Sequence[tuple[Item, memoryview | None]]) -> None:
-        """Keep these items as the next object. Raises StateFull, StateLost, OSError."""
-        if self._lost:
-            raise self._loss()
+        """Keep these items as the next object. Raises StateFull, StateLost, StateUnknown, OSError."""
         try:
             try:
-                self._put(said)
+                contents = self._claim.write(said)
             except OSError as error:
                 if error.errno not in _FULL or not self._make_room():
                     raise
-                self._put(said)
+                contents = self._claim.write(said)
+        except StateLost:
+            self._is_lost = True
+            raise
         except OSError as error:
             if error.errno in _FULL:
                 raise StateFull(f"{self._place} has no room for it") from error
             raise
-
-    def _put(self, said: Sequence[tuple[Item, memoryview | None]]) -> None:
-        token = secrets.token_hex(8)
-        pieces, contents = encoded(self._next, token, said)
-        try:
-            self._create(pieces, token)
-        except OSError:
-            self._failed.add(token)
-            with suppress(OSError):  # the next commit looks again
-                self._withdraw()
-            raise
-        self._ledger.note(self._next, contents.nbytes, contents.items)
-        self._next += 1
-        self._failed.clear()
-
-    def _create(self, pieces: Sequence[bytes | memoryview], token: str) -> None:
-        """Make the next object. What is there already may be this very one, written by a request that was repeated; or
-        one of ours that failed, as we were told, and is withdrawn. Otherwise the place is another server's.
-        """
-        for _ in range(len(self._failed) + 1):
-            try:
-                return self._objects.put_new(commit_key(self._next), pieces)
-            except Exists:
-                if self._withdraw() == token:
-                    return None
-        self._lost = True
-        raise self._loss()
-
-    def _withdraw(self) -> str | None:
-        """Remove what a failed write left under the next number; the token of what is there, if anything is."""
-        try:
-            found = read_head(self._objects, self._next).token
-        except (Missing, Damaged):
-            return None
-        if found in self._failed:
-            self._objects.delete([commit_key(self._next)])
-        return found
+        self._ledger.note(contents.sequence, contents.nbytes, contents.items)
 
     def _make_room(self) -> bool:
         """Delete what is dead before its turn, though a backup may want it; whether there was anything."""
         drop_holds(self._objects)
         dead = self._deletable()
-        self._objects.delete([commit_key(sequence) for sequence in dead])
+        self._remove(dead)
         self._ledger.gone(dead)
         return bool(dead)
 
     def _deletable(self) -> list[int]:
-        return [sequence for sequence in self._ledger.dead() if sequence != self._next - 1]
+        return [sequence for sequence in self._ledger.dead() if sequence != self._claim.next - 1]
 
-    def _loss(self) -> StateLost:
-        return StateLost(f"another server writes to {self._place} now; this one has stopped writing there")
+    def _remove(self, dead: Iterable[int]) -> None:
+        """Delete these objects; of those whose number has to stay, what they say."""
+        deleted = []
+        for sequence in dead:
+            stub = self._claim.stub(sequence)
+            if stub is None:
+                deleted.append(commit_key(sequence))
+            else:
+                self._objects.put(commit_key(sequence), stub)
+        self._objects.delete(deleted)
 
     # What is tidied, by the thread
 
@@ -194,7 +173,7 @@ class ObjectJournal:
             self._delete_dead()
             if self._move_together():
                 self._delete_dead()
-        except StateLost:
+        except (StateLost, StateUnknown):
             return  # the next commit tells
         except (OSError, StateFull, Damaged, Missing) as error:
             if not self._has_complained:
@@ -212,7 +191,7 @@ class ObjectJournal:
         while dead and not is_held(self._objects):
             some, dead = dead[:_DELETED], dead[_DELETED:]
             with self._deleting:
-                self._objects.delete([commit_key(sequence) for sequence in some])
+                self._remove(some)
             with self._lock:
                 self._ledger.gone(some)
             if self._is_closing:

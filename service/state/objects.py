@@ -18,6 +18,10 @@ class Exists(Exception):
     """There is an object of this key already."""
 
 
+class Denied(OSError):
+    """The store has answered that it does not do this: nothing was made."""
+
+
 class Objects(Protocol):
     """Objects by key. All of it blocks, and may be called by several threads at a time.
 
@@ -37,14 +41,14 @@ class Objects(Protocol):
     def put_new(self, key: str, data: Sequence[Data]) -> None:
         """The same for a key that is free. Raises Exists; of several that race, one is kept.
 
-        Upon OSError the object may be there or not.
+        Upon Denied it is not there; upon another OSError it may be there or not, or come to be there later.
         """
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove these objects, durably when it returns; those that are not there are no error."""
 
-    def list(self, prefix: str) -> Iterable[str]:
-        """The keys that begin with a prefix, which is empty or ends in /; in no order."""
+    def list(self, prefix: str, after: str = "") -> Iterable[str]:
+        """The keys that begin with a prefix, which is empty or ends in /, and come `after` another; in no order."""
 
     def close(self) -> None:
         """Let go of the place."""
@@ -82,9 +86,9 @@ class MemoryObjects:
         for key in keys:
             self._kept.pop(key, None)
 
-    def list(self, prefix: str) -> Iterable[str]:
+    def list(self, prefix: str, after: str = "") -> Iterable[str]:
         """As `Objects` has it."""
-        return [key for key in list(self._kept) if key.startswith(prefix)]
+        return [key for key in list(self._kept) if key.startswith(prefix) and key > after]
 
     def close(self) -> None:
         """As `Objects` has it: nothing is let go."""

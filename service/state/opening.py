@@ -19,8 +19,10 @@ FORMAT_KEY: Final = "FORMAT"
 STATE_FORMAT: Final = b"gradserve state 1\n"
 
 
-def open_state(place: str | None) -> Journal:
+def open_state(place: str | None, lease: float = 1.0) -> Journal:
     """The journal of a place: a folder, an s3://, gs:// or az:// URL, or nowhere (`memory`, None).
+
+    `lease`: seconds for which a look at a place that others reach is good enough.
 
     Raises RuntimeError with one sentence where the place cannot be had.
     """
@@ -30,7 +32,7 @@ def open_state(place: str | None) -> Journal:
     with _sentences(place, objects):
         if not found:
             mark(objects)
-    return ObjectJournal(objects, described(place))
+    return ObjectJournal(objects, described(place), lease=lease)
 
 
 def taken(place: str) -> tuple[Objects, bool]:
@@ -42,9 +44,12 @@ def taken(place: str) -> tuple[Objects, bool]:
     with _sentences(place, objects):
         found = is_ours(objects, described(place))
         if isinstance(objects, Folder):
+            commits = COMMITS.rstrip("/")
+            objects.require_private()
             objects.lock()
-            objects.require_writable(COMMITS.rstrip("/"))
-            objects.clean(COMMITS.rstrip("/"))
+            objects.require_writable(commits)
+            objects.require_private(commits)
+            objects.clean(commits)
         return objects, found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -30,6 +30,24 @@ class Damaged(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What a commit says beside its items, at a place that several servers reach.
+
+    `lease`: seconds for which its server answers from memory after a look. `again`: the commit before it was sent more
+    than once, and may arrive once more. `emptied`: it had items, of which none was current. `released`: its server
+    answers no more.
+    """
+
+    lease: float | None = None
+    again: bool = False
+    emptied: bool = False
+    released: bool = False
+
+
+_PLAIN: Final = Note()
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
     """The head of an object: which commit it is, by number and by a token of its own; its items, and all its bytes."""
 
@@ -37,19 +55,25 @@ class Contents:
     token: str
     items: tuple[Item, ...]
     nbytes: int
+    note: Note = _PLAIN
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a server began with it."""
+        return not self.items and not self.note.emptied and not self.note.released
 
 
 def encoded(
-    sequence: int, token: str, said: Sequence[tuple[Item, memoryview | None]]
+    sequence: int, token: str, said: Sequence[tuple[Item, memoryview | None]], note: Note = _PLAIN
 ) -> tuple[list[bytes | memoryview], Contents]:
     """The pieces of the object that says these items, and its head."""
     checked = [item if data is None else replace(item, checksum=zlib.crc32(data)) for item, data in said]
-    head = _head(sequence, token, checked)
+    head = _head(sequence, token, checked, note)
     items, end = [], len(head)
     for item in checked:
         items.append(item if item.nbytes is None else replace(item, start=end))
         end += item.nbytes or 0
-    return [head, *(data for _, data in said if data)], Contents(sequence, token, tuple(items), end)
+    return [head, *(data for _, data in said if data)], Contents(sequence, token, tuple(items), end, note)
 
 
 def head_bytes(first: bytes) -> int:
@@ -85,9 +109,11 @@ def require_whole(item: Item, data: bytes) -> None:
         raise Damaged(f"does not have the bytes that were written of its {item.kind}: their checksum is another")
 
 
-def _head(sequence: int, token: str, items: Sequence[Item]) -> bytes:
+def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes:
     """The first bytes of an object, up to those of its items."""
-    commit = {"sequence": sequence, "token": token, "items": [_row(item) for item in items]}
+    commit: dict[str, Any] = {"sequence": sequence, "token": token, "items": [_row(item) for item in items]}
+    if note != _PLAIN:
+        commit["note"] = {name: value for name, value in asdict(note).items() if value not in (None, False)}
     header: dict[str, Any] = {
         _METADATA: {"format": COMMIT_FORMAT, "commit": orjson.dumps(commit).decode()},
         "checksum": {"dtype": "U64", "shape": [1], "data_offsets": [0, _CHECKSUM]},
@@ -120,14 +146,22 @@ def _kind_of_tensor(item: Item) -> dict[str, Any]:
 def _contents(commit: dict[str, Any], header: dict[str, Any], base: int) -> Contents:
     items = tuple(_placed(commit["items"], header, base - _CHECKSUM))
     end = max((item.start + (item.nbytes or 0) for item in items), default=base)
-    return Contents(int(commit["sequence"]), str(commit["token"]), items, end)
+    note = _noted(commit["note"]) if "note" in commit else _PLAIN
+    return Contents(int(commit["sequence"]), str(commit["token"]), items, end, note)
+
+
+def _noted(said: dict[str, Any]) -> Note:
+    lease = said.get("lease")
+    flags = {name: bool(said.get(name)) for name in ("again", "emptied", "released")}
+    return Note(None if lease is None else float(lease), **flags)
 
 
 def _placed(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -> Iterable[Item]:
     """The items of these rows, with their places; `data` is where the bytes of the tensors begin."""
     for number, row in enumerate(rows):
-        item = Item(row["kind"], row["namespace"], row["name"], None, row["facts"], row["came"])
+        said = row["kind"], row["namespace"], row["name"]
         if "checksum" in row:
             start, stop = header[str(number)]["data_offsets"]
-            item = replace(item, nbytes=stop - start, start=data + start, checksum=row["checksum"])
-        yield item
+            yield Item(*said, stop - start, row["facts"], row["came"], data + start, row["checksum"])
+        else:
+            yield Item(*said, None, row["facts"], row["came"])

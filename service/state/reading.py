@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from service.state.items import Item
 from service.state.objects import Missing, Objects
 from service.state.packing import Contents, Damaged, decoded, head_bytes, require_whole
+from service.state.surroundings import SYSTEM, Surroundings
 
 COMMITS: Final = "commits/"
 _NUMBER: Final = re.compile(r"[0-9]{20}")
 _HEAD: Final = 64 << 10  # bytes that most heads fit into, and all of most commits
 _TOGETHER: Final = 4 << 20  # bytes between items that are read with one request
 _AT_ONCE: Final = 16  # objects that are read at a time
+
+
+class Vanished(Exception):
+    """What was to be read is not there any more: another server tidies the place."""
 
 
 def commit_key(sequence: int) -> str:
@@ -56,12 +60,16 @@ def read_item(objects: Objects, sequence: int, item: Item) -> bytes:
     return data
 
 
+def _place_of(item: Item) -> tuple[object, ...]:
+    return item.key, item.start, item.nbytes
+
+
 class Reading:
     """The commits of a place, which messages call `place`; several are read at a time, until this is left."""
 
-    def __init__(self, objects: Objects, place: str) -> None:
+    def __init__(self, objects: Objects, place: str, around: Surroundings = SYSTEM) -> None:
         self._objects, self._place = objects, place
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "gradserve-read")
+        self._threads = around.threads(_AT_ONCE, "gradserve-read")
 
     def __enter__(self) -> Reading:
         return self
@@ -69,9 +77,13 @@ class Reading:
     def __exit__(self, *_: object) -> None:
         self._threads.shutdown()
 
-    def sequences(self) -> list[int]:
-        """The numbers of the commits that are there. Raises RuntimeError where something else is among them."""
-        return sorted(map(self._sequence, self._objects.list(COMMITS)))
+    def sequences(self, after: int = 0) -> list[int]:
+        """The numbers of the commits that are there, above one. Raises RuntimeError where something else is among them.
+
+        OSError where it cannot be read.
+        """
+        listed = map(self._sequence, self._objects.list(COMMITS, commit_key(after) if after else ""))
+        return sorted(sequence for sequence in listed if sequence > after)  # a store may not know where to begin
 
     def heads(self, sequences: Iterable[int]) -> dict[int, Contents]:
         """The heads of commits by their numbers, without those that have been deleted meanwhile.
@@ -82,7 +94,10 @@ class Reading:
         return {n: head for n, head in zip(wanted, self._threads.map(self._head, wanted), strict=True) if head}
 
     def data(self, found: Iterable[tuple[int, Item]]) -> Iterator[tuple[Item, bytes]]:
-        """Items with their bytes, each given with the number of its commit. Raises RuntimeError as `heads`."""
+        """Items with their bytes, each given with the number of its commit.
+
+        Raises RuntimeError as `heads`, and Vanished.
+        """
         by_commit = defaultdict[int, list[Item]](list)
         for sequence, item in found:
             by_commit[sequence].append(item)
@@ -106,14 +121,26 @@ class Reading:
             raise self._unread(sequence, error) from None
 
     def _data(self, found: tuple[int, list[Item]]) -> list[bytes]:
+        sequence, items = found
         try:
-            return read_items(self._objects, *found)
+            data = read_items(self._objects, *found)
         except Missing:
-            raise self._damage(found[0], Damaged("is not there any more")) from None
+            raise Vanished from None
         except Damaged as error:
-            raise self._damage(found[0], error) from None
+            self._require_said(sequence, items)
+            raise self._damage(sequence, error) from None
         except OSError as error:
-            raise self._unread(found[0], error) from None
+            self._require_said(sequence, items)
+            raise self._unread(sequence, error) from None
+        if not any(data):  # then nothing was read, and it may all be gone
+            self._require_said(sequence, items)
+        return data
+
+    def _require_said(self, sequence: int, items: Sequence[Item]) -> None:
+        """Raise Vanished where a commit does not say these items any more."""
+        head = self._head(sequence)
+        if head is None or not set(map(_place_of, items)) <= set(map(_place_of, head.items)):
+            raise Vanished
 
     def _unread(self, sequence: int, error: OSError) -> RuntimeError:
         return RuntimeError(f"{self._place} cannot be read: {commit_key(sequence)}: {error.strerror or error}")

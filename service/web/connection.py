@@ -149,7 +149,7 @@ class Connection(Line):
             self._fast.deny(head, refusal, length, data)
             return
         graph = None
-        if order.graph is not None:
+        if order.graph is not None and self.front.keeper.is_current:
             graph = self.front.keeper.graphs.find((self.caller.namespace, order.graph))
         if order.graph is not None and graph is None:
             self._to_application(head, length, data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from service.compute.job import Job, Reply, Room, refused
+from service.compute.pool import Done
 from service.errors import Refusal, out_of_memory
 from service.state.graphs import Registered
 from service.web.gathering import SMALL, Gathering
@@ -117,6 +118,8 @@ class FastDoor:
         try:
             if reply.stored and job is not None:
                 self._keep(job, reply)
+            elif reply.consulted and job is not None and not self._line.front.keeper.is_current:
+                self._line.front.keeper.when_current(job, reply, self._settled(job))
             else:
                 self._answer(reply)
         except Exception:
@@ -125,6 +128,10 @@ class FastDoor:
 
     def _keep(self, job: Job, reply: Reply) -> None:
         """Answer when what the reply has for keeping is kept, or is not. That goes on when nobody is there any more."""
+        self._line.front.keeper.take(job, self._line.caller, reply, self._settled(job))
+
+    def _settled(self, job: Job) -> Done:
+        """What answers a job of which the keeper has the reply, as long as anybody is there."""
         self._kept = job
 
         def done(reply: Reply) -> None:
@@ -134,7 +141,7 @@ class FastDoor:
             else:
                 reply.release()
 
-        self._line.front.keeper.take(job, self._line.caller, reply, done)
+        return done
 
     def _answer(self, reply: Reply) -> None:
         line, pieces = self._line, reply.pieces

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.calls import calls
-from service.compute.job import Reply
+from service.compute.job import Job, Reply
 from service.compute.pool import awaited
 from service.compute.registration import REGISTER
 from service.errors import Refusal
@@ -25,7 +25,8 @@ from service.web.paging import page_of
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
-from service.web.routes import answer_to, job_of, state_of
+from service.web.routes import answer_to, job_of
+from service.web.state import current, deadline_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
 
@@ -51,21 +52,23 @@ async def register_graph(request: Request) -> Response:
     async def answered(asked: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.status == 200:
-            reply = await _registered(state.keeper, job.namespace, reply, asked)
+            reply = await _registered(state.keeper, job, reply, asked)
         return from_reply(reply)
 
-    return await once(request, state.keeper.answers, answered, upload)
+    return await once(request, state.keeper, answered, upload)
 
 
-async def _registered(keeper: Keeper, namespace: str, reply: Reply, asked: Repetition | None) -> Reply:
+async def _registered(keeper: Keeper, job: Job, reply: Reply, asked: Repetition | None) -> Reply:
     """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.release()
-    key = (namespace, graph.graph_id)
+    await keeper.current(job.expires)
+    key = (job.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
     if keeper.graphs.find(key) is None:
         new = Reply(201, JSON, [graph.record], location)
-        await keeper.commit([new_graph(keeper.graphs, key, graph), *recorded(keeper.answers, asked, new)])
+        changes = [new_graph(keeper.graphs, key, graph), *recorded(keeper.answers, asked, new)]
+        await keeper.commit(changes, job.expires, job.timeout)
     there = keeper.graphs.find(key) or graph
     return Reply(201 if there is graph else 200, JSON, [there.record], location)
 
@@ -78,6 +81,7 @@ async def list_graphs(request: Request) -> Response:
     state as `after`.
     """
     limit, after = page_of(request.scope["query_string"])
+    await current(request)
     namespace, graphs = request.state.caller.namespace, state_of(request).keeper.graphs
     listed = iter(graphs.within(namespace).values())
     if after is not None:
@@ -91,6 +95,7 @@ async def list_graphs(request: Request) -> Response:
 @graph_router.get(GRAPHS + "/{graph_id}", operation_id="getGraph", tags=["graphs"])
 async def get_graph(request: Request) -> Response:
     """One graph, whole."""
+    await current(request)
     return Response(_named(request).record, media_type=JSON)
 
 
@@ -103,12 +108,14 @@ async def delete_graph(request: Request) -> Response:
     keeper = state_of(request).keeper
 
     async def answered(asked: Repetition | None) -> Response:
+        await current(request)
         gone = _named(request)
         reply, key = Reply(200, JSON, [gone.summary]), (request.state.caller.namespace, gone.graph_id)
-        await keeper.commit([end_of_graph(keeper.graphs, key), *recorded(keeper.answers, asked, reply)])
+        changes = [end_of_graph(keeper.graphs, key), *recorded(keeper.answers, asked, reply)]
+        await keeper.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
         return from_reply(reply)
 
-    return await once(request, keeper.answers, answered)
+    return await once(request, keeper, answered)
 
 
 def add_calls_of_graphs(to: APIRouter) -> None:

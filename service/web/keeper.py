@@ -81,15 +81,21 @@ class Keeper:
         They are kept upon the conditions that they have themselves, and `condition`.
         """
         changes: list[Change] = []
+        answered = False  # before it is known what comes of it
 
         def finish(refusal: Refusal | None) -> None:
             if refusal is not None:
                 for change in changes:
                     change.value.room.give_back()
+            if refusal is not None or answered:
                 reply.release()
-                done(refused(refusal, job.request_id))
-            else:
-                done(reply)
+            if not answered:
+                done(reply if refusal is None else refused(refusal, job.request_id))
+
+        def unsure(refusal: Refusal) -> None:
+            nonlocal answered
+            answered = True
+            done(refused(refusal, job.request_id))
 
         try:
             caller.require(KeyScope.WRITE)
@@ -99,7 +105,7 @@ class Keeper:
             finish(refusal)
             return
         durable = any(stored.durable for stored in reply.stored)
-        proposal = Proposal([*changes, *more], finish, durable, job.expires, job.timeout)
+        proposal = Proposal([*changes, *more], finish, durable, job.expires, job.timeout, unsure)
         copies = [(change.value.room.view, data) for change, data in zip(changes, reply.kept, strict=True)]
         _when_copied(copies, lambda: self.commits.submit(proposal), finish)
 
@@ -108,14 +114,40 @@ class Keeper:
         tensors, graphs = self.tensors, self.graphs
         return Holdings(tensors.count, tensors.held, graphs.count, graphs.held, self.commits.behind)
 
-    async def commit(self, changes: Sequence[Change]) -> None:
-        """Return when all of these are made. Raises Refusal where none is."""
+    @property
+    def is_current(self) -> bool:
+        """Whether what is kept here is what there is, without a look at the place."""
+        return self.commits.fence.open
+
+    async def current(self, expires: float) -> None:
+        """Return where what is kept here is what there is, not later than `expires`. Raises Refusal: not_ready."""
+        await self.commits.fence.passed(expires)
+
+    def when_current(self, job: Job, reply: Reply, done: Done) -> None:
+        """Call `done` with a reply that rests on what is kept, once that is known to be what there is; or a refusal."""
+        looking = asyncio.get_running_loop().create_task(self.current(job.expires))
+
+        def looked(looking: asyncio.Task[None]) -> None:
+            error = None if looking.cancelled() else looking.exception()
+            if error is None:
+                done(reply)
+                return
+            reply.release()
+            done(refused(error if isinstance(error, Refusal) else fault(), job.request_id))
+
+        looking.add_done_callback(looked)
+
+    async def commit(self, changes: Sequence[Change], expires: float, seconds: float) -> None:
+        """Return when all of these are made. Raises Refusal where none is.
+
+        Where that is not known when the time of so many seconds `expires`, it raises unconfirmed.
+        """
         found: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
 
         def done(refusal: Refusal | None) -> None:
             _set(found, refusal)
 
-        self.commits.submit(Proposal(changes, done))
+        self.commits.submit(Proposal(changes, done, True, expires, seconds, done))
         refusal = await outcome(found)
         if refusal is not None:
             raise refusal

@@ -1,4 +1,4 @@
-"""Whether the server gets work done, found out by giving it some; and whether it can keep anything."""
+"""Whether the server gets work done, found out by giving it some; and whether its state is its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from service.compute.job import Job, Reply
 from service.compute.pool import Pool, awaited
 from service.errors import Refusal, stopping
-from service.state.commits import Commits
+from service.state.fence import Fence
 
 #: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
 _STEP: Final = (
@@ -26,9 +26,9 @@ _BUSY: Final = (503, 504)
 class Readiness:
     """Asks the workers, at most once in `FRESH` seconds, however often it is asked itself."""
 
-    def __init__(self, pool: Pool, commits: Commits) -> None:
+    def __init__(self, pool: Pool, fence: Fence) -> None:
         self._pool = pool
-        self._commits = commits
+        self._fence = fence
         self._proved = float("-inf")
         self._asking: asyncio.Task[Reply] | None = None
 
@@ -36,8 +36,7 @@ class Readiness:
         """Return where work is taken and done. Raises Refusal: shutting_down, not_ready."""
         if not self._pool.ready:
             raise stopping()
-        if self._commits.lost is not None:
-            raise self._commits.lost
+        await self._fence.passed(time.monotonic() + PATIENCE)
         if time.monotonic() - self._proved < FRESH:
             return
         if self._asking is None or self._asking.done():

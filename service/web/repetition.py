@@ -14,7 +14,8 @@ from service.compute.job import Reply
 from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
 from service.web.gathering import Gathering
-from service.web.keeper import outcome
+from service.web.keeper import Keeper, outcome
+from service.web.state import current
 
 #: the header that says that an answer was given before
 REPLAYED: Final = "Idempotency-Replayed"
@@ -24,13 +25,13 @@ _AT_ONCE: Final = 1 << 20
 
 async def once(
     request: Request,
-    answers: AnswerTable,
+    keeper: Keeper,
     answer: Callable[[Repetition | None], Awaitable[Response]],
     upload: Gathering | None = None,
 ) -> Response:
     """The answer to a request; the one that it was given before, where it has been named and done.
 
-    Raises Refusal: invalid_field, conflict. The body, if any, is given back where it is not answered anew.
+    Raises Refusal: invalid_field, conflict, not_ready. The body, if any, is given back where it is not answered anew.
     """
     stated = request.headers.getlist(KEY_HEADER)
     if not stated:
@@ -38,7 +39,8 @@ async def once(
     try:
         key = check_key(", ".join(stated))
         asked = Repetition(request.state.caller.namespace, key, await _fingerprint(request, upload))
-        known = answers.begin(asked)
+        await current(request)
+        known = keeper.answers.begin(asked)
     except BaseException:
         _give_back(upload)
         raise
@@ -48,7 +50,7 @@ async def once(
     try:
         return await answer(asked)
     finally:
-        answers.end(asked)
+        keeper.answers.end(asked)
 
 
 def recorded(answers: AnswerTable, asked: Repetition | None, reply: Reply) -> Sequence[Change]:

@@ -23,16 +23,10 @@ from service.web.gathering import Gathering
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
-from service.web.state import State
+from service.web.state import current, state_of
 from service.web.uploads import upload_of
 
 router: Final = APIRouter()
-
-
-def state_of(request: Request) -> State:
-    """What the application was given."""
-    state: State = request.app.state.service
-    return state
 
 
 def add_calls(to: APIRouter) -> None:
@@ -59,6 +53,8 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
     """The answer to a computing call, on its own graph or on one that is registered. Raises Refusal."""
     state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+    if graph_id is not None:
+        await current(request, timeout)
     graph = None if graph_id is None else state.keeper.graphs.find((request.state.caller.namespace, graph_id))
     unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
     if unknown is not None and KEY_HEADER not in request.headers:
@@ -75,7 +71,7 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
         request.state.reply = reply = await awaited(state.pool, job)
         return from_reply(await kept(request, job, reply, asked))
 
-    return await once(request, state.keeper.answers, answered, upload)
+    return await once(request, state.keeper, answered, upload)
 
 
 def job_of(call: str, request: Request, timeout: float, upload: Gathering) -> Job:
@@ -96,12 +92,14 @@ async def kept(
     request: Request, job: Job, reply: Reply, asked: Repetition | None, condition: Condition = ALWAYS
 ) -> Reply:
     """The reply, once what it has for keeping is kept; or the refusal that takes its place."""
-    if not reply.stored:
-        return reply
     keeper = state_of(request).keeper
     try:
+        if not reply.stored:
+            if reply.consulted:
+                await keeper.current(job.expires)
+            return reply
         more = recorded(keeper.answers, asked, reply)
-    except Refusal:
+    except BaseException:
         reply.release()
         raise
     return await keeper.taken(job, request.state.caller, reply, condition, more)
@@ -147,8 +145,8 @@ async def live() -> Response:
 async def ready(request: Request) -> Response:
     """Whether the server takes work.
 
-    A worker has computed something on the device within the last second. 503 while the server stops, and where the
-    workers do not answer.
+    A worker has computed something on the device within the last second, and the state that it keeps is its own. 503
+    while the server stops, where the workers do not answer, and where another server has the state.
     """
     state = state_of(request)
     await state.readiness.check()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from starlette.requests import Request
+
 from engine import Registry
 from schemas import Catalogue, OpInfo
 from service.compute.pool import Pool
@@ -31,3 +33,23 @@ class State:
         """The catalogue's row for an op, under any of its names."""
         op = self.registry.find(spelling)
         return None if op is None else next(row for row in self.catalogue["ops"] if row["name"] == op.name)
+
+
+def state_of(request: Request) -> State:
+    """What the application was given."""
+    state: State = request.app.state.service
+    return state
+
+
+async def current(request: Request, seconds: float | None = None) -> None:
+    """Return where what is kept here is what there is, in as many seconds from the arrival as the request has.
+
+    Raises Refusal: not_ready.
+    """
+    await state_of(request).keeper.current(deadline_of(request, seconds))
+
+
+def deadline_of(request: Request, seconds: float | None = None) -> float:
+    """When the time of a request is up, on the monotonic clock: after these seconds, or as many as the server gives."""
+    arrived: float = request.state.arrived
+    return arrived + (state_of(request).settings.timeout_ms / 1000 if seconds is None else seconds)

@@ -27,7 +27,8 @@ from service.web.paging import page_of
 from service.web.query import TIME, choice_in, parameters_of, timeout_in
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
-from service.web.routes import job_of, kept, state_of, tenant_of_request
+from service.web.routes import job_of, kept, tenant_of_request
+from service.web.state import current, deadline_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
 
@@ -59,7 +60,7 @@ async def put_tensor(request: Request) -> Response:
             _told(reply, state.keeper, state.settings, job, durable=durable)
         return from_reply(await kept(request, job, reply, asked, condition))
 
-    return await once(request, state.keeper.answers, answered, upload)
+    return await once(request, state.keeper, answered, upload)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
@@ -69,6 +70,7 @@ async def get_tensor(request: Request) -> Response:
     parameters = parameters_of(request.scope["query_string"], ("encoding", TIME))
     asked = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
+    await current(request, timeout)
     version, condition = state.keeper.tensors.get(request.state.caller.namespace, name), _condition(request)
     if not Condition(match=condition.match).holds(version.etag):
         condition.require(name, version.etag)
@@ -96,13 +98,15 @@ async def delete_tensor(request: Request) -> Response:
     change = end_of_tensor(keeper.tensors, key, _condition(request))
 
     async def answered(asked: Repetition | None) -> Response:
+        await current(request)
         change.check(gone := keeper.tensors.find(key))
         assert gone is not None, "or the check had raised"
         reply = Reply(200, JSON, [orjson.dumps(summary(_stored(key[1], gone, durable=True)))])
-        await keeper.commit([change, *recorded(keeper.answers, asked, reply)])
+        changes = [change, *recorded(keeper.answers, asked, reply)]
+        await keeper.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
         return from_reply(reply)
 
-    return await once(request, keeper.answers, answered)
+    return await once(request, keeper, answered)
 
 
 @tensor_router.get(TENSORS, operation_id="listTensors", tags=["tensors"])
@@ -113,6 +117,7 @@ async def list_tensors(request: Request) -> Response:
     """
     limit, after = page_of(request.scope["query_string"])
     state, namespace = state_of(request), request.state.caller.namespace
+    await current(request)
     there = state.keeper.tensors.within(namespace)
     names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
     listed = [_listed(state.keeper, state.settings, namespace, name, there[name]) for name in names[:limit]]

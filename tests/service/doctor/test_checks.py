@@ -19,6 +19,7 @@ from service.compute.incidents import Incidents
 from service.doctor import confinement, places, resources, software, trial
 from service.doctor.diagnosis import Verdict
 from service.settings import Settings
+from service.state.objects import MemoryObjects
 from service.web.listening import bound
 from tests.conftest import RunningServer
 
@@ -176,6 +177,20 @@ class TestPlaces:
         assert places.state(made(state=str(tmp_path / "new"))).level is OK
         assert not (tmp_path / "new").exists(), "the doctor leaves nothing behind"
         assert places.state(made(state="memory")).level is WARN
+
+    def test_a_store_that_lets_one_object_be_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = MemoryObjects()
+        monkeypatch.setattr(places, "seen", lambda place: store)
+        assert places.state(made(state="s3://bucket/x")).level is OK
+        assert list(store.list("")) == [], "it leaves nothing behind"
+
+    def test_a_store_that_lets_it_be_made_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = MemoryObjects()
+        monkeypatch.setattr(store, "put_new", store.put)
+        monkeypatch.setattr(places, "seen", lambda place: store)
+        found = places.state(made(state="s3://bucket/x"))
+        assert found.level is FAIL
+        assert found.says == "of 8 who made one object at s3://bucket/x at once, 8 were told that they did"
 
     def test_a_state_folder_that_cannot_be(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")

@@ -100,7 +100,9 @@ def reopened(place: Path) -> Loaded:
 
 
 class Failing(MemoryObjects):
-    """Objects whose next writes fail, before they are made or after."""
+    """Objects of one server alone, whose next writes fail, before they are made or after."""
+
+    exclusive = True
 
     def __init__(self) -> None:
         super().__init__()

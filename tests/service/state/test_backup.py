@@ -49,6 +49,44 @@ def test_a_backup_replaces_the_one_before(place: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup.tar", "state"]
 
 
+def test_a_backup_writes_through_no_link(place: Path, tmp_path: Path) -> None:
+    """Of whoever may write to the folder: neither through a link in it, nor into a file that they hold open."""
+    victim, held = tmp_path / "victim", tmp_path / "held"
+    victim.write_text("mine")
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    (folder / "backup.tar.part").symlink_to(victim)
+    backup(str(place), folder / "backup.tar")
+    assert victim.read_text() == "mine"
+    with (folder / "other.tar.part").open("w+b") as stream:
+        backup(str(place), folder / "other.tar")
+        assert stream.read() == b""
+    assert (folder / "other.tar").stat().st_mode & 0o777 == 0o600
+    assert not held.exists()
+
+
+def test_the_parts_of_a_backup_that_fails_are_removed(place: Path, tmp_path: Path) -> None:
+    (place / "commits" / f"{2:020}").write_bytes(b"torn")
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    with pytest.raises(RuntimeError, match="is damaged"):
+        backup(str(place), folder / "backup.tar")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_member_that_the_file_does_not_have_is_not_read(tmp_path: Path, sparse: bool) -> None:
+    """A file of a kilobyte may say that it holds 64 GB, truly or as a hole."""
+    member = tarfile.TarInfo(f"commits/{1:020}")
+    member.size = 64 << 30
+    if sparse:
+        member.size, member.pax_headers = 0, {"GNU.sparse.map": "0,0", "GNU.sparse.size": f"{64 << 30}"}
+    file = tmp_path / "backup.tar"
+    file.write_bytes(member.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
+    with pytest.raises(RuntimeError, match=f"{file} is no backup of gradserve, or is damaged"):
+        restore(file, str(tmp_path / "there"))
+
+
 def test_a_backup_while_a_server_writes(tmp_path: Path) -> None:
     """Each is of one moment: what was acknowledged before it began is in it, and no commit in halves."""
     command = [sys.executable, "-m", "tests.service.state.committing", str(tmp_path / "state"), "1"]

@@ -31,7 +31,8 @@ def opened_objects(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
     if request.param == "obstore":
         from obstore.store import MemoryStore
 
-        return Remote(MemoryStore())
+        store = MemoryStore()
+        return Remote(lambda *_: store)
     return open_remote(request.getfixturevalue("s3_place"))
 
 
@@ -89,7 +90,7 @@ def test_listing(objects: Objects) -> None:
 
 
 def test_of_those_who_race_one_wins(objects: Objects) -> None:
-    racers = 6
+    racers = 8
     start = Barrier(racers)
 
     def race(number: int, turn: int) -> bool:
@@ -101,7 +102,7 @@ def test_of_those_who_race_one_wins(objects: Objects) -> None:
         return True
 
     with ThreadPoolExecutor(racers) as threads:
-        for turn in range(5):
+        for turn in range(20):
             won = list(threads.map(race, range(racers), [turn] * racers))
             assert won.count(True) == 1
             assert objects.get(f"commits/{turn}") == f"{won.index(True)}".encode() * 1000

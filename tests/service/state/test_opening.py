@@ -147,6 +147,37 @@ def test_a_folder_for_reading_alone(read_only: Path) -> None:
     assert told.endswith("; name another with --state, or memory to keep none")
 
 
+@pytest.mark.parametrize("part", [".", "commits"])
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path, part: str, mode: int) -> None:
+    place = written(tmp_path / "state")
+    (place / part).chmod(mode)
+    assert sentence(str(place)) == (
+        f"the state folder {place} cannot be used: others may write to {(place / part)}, which chmod 700 would mend; "
+        "name another with --state, or memory to keep none"
+    )
+
+
+def test_a_lock_is_no_link(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    (tmp_path / "state").mkdir(0o700)
+    (tmp_path / "state" / "LOCK").symlink_to(victim)
+    assert "cannot be used: Too many levels of symbolic links" in sentence(str(tmp_path / "state"))
+    assert not victim.exists()
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o277, 0o077])
+def test_folders_are_the_owners_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    place = tmp_path / "a" / "state"
+    before = os.umask(mask)
+    try:
+        written(place)
+    finally:
+        os.umask(before)
+    for folder in (place.parent, place, place / "commits", place / "unfinished"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
 def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3])
 

@@ -1,0 +1,96 @@
+"""Whether what is in memory may be answered, at a place that other servers may have taken over meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+
+from service.errors import Refusal
+from service.state.journal import Journal, StateLost
+
+_logger = logging.getLogger("gradserve")
+
+
+class Fence:
+    """Looks, once for all that wait. For one event loop; where the place is this server's alone, it is always open."""
+
+    def __init__(
+        self, journal: Journal, executor: Executor | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._journal = journal
+        self._executor = executor or ThreadPoolExecutor(1, "gradserve-look")
+        self._clock = clock
+        self._at_work: asyncio.Task[None] | None = None
+        self._to_come: asyncio.Task[None] | None = None
+        #: why nothing of the state is answered or kept any more
+        self.lost: Refusal | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether what is in memory is what there is, without a look."""
+        return self._journal.holds()
+
+    async def passed(self, expires: float = float("inf")) -> None:
+        """Return where what is in memory is what there is, at some moment from the call on; not later than `expires`.
+
+        Raises Refusal: not_ready.
+        """
+        if self.lost is not None:
+            raise self.lost
+        if self._journal.holds():
+            return
+        left = expires - self._clock()
+        try:
+            async with asyncio.timeout(None if left == float("inf") else left):
+                await asyncio.shield(self._look())
+        except TimeoutError:
+            raise _unseen() from None
+
+    def lose(self, reason: StateLost) -> Refusal:
+        """Answer nothing more; what is said instead."""
+        if self.lost is None:
+            _logger.error("nothing of the state is answered or kept any more: %s", reason)
+            detail = "another server has taken over the place where this one kept its state; it answers nothing of it"
+            self.lost = Refusal("not_ready", detail, retry_after=5)
+        return self.lost
+
+    def close(self) -> None:
+        """Look no more."""
+        self._executor.shutdown(wait=False)
+
+    def _look(self) -> asyncio.Task[None]:
+        """The look that begins next: one that began before somebody came may have seen an older state."""
+        if self._to_come is None:
+            self._to_come = asyncio.get_running_loop().create_task(self._looked(self._at_work))
+            self._to_come.add_done_callback(_noted)
+        return self._to_come
+
+    async def _looked(self, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        self._at_work, self._to_come = self._to_come, None
+        if self.lost is not None:
+            raise self.lost
+        if self._journal.holds():  # by the look before, or by a commit
+            return
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.look)
+        except StateLost as lost:
+            raise self.lose(lost) from None
+        except OSError as error:
+            _logger.warning("it cannot be seen whether another server has taken over the state: %s", error)
+            raise _unseen() from None
+
+
+def _noted(look: asyncio.Task[None]) -> None:
+    """Nobody may wait any more for what it raises."""
+    if not look.cancelled():
+        look.exception()
+
+
+def _unseen() -> Refusal:
+    detail = "the place where the server keeps its state does not answer, so what it knows of it may be out of date"
+    return Refusal("not_ready", detail, retry_after=1)

@@ -1,0 +1,93 @@
+"""Histories by the thousand, and by fewer with each rule removed: how many are not linearizable, as a table.
+
+`python -m tests.simulation HISTORIES` tries so many with all rules; and a tenth of them with all rules and without a
+lease, and without each rule. `--rules` says how many of these instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from typing import NamedTuple
+
+from tests.simulation.checker import is_linearizable
+from tests.simulation.history import history
+from tests.simulation.rules import RULES, without
+
+#: histories that a process does at a time
+_PORTION = 50
+
+
+class Toll(NamedTuple):
+    """How many operations there were, and how many got an answer; seeds of histories that are wrong, or undecided."""
+
+    asked: int
+    answered: int
+    wrong: tuple[int, ...]
+    undecided: tuple[int, ...]
+
+
+def toll(seeds: Iterable[int], rule: str | None = None, lease: float = 1.0) -> Toll:
+    """What these histories come to, without a rule."""
+    asked = answered = 0
+    wrong, undecided = [], []
+    with without(rule):
+        for seed in seeds:
+            found = history(seed, lease)
+            asked, answered = asked + found.asked, answered + found.answered
+            explained = is_linearizable(found.operations)
+            if found.wrong or explained is False:
+                wrong.append(seed)
+            elif explained is None:
+                undecided.append(seed)
+    return Toll(asked, answered, tuple(wrong), tuple(undecided))
+
+
+def main() -> int:
+    """Print the table; 1 where a history with all rules is wrong, or none without one of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("histories", type=int)
+    parser.add_argument("--rules", type=int, default=None)
+    parser.add_argument("--from", type=int, default=0, dest="first")
+    stated = parser.parse_args()
+    fewer = stated.histories // 10 if stated.rules is None else stated.rules
+    rows = [(None, 1.0, stated.histories), (None, 0.0, fewer), *((rule, 1.0, fewer) for rule in RULES)]
+    failed = False
+    sys.stdout.write(
+        "| histories | of | operations | answered | not linearizable | undecided |\n|---|---|---|---|---|---|\n"
+    )
+    with ProcessPoolExecutor(min(2, os.cpu_count() or 1), initializer=_quiet) as processes:
+        for rule, lease, count in rows:
+            if not count:
+                continue
+            began = time.monotonic()
+            portions = [
+                range(start, min(start + _PORTION, stated.first + count))
+                for start in range(stated.first, stated.first + count, _PORTION)
+            ]
+            tolls = list(processes.map(toll, portions, repeat(rule), repeat(lease)))
+            wrong = [seed for each in tolls for seed in each.wrong]
+            undecided = sum(len(each.undecided) for each in tolls)
+            asked, answered = sum(each.asked for each in tolls), sum(each.answered for each in tolls)
+            name = f"all rules, a lease of {lease:g} s" if rule is None else f"without: {rule}"
+            first = f" (seeds {', '.join(map(str, wrong[:3]))})" if wrong else ""
+            share = answered / max(1, asked)
+            sys.stdout.write(f"| {name} | {count} | {asked} | {share:.1%} | {len(wrong)}{first} | {undecided} |\n")
+            sys.stdout.flush()
+            sys.stderr.write(f"{time.monotonic() - began:.0f} s\n")
+            failed |= bool(wrong) == (rule is None)
+    return int(failed)
+
+
+def _quiet() -> None:
+    logging.disable(logging.CRITICAL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""One history: three servers at one place, clients that read and write, and trouble. All of it follows from a seed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tests.simulation.checker import Operation
+from tests.simulation.server import Request, Server
+from tests.simulation.store import Store
+from tests.simulation.virtual import World
+
+SERVERS: Final = 3
+CLIENTS: Final = 4
+EACH: Final = 7
+#: seconds in which clients ask, and until all is over
+SPAN: Final = 120.0
+#: seconds after which a client gives up on an answer, and how often it asks
+PATIENCE: Final = 4.5
+TRIES: Final = 4
+_TROUBLE: Final = ("pause", "pause", "kill", "cut", "begin", "release", "release")
+#: nothing was kept, says the server
+_CERTAIN: Final = ("not_ready", "deadline_exceeded", "shutting_down")
+_ANSWERS: Final = ("ok", "412", "404")
+
+#: what goes on by itself: it yields seconds to wait, or a function that is given what continues it
+Going = Iterator[float | Callable[[Callable[[object], None]], None]]
+
+
+@dataclass
+class History:
+    """What was asked and answered, beginnings among it; and what was raised where nothing should be."""
+
+    operations: list[Operation]
+    asked: int
+    answered: int
+    wrong: list[object]
+
+
+def history(seed: int, lease: float = 1.0) -> History:
+    """The history of a seed."""
+    return _Run(seed, lease).result()
+
+
+class _Run:
+    def __init__(self, seed: int, lease: float) -> None:
+        self.world = World(seed)
+        self.chance = chance = self.world.chance
+        self.lease = lease
+        #: what the trouble is: of all kinds; with the network, and much is deleted; or of servers that begin slowly
+        self.mood = mood = chance.choice(["all kinds", "network", "slow"])
+        self.store = Store(self.world, {"network": 0.2, "slow": 0.0}.get(mood, chance.choice([0, 0.02, 0.08])))
+        self.volatile = chance.random() < 0.3
+        self.values = itertools.count(1)
+        self.operations: list[Operation] = []
+        self.clients = CLIENTS
+        self.servers = [self._server() for _ in range(SERVERS)]
+        self.ended: list[Server] = []
+        self._go(self._trouble())
+        for number in range(CLIENTS):
+            self._go(self._client(number))
+
+    def result(self) -> History:
+        self.world.run(SPAN)
+        asked = [each for each in self.operations if each.kind != "begin"]
+        answered = sum(each.answer is not None for each in asked)
+        known = [each for each in asked if each.kind != "read" or each.answer is not None]
+        return History([*known, *self._beginnings()], len(asked), answered, list(self.world.wrong))
+
+    def _server(self) -> Server:
+        return Server(self.world, self.store, self.lease)
+
+    def _beginnings(self) -> list[Operation]:
+        """What is not durable may be lost when another server begins, from its opening on until it has the place."""
+        if not self.volatile:
+            return []
+        began = {each.began[1]: each.began[0] for each in (*self.servers, *self.ended) if each.began}
+        opened = self.store.opened.items()
+        return [Operation("begin", at, returned=began[token]) for token, at in opened if token in began] + [
+            Operation("begin", at) for token, at in opened if token not in began
+        ]
+
+    def _go(self, going: Going) -> None:
+        """Let it go on, until it ends."""
+
+        def step(value: object = None) -> None:
+            try:
+                wanted = going.send(value)
+            except StopIteration:
+                return
+            if isinstance(wanted, float):
+                self.world.at(self.world.now + wanted, step)
+            else:
+                wanted(step)
+
+        self.world.at(self.world.now, step)
+
+    def _trouble(self) -> Going:
+        chance = self.chance
+        while self.clients:
+            yield chance.uniform(1.5, 5.0)
+            number = chance.randrange(SERVERS)
+            server = self.servers[number]
+            what = "slow" if self.mood == "slow" and chance.random() < 0.7 else chance.choice(_TROUBLE)
+            if what == "pause":
+                server.process.paused = self.world.now + chance.uniform(0.5, 5.0)
+            elif what == "cut":
+                server.process.cut = True
+                self.world.at(self.world.now + chance.uniform(1.0, 4.0), lambda server=server: _mend(server))
+            elif what == "release":
+                number = next((i for i, each in enumerate(self.servers) if each.serves and not each.has_lost), number)
+                self.servers[number].release()
+                self._replace(number, chance.uniform(0.0, 1.0), kill=False)
+            elif what == "slow":
+                self._begin_slowly()
+            elif what == "begin" and server.serves and not server.has_lost:
+                continue
+            else:
+                server.kill()
+                self._replace(number, chance.uniform(0.1, 1.5))
+            if all(each.process.dead or each.has_lost for each in self.servers):
+                self._replace(chance.randrange(SERVERS), 0.2)
+
+    def _begin_slowly(self) -> None:
+        """Another process begins, and is paused meanwhile, while the one that has the place goes on."""
+        number = next((i for i, each in enumerate(self.servers) if each.has_lost or each.process.dead), None)
+        if number is not None:
+            self._replace(number, 0.0)
+            self.world.at(self.world.now + self.chance.uniform(0.02, 0.2), lambda: self._pause(number))
+
+    def _pause(self, number: int) -> None:
+        self.servers[number].process.paused = self.world.now + self.chance.uniform(1.0, 4.0)
+
+    def _replace(self, number: int, seconds: float, *, kill: bool = True) -> None:
+        """After so many seconds, another process is there instead of a server: one that was lost, or any other."""
+        before = self.servers[number]
+
+        def begin() -> None:
+            at = next((i for i, each in enumerate(self.servers) if each.has_lost or each.process.dead), number)
+            if self.servers[at] is before and not kill and not before.process.dead:
+                at = (number + 1) % SERVERS
+            self.servers[at].kill()
+            self.ended.append(self.servers[at])
+            self.servers[at] = self._server()
+
+        self.world.at(self.world.now + seconds, begin)
+
+    def _client(self, number: int) -> Going:
+        chance = self.chance
+        seen: dict[str, int | None] = {}
+        for turn in range(EACH):
+            yield chance.uniform(0.0, 1.2)
+            operation, key = self._operation(f"{number}.{turn}", seen)
+            operation.called = self.world.now
+            self.operations.append(operation)
+            answer = yield from self._asked(Request(operation, key, chance.choice([0.3, 1.0, 3.0])))
+            if operation.kind == "read" and isinstance(answer, tuple):
+                seen.update(zip(operation.names, answer, strict=True))
+            elif answer == "ok":
+                seen.update(operation.writes)
+            elif answer not in _ANSWERS and answer != "refused":
+                continue
+            operation.answer, operation.returned = answer, self.world.now
+        self.clients -= 1
+
+    def _asked(self, request: Request) -> Iterator[object]:
+        """The answer to a request, asked for again where that does no harm; None where nobody knows."""
+        chance, reads = self.chance, request.operation.kind == "read"
+        doubtful = False
+        for _ in range(TRIES):
+            answer = yield from self._once(request)
+            if isinstance(answer, tuple) or answer in _ANSWERS:
+                return answer
+            certain = answer in _CERTAIN
+            doubtful |= not certain
+            if not reads and not doubtful and chance.random() < 0.5:
+                return "refused"  # and nothing may come of it
+            if not reads and request.key is None and doubtful:
+                return None
+            yield chance.uniform(0.05, 0.6)
+        return "refused" if not reads and not doubtful else None
+
+    def _once(self, request: Request) -> Iterator[object]:
+        server = self._chosen()
+        answer = yield lambda go_on: self._ask(server, request, go_on)
+        return answer
+
+    def _ask(self, server: Server, request: Request, go_on: Callable[[object], None]) -> None:
+        told: list[object] = []
+
+        def tell(answer: object) -> None:
+            if not told:
+                told.append(answer)
+                go_on(answer)
+
+        self.world.at(self.world.now + 0.002, lambda: server.ask(request, tell))
+        self.world.at(self.world.now + PATIENCE, lambda: tell("silence"))
+
+    def _chosen(self) -> Server:
+        """The server that is asked: mostly one that may have the place."""
+        likely = [each for each in self.servers if each.serves and not each.has_lost]
+        if likely and self.chance.random() < 0.95:
+            return self.chance.choice(likely)
+        return self.chance.choice(self.servers)
+
+    def _operation(self, name: str, seen: dict[str, int | None]) -> tuple[Operation, str | None]:
+        chance = self.chance
+        slow = self.mood == "slow"  # then much is written to the same register, so that numbers are soon free
+        names = ("x",) if slow and chance.random() < 0.8 else chance.choice([("x",), ("y",), ("x", "y")])
+        if chance.random() < (0.35 if slow else 0.5):
+            return Operation("read", 0.0, names), None
+        key = name if chance.random() < 0.4 else None
+        if chance.random() < (0.4 if self.mood == "network" else 0.15):
+            gone = names[0]
+            matched = {gone: seen[gone]} if seen.get(gone) is not None and chance.random() < 0.5 else {}
+            return Operation("delete", 0.0, (), {gone: None}, matched), key
+        writes: dict[str, int | None] = {each: next(self.values) for each in names}
+        match = {each: seen.get(each) for each in names} if chance.random() < 0.8 else {}
+        durable = not (self.volatile and key is None and chance.random() < 0.5)
+        return Operation("write", 0.0, (), writes, match, durable), key
+
+
+def _mend(server: Server) -> None:
+    server.process.cut = False

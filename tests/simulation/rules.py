@@ -1,0 +1,170 @@
+"""The rules by which several servers share a place, and each of them removed: then histories go wrong."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+from unittest.mock import patch
+
+from service.state.commits import Commits
+from service.state.fence import Fence
+from service.state.idempotency import AnswerTable
+from service.state.items import Item
+from service.state.object_journal import ObjectJournal
+from service.state.objects import Exists, Missing
+from service.state.packing import Contents, Note, encoded
+from service.state.reading import Reading, commit_key, read_head
+from service.state.tenure import Tenure
+
+#: replaces parts of the code, until it is left
+Removal = Callable[[ExitStack], None]
+
+
+def _replaced(owner: type, name: str, by: Any) -> Removal:
+    return lambda stack: stack.enter_context(patch.object(owner, name, by)) and None
+
+
+_sequences = Reading.sequences
+_end = Tenure.end
+_inherit = Tenure._inherit
+_commit = ObjectJournal.commit
+
+
+def _sequences_before(reading: Reading, after: int = 0) -> list[int]:
+    return [] if after else _sequences(reading)
+
+
+def _made_or_withdrawn(tenure: Tenure, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
+    """A write without an answer is deleted, and refused."""
+    token = secrets.token_hex(8)
+    pieces, contents = encoded(tenure.next, token, said, note)
+    began = tenure._around.now()
+    tenure._token = token
+    try:
+        tenure._objects.put_new(commit_key(tenure.next), pieces)
+    except Exists:
+        return None if tenure._token_at(tenure.next) != token else contents
+    except OSError:
+        try:
+            if read_head(tenure._objects, tenure.next).token == token:
+                tenure._objects.delete([commit_key(tenure.next)])
+        except Missing:
+            pass
+        raise
+    tenure._looked = max(tenure._looked, began)
+    return contents
+
+
+def _made_or_refused(tenure: Tenure, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
+    """A write without an answer is refused, and its number is tried with what comes next."""
+    token = secrets.token_hex(8)
+    pieces, contents = encoded(tenure.next, token, said, note)
+    began = tenure._around.now()
+    tenure._token = token
+    ours = tenure._sent(pieces)
+    if ours is None:
+        raise OSError(5, "a race")
+    if not ours:
+        return None
+    tenure._looked = max(tenure._looked, began)
+    return contents
+
+
+def _made_anew(tenure: Tenure, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
+    """A write without an answer is tried again with another token."""
+    began = tenure._around.now()
+    while True:
+        tenure._token = secrets.token_hex(8)
+        pieces, contents = encoded(tenure.next, tenure._token, said, note)
+        ours = tenure._tried(pieces, first=False)
+        if ours is not None:
+            tenure._looked = max(tenure._looked, began)
+            return contents if ours else None
+        if tenure._gives_up:
+            raise OSError(5, "the end")
+        tenure._around.sleep(0.1)
+
+
+def _commit_and_delete_openings(journal: ObjectJournal, batch: Any) -> None:
+    _commit(journal, batch)
+    tenure: Any = journal._claim
+    opened = [n for n in getattr(tenure, "opened", ()) if n < tenure.next - 1]
+    if opened:
+        tenure.opened = [n for n in tenure.opened if n not in opened]
+        journal._objects.delete([commit_key(n) for n in opened])
+
+
+def _inherit_openings(tenure: Any, heads: Mapping[int, Contents]) -> None:
+    _inherit(tenure, heads)
+    tenure.opened = [n for n, head in heads.items() if head.is_opening]
+
+
+def _inherit_nothing_sent_twice(tenure: Any, heads: Mapping[int, Contents]) -> None:
+    _inherit(tenure, heads)
+    openings = {n for n, head in heads.items() if head.is_opening} | {tenure.next - 1}
+    tenure._stubs = {n: head for n, head in tenure._stubs.items() if n + 1 in openings}
+
+
+def _write_forgetting(write: Callable[..., Contents]) -> Callable[..., Contents]:
+    def written(tenure: Tenure, said: Any) -> Contents:
+        contents = write(tenure, said)
+        tenure._stubs.pop(contents.sequence, None)
+        return contents
+
+    return written
+
+
+def _end_and_answer_on(tenure: Tenure) -> None:
+    _end(tenure)
+    tenure._ended = False
+
+
+async def _unseen(_: Commits) -> None:
+    return None
+
+
+def _both(*removals: Removal) -> Removal:
+    def remove(stack: ExitStack) -> None:
+        for removal in removals:
+            removal(stack)
+
+    return remove
+
+
+RULES: Final[Mapping[str, Removal]] = {
+    "an opening counts once nothing is behind it": _replaced(Reading, "sequences", _sequences_before),
+    "a write in doubt is not taken back": _replaced(Tenure, "_made", _made_or_withdrawn),
+    "a write in doubt is not refused": _replaced(Tenure, "_made", _made_or_refused),
+    "a write in doubt is tried with the same token": _replaced(Tenure, "_made", _made_anew),
+    "an answer in doubt stands for its call": _replaced(
+        AnswerTable, "_first", lambda table, key: table._under_way.get(key)
+    ),
+    "openings stay": _both(
+        _replaced(Tenure, "_inherit", _inherit_openings),
+        _replaced(ObjectJournal, "commit", _commit_and_delete_openings),
+    ),
+    "what stands before an opening keeps its number": _replaced(Tenure, "stub", lambda tenure, sequence: None),
+    "what was sent twice keeps its number": _both(
+        _replaced(Tenure, "_inherit", _inherit_nothing_sent_twice),
+        _replaced(Tenure, "write", _write_forgetting(Tenure.write)),
+    ),
+    "the last object stays": _replaced(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
+    "a read takes a look, once the lease is over": _replaced(Tenure, "holds", lambda tenure: not tenure._lost),
+    "a refusal takes a look, or a commit": _both(
+        _replaced(Commits, "_seen", _unseen),
+        _replaced(Fence, "open", property(lambda fence: True)),
+    ),
+    "a server that begins waits": _replaced(Tenure, "settle", lambda tenure: None),
+    "a server that released answers no more": _replaced(Tenure, "end", _end_and_answer_on),
+}
+
+
+@contextmanager
+def without(rule: str | None) -> Iterator[None]:
+    """All rules but this one hold; None: all of them."""
+    with ExitStack() as stack:
+        if rule is not None:
+            RULES[rule](stack)
+        yield

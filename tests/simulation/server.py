@@ -1,0 +1,175 @@
+"""A server in the simulation: the project's own journal, committer, fence, keeper and answers; no HTTP, no workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from service.compute.job import Job, Reply
+from service.compute.threads import Heap
+from service.errors import Refusal
+from service.keys.caller import ANYONE
+from service.settings import Settings
+from service.state.changes import end_of_tensor
+from service.state.commits import Commits
+from service.state.conditions import Condition
+from service.state.fence import Fence
+from service.state.idempotency import Repetition
+from service.state.ledger import Tidiness
+from service.state.object_journal import ObjectJournal
+from service.state.table import TableKey
+from service.state.tensors import TensorVersion
+from service.state.values import ABSENT, Stored
+from service.web.keeper import Keeper
+from service.web.repetition import recorded
+from tests.simulation.checker import Operation
+from tests.simulation.store import Remote, Store
+from tests.simulation.virtual import Process, World
+
+#: seconds within which what need not be durable is written, and for which a server that ends may write
+BEHIND: Final = 1.0
+GRACE: Final = 3.0
+#: tidies after nearly every commit, and moves what is not much
+_TIDY: Final = Tidiness(dead_objects=1, dead_bytes=1 << 30, worn_bytes=4096, small_objects=6, small_bytes=1 << 20)
+#: seconds for which a server can be asked when it has ended
+_LINGERS: Final = 0.8
+_SETTINGS: Final = Settings(state="memory")
+
+
+@dataclass
+class Request:
+    """What a client asks, with the name that it gave the call, if any, and the time that it gives it."""
+
+    operation: Operation
+    key: str | None
+    seconds: float
+
+
+class _Pool:
+    def shelf(self, nbytes: int) -> Heap:
+        return Heap(nbytes)
+
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
+        pass
+
+
+class Server:
+    """One process, from when it begins until it ends."""
+
+    def __init__(self, world: World, store: Store, lease: float) -> None:
+        self.process = process = Process(world)
+        self.remote = Remote(store, process)
+        self.journal = ObjectJournal(self.remote, "the place", _TIDY, lease, process)
+        self.keeper = Keeper(_SETTINGS, _Pool(), self.journal)  # type: ignore[arg-type]
+        fence = Fence(self.journal, process.threads(1), process.now)
+        self.keeper.commits = Commits(self.journal, BEHIND, lambda *_: None, process.threads(1), fence, process.now)
+        #: when it had the place, and the token of its opening
+        self.began: tuple[float, str] | None = None
+        process.thread(self._load)
+
+    @property
+    def serves(self) -> bool:
+        """Whether it can be asked."""
+        return self.began is not None and not self.process.dead
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether another server has the place, as it knows."""
+        return self.keeper.commits.lost is not None
+
+    def kill(self) -> None:
+        """It is no more."""
+        self.process.dead = True
+
+    def release(self) -> None:
+        """It ends, in order."""
+        if self.serves:
+            self.process.call_soon(lambda: self.process.create_task(self._end()))
+
+    def ask(self, request: Request, told: Callable[[object], object]) -> None:
+        """Send it a request; `told` is called with the answer, if any comes."""
+        if self.serves:
+            self.process.call_soon(lambda: self.process.create_task(self._answer(request, told)))
+
+    def _load(self) -> None:
+        opened = ""
+        while not opened:
+            with suppress(RuntimeError):
+                loaded = self.keeper.load()
+                opened = self.remote.made
+        self.keeper.restore(loaded)
+        self.began = self.process.world.now, opened
+
+    async def _end(self) -> None:
+        await self.keeper.commits.close(GRACE)
+        await asyncio.sleep(_LINGERS)  # somebody may ask still
+        self.process.dead = True
+
+    async def _answer(self, request: Request, told: Callable[[object], object]) -> None:
+        expires = self.process.now() + request.seconds
+        try:
+            answer = await self._done(request, expires)
+        except Refusal as refusal:
+            answer = {"precondition_failed": "412", "not_found": "404"}.get(refusal.code, refusal.code)
+        world = self.process.world
+        world.at(world.now + 0.002, lambda: told(answer))
+
+    async def _done(self, request: Request, expires: float) -> object:
+        keeper, operation = self.keeper, request.operation
+        await keeper.current(expires) if operation.kind != "write" or request.key else None
+        if operation.kind == "read":
+            return tuple(self._value(name) for name in operation.names)
+        if request.key is None:
+            return await self._changed(request, None, expires)
+        asked = Repetition("", request.key, "of this request")
+        if known := keeper.answers.begin(asked):
+            return known.body.decode()
+        try:
+            return await self._changed(request, asked, expires)
+        finally:
+            keeper.answers.end(asked)
+
+    async def _changed(self, request: Request, asked: Repetition | None, expires: float) -> object:
+        keeper, operation = self.keeper, request.operation
+        reply = Reply(200, "text/plain", [b"ok"])
+        more = recorded(keeper.answers, asked, reply)
+        if operation.kind == "delete":
+            (name,) = operation.writes
+            match = operation.match.get(name)
+            condition = Condition(match=(_etag(match),)) if match is not None else Condition()
+            change = end_of_tensor(keeper.tensors, ("", name), condition)
+            change.check(keeper.tensors.find(("", name)))
+            await keeper.commit([change, *more], expires, request.seconds)
+            return "ok"
+        reply.stored = [_stored(operation, name) for name in operation.writes]
+        reply.kept = [b"\0" for _ in reply.stored]
+        job = Job("forward", b"", "request", request.seconds, expires)
+        reply = await keeper.taken(job, ANYONE, reply, Condition(), more)
+        return "ok" if reply.status == 200 else _code_of(reply)
+
+    def _value(self, name: str) -> int | None:
+        key: TableKey = ("", name)
+        found = self.keeper.tensors.find(key)
+        return None if found is None else int(found.etag, 16)
+
+
+def _stored(operation: Operation, name: str) -> Stored:
+    wanted = None
+    if name in operation.match:
+        value = operation.match[name]
+        wanted = ABSENT if value is None else _etag(value)
+    return Stored(name, _etag(operation.writes[name]), "uint8", (1,), wanted, operation.durable)
+
+
+def _etag(value: int | None) -> str:
+    return f"{value:016x}"
+
+
+def _code_of(reply: Reply) -> str:
+    import orjson
+
+    code: str = orjson.loads(reply.body)["code"]
+    return "412" if code == "precondition_failed" else code

@@ -1,0 +1,117 @@
+"""A store like S3 on virtual time: linearizable, but requests are late, answers are lost, and races are refused."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from service.state.objects import Data, Exists, MemoryObjects
+from service.state.packing import decoded
+from tests.simulation.virtual import Process, World
+
+#: seconds that a server waits for an answer, and that a request is late at most
+TIMEOUT = 1.5
+LATEST = 4.0
+#: how often what reads is sent again
+_REPEATED = 4
+
+
+class Store:
+    """What is kept, how bad the network is, and what happened."""
+
+    def __init__(self, world: World, bad: float) -> None:
+        self.world, self.bad = world, bad
+        self.kept = MemoryObjects()
+        #: when each opening was made, by its token
+        self.opened: dict[str, float] = {}
+
+    def put_new(self, key: str, data: bytes) -> None:
+        if self.world.chance.random() < self.bad / 2:  # 409: somebody else is at it, and perhaps does not get it either
+            raise Exists(key)
+        self.kept.put_new(key, [data])
+        if key.startswith("commits/") and (head := decoded(data)).is_opening:
+            self.opened[head.token] = self.world.now
+
+
+class Remote:
+    """The objects as one process has them."""
+
+    exclusive = False
+
+    def __init__(self, store: Store, process: Process) -> None:
+        self._store, self._process = store, process
+        self.made = ""  # token of the last commit that was asked for
+
+    def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
+        found: bytes = self._read(lambda: self._store.kept.get(key, start, stop))
+        return found
+
+    def put(self, key: str, data: Sequence[Data]) -> None:
+        whole = b"".join(data)
+        self._ask(lambda: self._store.kept.put(key, [whole]))
+
+    def put_new(self, key: str, data: Sequence[Data]) -> None:
+        whole = b"".join(data)
+        if key.startswith("commits/"):
+            self.made = decoded(whole).token
+        self._ask(lambda: self._store.put_new(key, whole))
+
+    def delete(self, keys: Sequence[str]) -> None:
+        if keys:
+            self._ask(lambda: self._store.kept.delete(keys))
+
+    def list(self, prefix: str, after: str = "") -> Iterable[str]:
+        found: list[str] = self._read(lambda: self._store.kept.list(prefix, after))
+        return found
+
+    def close(self) -> None:
+        pass
+
+    def _read(self, do: Callable[[], Any]) -> Any:
+        """As `_ask`, several times if need be: what only reads is repeated by the library below."""
+        for _ in range(_REPEATED):
+            with suppress(TimeoutError):
+                return self._ask(do)
+        return self._ask(do)
+
+    def _ask(self, do: Callable[[], Any]) -> Any:
+        """The answer to a request. Raises what the store does, and OSError where no answer comes in time."""
+        process, world = self._process, self._process.world
+        chance, bad = world.chance.random, self._store.bad
+        there = 0.5 + (LATEST - 0.5) * chance() if chance() < bad else 0.005 + 0.045 * chance()
+        back = 0.005 + 0.045 * chance()
+        lost = chance() < bad
+        late = there + back >= TIMEOUT
+        out_of_time = world.now + TIMEOUT
+        answer: list[Any] = []  # the result, and an error in its place; nothing, where none comes
+
+        def reach(wake: Callable[[], object]) -> None:
+            try:
+                found = do(), None
+            except Exception as error:  # noqa: BLE001  whoever asked is told
+                found = None, error
+            if late:
+                return
+            if lost or process.cut:
+                process.at(out_of_time, wake)
+            else:
+                answer.extend(found)
+                process.at(world.now + back, wake)
+
+        def wait(wake: Callable[[], object]) -> None:
+            unsent = process.cut and chance() < 0.5
+            if not unsent:
+                world.at(world.now + there, partial(reach, wake))
+            if unsent or late:
+                process.at(out_of_time, wake)
+
+        process.block(wait)
+        if not answer:
+            raise TimeoutError(errno.ETIMEDOUT, "no answer came in time")
+        result, error = answer
+        if error is not None:
+            raise error
+        return result

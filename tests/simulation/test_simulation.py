@@ -1,0 +1,105 @@
+"""A sample of the histories, of which none may be wrong; and for each rule one that is, without it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulation import scenarios
+from tests.simulation.__main__ import toll
+from tests.simulation.checker import Operation, is_linearizable
+from tests.simulation.history import history
+from tests.simulation.rules import RULES, without
+
+#: histories that go wrong without a rule, as `make simulation` finds them: to be found anew where histories change
+SEEDS = {
+    "an opening counts once nothing is behind it": 1223,
+    "a write in doubt is not taken back": 1023,
+    "a write in doubt is not refused": 1004,
+    "a write in doubt is tried with the same token": 1012,
+    "an answer in doubt stands for its call": 1018,
+    "openings stay": 1092,
+    "a read takes a look, once the lease is over": 1002,
+    "a refusal takes a look, or a commit": 1043,
+    "a server that begins waits": 1001,
+}
+#: what goes wrong without the others, which few histories show
+SCENARIOS = {
+    "what stands before an opening keeps its number": scenarios.what_is_in_doubt_is_not_made_again,
+    "what was sent twice keeps its number": scenarios.what_is_sent_twice_does_not_come_back,
+    "the last object stays": scenarios.the_last_number_is_not_given_twice,
+    "a server that released answers no more": scenarios.who_released_the_place_does_not_answer,
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("lease", [1.0, 0.0])
+def test_histories_are_linearizable(lease: float) -> None:
+    found = toll(range(200), lease=lease)
+    assert not found.wrong
+    assert not found.undecided
+    assert found.answered > 0.6 * found.asked, "a checker is content with servers that do not answer"
+
+
+@pytest.mark.parametrize("rule", SEEDS)
+def test_without_a_rule_some_are_not(rule: str) -> None:
+    assert toll([SEEDS[rule]], rule).wrong
+    assert not toll([SEEDS[rule]]).wrong
+
+
+@pytest.mark.parametrize("rule", SCENARIOS)
+def test_without_a_rule_a_scenario_goes_wrong(rule: str) -> None:
+    SCENARIOS[rule]()
+    with without(rule), pytest.raises(AssertionError):
+        SCENARIOS[rule]()
+
+
+def test_every_rule_is_tried() -> None:
+    assert set(SEEDS) | set(SCENARIOS) == set(RULES)
+
+
+def test_a_seed_makes_everything_happen_again() -> None:
+    first, second = (
+        [(each.kind, each.called, each.returned, each.answer) for each in history(7).operations] for _ in range(2)
+    )
+    assert first == second
+
+
+def write(called: float, returned: float, value: int, answer: object = "ok", **more: object) -> Operation:
+    return Operation("write", called, (), {"x": value}, returned=returned, answer=answer, **more)  # type: ignore[arg-type]
+
+
+def read(called: float, returned: float, value: int | None) -> Operation:
+    return Operation("read", called, ("x",), returned=returned, answer=(value,))
+
+
+@pytest.mark.parametrize(
+    ("operations", "explained"),
+    [
+        ([write(0, 1, 1), read(2, 3, 1)], True),
+        ([write(0, 1, 1), read(2, 3, None)], False),
+        ([write(0, 2, 1), read(1, 3, None)], True),
+        ([write(0, 1, 1), write(2, 3, 2), read(4, 5, 1)], False),
+        ([write(0, 9, 1), read(1, 2, 1), read(3, 4, None)], False),
+        ([write(0, 1, 1, "refused"), read(2, 3, 1)], False),
+        ([write(0, float("inf"), 1, None), read(2, 3, None), read(4, 5, 1)], True),
+        ([write(0, 1, 1), write(2, 3, 2, "412", match={"x": 1})], False),
+        ([write(0, 1, 1), write(2, 3, 2, "412", match={"x": None})], True),
+        ([write(0, 1, 1, durable=False), read(2, 3, None)], False),
+        ([write(0, 1, 1, durable=False), Operation("begin", 1.5, returned=1.8), read(2, 3, None)], True),
+        ([write(0, 1, 1), Operation("begin", 1.5, returned=1.8), read(2, 3, None)], False),
+        ([write(0, 1, 1), write(2, 3, 2, durable=False), Operation("begin", 3, returned=4), read(5, 6, 1)], True),
+        ([Operation("delete", 0, (), {"x": None}, returned=1, answer="404"), read(2, 3, None)], True),
+        ([write(0, 1, 1), Operation("delete", 2, (), {"x": None}, returned=3, answer="404")], False),
+    ],
+)
+def test_the_checker(operations: list[Operation], explained: bool) -> None:
+    assert is_linearizable(operations) is explained

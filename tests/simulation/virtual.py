@@ -1,0 +1,233 @@
+"""Virtual time: a world in which things happen one after the other, and processes in it that can be paused and killed.
+
+A process is an event loop; its threads are greenlets, so that code which blocks takes no time but the world's. Nothing
+runs at the same time as anything else, and a seed makes everything happen again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager
+from functools import partial
+from random import Random
+from typing import Any
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+
+class World:
+    """A clock, and what is to happen at which time."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = Random(seed)
+        self.now = 0.0
+        self.wrong: list[dict[str, Any]] = []
+        self._coming: list[tuple[float, int, Callable[[], object]]] = []
+        self._order = itertools.count()
+
+    def at(self, when: float, do: Callable[[], object]) -> None:
+        """Do this then, after what is to be done at the same time already."""
+        heapq.heappush(self._coming, (when, next(self._order), do))
+
+    def run(self, until: float) -> None:
+        """Let time pass."""
+        while self._coming and self._coming[0][0] <= until:
+            self.now, _, do = heapq.heappop(self._coming)
+            do()
+
+
+class Process(asyncio.AbstractEventLoop):
+    """A process of its own, as the event loop of its first thread, and as the surroundings of a journal."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.paused = 0.0  # until when
+        self.dead = False
+        #: whether nothing comes through between it and the store
+        self.cut = False
+        self._hub = getcurrent()
+
+    def at(self, when: float, do: Callable[[], object]) -> None:
+        """Do this in the process, unless it is dead by then; later, where it is paused."""
+        self.world.at(when, partial(self._step, do))
+
+    def _step(self, do: Callable[[], object]) -> None:
+        if self.dead:
+            return
+        if self.paused > self.world.now:
+            self.at(self.paused, do)
+            return
+        asyncio._set_running_loop(self)
+        do()
+        asyncio._set_running_loop(None)
+
+    # What a journal has of its surroundings
+
+    def now(self) -> float:
+        return self.world.now
+
+    def sleep(self, seconds: float) -> None:
+        self.block(lambda wake: self.at(self.world.now + seconds, wake))
+
+    def lock(self) -> AbstractContextManager[object]:
+        return _Lock(self)
+
+    def threads(self, count: int, name: str = "") -> Threads:
+        return Threads(self, count)
+
+    def block(self, until: Callable[[Callable[[], object]], object]) -> None:
+        """Let others go on; `until` is told what wakes the present thread again."""
+        if self.dead:
+            raise GreenletExit
+        here = getcurrent()
+        until(here.switch)
+        self._hub.switch()
+
+    def thread(self, do: Callable[[], object]) -> None:
+        """Do this in a thread."""
+        self.at(self.world.now, greenlet(do, self._hub).switch)
+
+    # What asyncio has of a loop
+
+    def time(self) -> float:
+        return self.world.now
+
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self.at(self.world.now, lambda: None if handle.cancelled() else handle._run())
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        self.at(max(when, self.world.now), lambda: None if handle.cancelled() else handle._run())
+        return handle
+
+    def call_later(self, delay: float, callback: Any, *args: Any, context: Any = None) -> asyncio.TimerHandle:
+        return self.call_at(self.world.now + delay, callback, *args, context=context)
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro: Any, **_: Any) -> asyncio.Task[Any]:
+        return asyncio.Task(coro, loop=self)
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        return asyncio.wrap_future(executor.submit(func, *args), loop=self)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if not self.dead and "was destroyed" not in context["message"]:
+            self.world.wrong.append(context)
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return False
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        pass
+
+
+class _Lock:
+    """Of one process: a thread that waits for it lets others go on."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._held = False
+        self._waiting: deque[Callable[[], object]] = deque()
+
+    def __enter__(self) -> None:
+        while self._held:
+            self._process.block(self._waiting.append)
+        self._held = True
+
+    def __exit__(self, *_: object) -> None:
+        self._held = False
+        if self._waiting:
+            self._process.at(self._process.world.now, self._waiting.popleft())
+
+
+class Threads(Executor):
+    """So many threads of a process."""
+
+    def __init__(self, process: Process, count: int) -> None:
+        self._process, self._free = process, count
+        self._given: deque[Callable[[], None]] = deque()
+        self._running = 0
+        self._idle: deque[Callable[[], object]] = deque()
+
+    def submit(self, do: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def job() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = do(*args, **named)
+            except Exception as error:  # noqa: BLE001  whoever asked is told
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        self._given.append(job)
+        if self._free:
+            self._free -= 1
+            self._running += 1
+            self._process.thread(self._work)
+        return future
+
+    def map(self, do: Callable[..., Any], *items: Iterable[Any], **_: Any) -> Iterator[Any]:
+        given = deque(enumerate(zip(*items, strict=False)))
+        found: list[Any] = [None] * len(given)
+        left = len(given)
+        woken: list[Callable[[], object]] = []
+
+        def work() -> None:
+            nonlocal left
+            while given:
+                at, item = given.popleft()
+                try:
+                    found[at] = do(*item), None
+                except Exception as error:  # noqa: BLE001  whoever asked is told
+                    found[at] = None, error
+                left -= 1
+            if not left and woken:
+                self._wake(woken.pop())
+
+        for _ in range(min(self._free, left)):
+            self._process.thread(work)
+        if left:
+            self._process.block(woken.append)
+        return self._results(found)
+
+    def shutdown(self, wait: bool = True, **_: Any) -> None:
+        while wait and self._running and not self._process.dead:
+            self._process.block(self._idle.append)
+
+    @staticmethod
+    def _results(found: list[Any]) -> Iterator[Any]:
+        for result, error in found:
+            if error is not None:
+                raise error
+            yield result
+
+    def _work(self) -> None:
+        while self._given:
+            self._given.popleft()()
+        self._free += 1
+        self._running -= 1
+        while not self._running and self._idle:
+            self._wake(self._idle.popleft())
+
+    def _wake(self, wake: Callable[[], object]) -> None:
+        self._process.at(self._process.world.now, wake)
