@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from threading import Barrier
 from typing import Final
 
 from service.doctor.certificate import seconds_left
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.keys.key_file import read_keys
 from service.settings import NO_STATE, Settings, flag
+from service.state.objects import Exists, Objects
 from service.state.opening import described, is_ours, seen
 from service.web.listening import bound, keep_to_this_machine
 from service.web.tls import tls_context
 
+#: who race for an object in the cloud, and how often
+_RACERS: Final = 8
+_RACES: Final = 5
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+_WRITABLE_BY#: who race for an object in the cloud, and how often
+_RACERS: Final = 8
+_RACES: Final = 5
+_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 #: free bytes under which a folder is nearly full
 _LITTLE: Final = 1 << 30
 #: days before its end at which a certificate should have been replaced
@@ -51,6 +61,9 @@ def state(settings: Settings) -> Diagnosis:
     try:
         if remote or Path(place).is_dir():
             _look(place)
+        if remote and (winners := _winners(place)) > 1:
+            says = f"of {_RACERS} who made one object at {place} at once, {winners} were told that they did"
+            return broken(says, "two servers would both take it for theirs: name a store that knows If-None-Match: *")
     except (OSError, RuntimeError) as error:
         return broken(str(error), f"name another {flag('state')}, or mend this one")
     return fine(f"tensors and graphs are kept at {place}") if remote else _state_folder(Path(place))
@@ -74,6 +87,29 @@ def _look(place: str) -> None:
     """Raises RuntimeError where there is something else than state, or state of another format; OSError."""
     with closing(seen(place)) as objects:
         is_ours(objects, described(place))
+
+
+def _winners(place: str) -> int:
+    """How many were told that they had made an object, of several who tried at once, at the most of some races."""
+    with closing(seen(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
+        return max(_won(objects, threads) for _ in range(_RACES))
+
+
+def _won(objects: Objects, threads: ThreadPoolExecutor) -> int:
+    key, start = f"races/{secrets.token_hex(8)}", Barrier(_RACERS)
+
+    def made(number: int) -> bool:
+        start.wait()
+        try:
+            objects.put_new(key, [bytes([number])])
+        except Exists:
+            return False
+        return True
+
+    try:
+        return sum(threads.map(made, range(_RACERS)))
+    finally:
+        objects.delete([key])
 
 
 def keys(settings: Settings) -> Diagnosis:

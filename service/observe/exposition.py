@@ -25,7 +25,7 @@ _OURS: Final = "gradserve"
 _Name = TypeVar("_Name")
 # What alerts look for is there from the start, as 0: Prometheus sees no increase in what begins with 1.
 _GRAVE: Final = (500, 503, 504)
-_OUTCOMES: Final = ("written", "store_full", "not_ready", "internal_error")
+_OUTCOMES: Final = ("written", "store_full", "not_ready", "unconfirmed", "internal_error")
 _ENDS: Final = ("died", "stuck", "stopped", "never ready", "fault")
 _DENIALS: Final = ("unauthenticated", "forbidden", "rate_limited")
 

@@ -68,9 +68,20 @@ GET_OP: Final = (
         got="additon",
     ),
 )
+#: of whatever is answered of the state
+UNSEEN: Final = _stated(
+    "not_ready", "the place where the server keeps its state does not answer, so what it knows of it may be out of date"
+)
+#: of whatever keeps something
+UNCONFIRMED: Final = _stated(
+    "unconfirmed",
+    "the place where the server keeps its state has not said whether this was kept; "
+    "send it again with its Idempotency-Key, or read what is there",
+)
 #: of whatever a worker does
 WAITING: Final = (
     STOPPING,
+    UNSEEN,
     _stated("queue_full", "the server already holds 66 requests, its limit; try again shortly"),
     _stated("worker_died", "the worker process that computed this request ended; send it again"),
     _stated("deadline_exceeded", "the request was not finished within its 0.05 s"),

@@ -182,7 +182,9 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "Send the request again after the seconds in the header `Retry-After`, to this server's successor.",
     ),
     "not_ready": Explanation(
-        "`/health/ready` had the workers compute something, and they did not; or what is to be kept cannot be written.",
+        "`/health/ready` had the workers compute something, and they did not; or what is to be kept cannot be written; "
+        "or, where the state is in S3 and its like, it cannot be seen whether another server has taken it over. Nothing "
+        "was kept of the request.",
         "Send no work until it answers 200 again. The server's log has the cause; if this lasts, restart the server.",
     ),
     "worker_died": Explanation(
@@ -190,6 +192,12 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "had were done by others, and nothing was kept of this one.",
         "Send the request again after the seconds in the header `Retry-After`. If it ends workers every time, report "
         "it with its `request_id`: the server's log has the reason.",
+    ),
+    "unconfirmed": Explanation(
+        "What the request writes was sent to the place where the server keeps its state, and by the time that the "
+        "request has, there was no answer: it may be kept, or come to be kept, or not. The server goes on to ask.",
+        "If the request has an `Idempotency-Key`, send it again after the seconds in the header `Retry-After`: it is "
+        "answered as it would have been, and done once. If not, read what is there before you write it again.",
     ),
     "deadline_exceeded": Explanation(
         "The request was not finished within its time: `timeout_ms` of the query, or the server's own "

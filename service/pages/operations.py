@@ -98,7 +98,7 @@ def _of_graphs() -> Iterator[tuple[str, Operation]]:
     named = (TIMEOUT_MS, IDEMPOTENCY_KEY)
     yield REGISTER, Operation(whole, failing, message, {"a graph": SHARED}, named, REGISTER, statuses=kept)
     yield "listGraphs", Operation(GraphList.__name__, listing_failures("/v1/graphs"), parameters=(LIMIT, AFTER))
-    unknown = (*examples.READING, examples.unknown_graph("/v1/graphs/{graph_id}"))
+    unknown = (*examples.READING, examples.UNSEEN, examples.unknown_graph("/v1/graphs/{graph_id}"))
     yield "getGraph", Operation(whole, unknown, parameters=(_graph_id(),))
     yield "deleteGraph", Operation(summary, (*unknown, *KEEPING), parameters=(_graph_id(), IDEMPOTENCY_KEY))
 

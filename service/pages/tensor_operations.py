@@ -119,12 +119,12 @@ _NO_PAGE: Final = Failure(
     ),
 )
 #: of whatever keeps something
-KEEPING: Final = (_FULL, _UNDER_WAY)
+KEEPING: Final = (_FULL, _UNDER_WAY, examples.UNCONFIRMED)
 
 
 def listing_failures(path: str) -> tuple[Failure, ...]:
     """What is refused of a listing."""
-    return (*examples.READING, replace(_NO_PAGE, head={"path": f"{path}?limit=0"}))
+    return (*examples.READING, examples.UNSEEN, replace(_NO_PAGE, head={"path": f"{path}?limit=0"}))
 
 
 def storing_failures(request: Json) -> tuple[Failure, ...]:
@@ -171,7 +171,7 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
         "deleteTensor",
         Operation(
             summary,
-            (*examples.READING, _UNKNOWN, _NO_NAME, _PRECONDITION, *KEEPING),
+            (*examples.READING, examples.UNSEEN, _UNKNOWN, _NO_NAME, _PRECONDITION, *KEEPING),
             parameters=(_NAME, _IF_MATCH, _IF_NONE_MATCH, IDEMPOTENCY_KEY),
         ),
     )

@@ -291,6 +291,7 @@ class Commits:
     def _tell(self, proposal: Proposal, refusal: Refusal | None) -> None:
         if proposal.timer is not None:
             proposal.timer.cancel()
+            proposal.timer = None
         if not proposal.is_told:
             self._count(proposal, WRITTEN if refusal is None else refusal.code)
         asyncio.get_running_loop().call_soon(proposal.done, refusal)

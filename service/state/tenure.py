@@ -41,8 +41,8 @@ _ROUNDS: Final = 1000
 #: seconds between two tries of a write in doubt: at first, and in the end
 _SOON: Final = 0.05
 _LATE: Final = 2.0
-#: looks while a write of ours is on its way, and seconds between them
-_LOOKS: Final = 50
+#: looks while a write of ours is on its way, and seconds after the first, which double
+_LOOKS: Final = 8
 _BETWEEN: Final = 0.02
 _NEVER: Final = float("-inf")
 
@@ -100,7 +100,7 @@ class Tenure:
 
     def look(self) -> None:
         """As `Claim` has it. What is there may be a commit of our own of which we do not know yet."""
-        for _ in range(_LOOKS):
+        for turn in range(_LOOKS):
             if self._lost or self._ended:
                 break
             number, began = self.next, self._around.now()
@@ -111,7 +111,7 @@ class Tenure:
             if number == self.next and token != self._token:
                 self._lost = True
                 break
-            self._around.sleep(_BETWEEN)
+            self._around.sleep(_BETWEEN * 2**turn)
             if self._looked >= began:
                 return
         if self._lost or self._ended:

@@ -178,6 +178,8 @@ ELSEWHERE = {
     "unauthenticated", "rate_limited",
     # web/test_tensors
     "conflict", "precondition_failed", "store_full",
+    # web/test_two_servers
+    "unconfirmed",
     # compute/test_deaths
     "worker_died",
     # test_sockets

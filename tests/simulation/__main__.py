@@ -25,24 +25,28 @@ _PORTION = 50
 
 
 class Toll(NamedTuple):
-    """How many operations there were and how many got an answer, and the seeds of histories that are wrong."""
+    """How many operations there were, and how many got an answer; seeds of histories that are wrong, or undecided."""
 
     asked: int
     answered: int
     wrong: tuple[int, ...]
+    undecided: tuple[int, ...]
 
 
 def toll(seeds: Iterable[int], rule: str | None = None, lease: float = 1.0) -> Toll:
     """What these histories come to, without a rule."""
     asked = answered = 0
-    wrong = []
+    wrong, undecided = [], []
     with without(rule):
         for seed in seeds:
             found = history(seed, lease)
             asked, answered = asked + found.asked, answered + found.answered
-            if found.wrong or not is_linearizable(found.operations):
+            explained = is_linearizable(found.operations)
+            if found.wrong or explained is False:
                 wrong.append(seed)
-    return Toll(asked, answered, tuple(wrong))
+            elif explained is None:
+                undecided.append(seed)
+    return Toll(asked, answered, tuple(wrong), tuple(undecided))
 
 
 def main() -> int:
@@ -55,7 +59,9 @@ def main() -> int:
     fewer = stated.histories // 10 if stated.rules is None else stated.rules
     rows = [(None, 1.0, stated.histories), (None, 0.0, stated.histories), *((rule, 1.0, fewer) for rule in RULES)]
     failed = False
-    sys.stdout.write("| histories | of | operations | answered | not linearizable |\n|---|---|---|---|---|\n")
+    sys.stdout.write(
+        "| histories | of | operations | answered | not linearizable | undecided |\n|---|---|---|---|---|---|\n"
+    )
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), initializer=_quiet) as processes:
         for rule, lease, count in rows:
             if not count:
@@ -67,10 +73,12 @@ def main() -> int:
             ]
             tolls = list(processes.map(toll, portions, repeat(rule), repeat(lease)))
             wrong = [seed for each in tolls for seed in each.wrong]
+            undecided = sum(len(each.undecided) for each in tolls)
             asked, answered = sum(each.asked for each in tolls), sum(each.answered for each in tolls)
             name = f"all rules, a lease of {lease:g} s" if rule is None else f"without: {rule}"
             first = f" (seeds {', '.join(map(str, wrong[:3]))})" if wrong else ""
-            sys.stdout.write(f"| {name} | {count} | {asked} | {answered / max(1, asked):.1%} | {len(wrong)}{first} |\n")
+            share = answered / max(1, asked)
+            sys.stdout.write(f"| {name} | {count} | {asked} | {share:.1%} | {len(wrong)}{first} | {undecided} |\n")
             sys.stdout.flush()
             sys.stderr.write(f"{time.monotonic() - began:.0f} s\n")
             failed |= bool(wrong) == (rule is None)

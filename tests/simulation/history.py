@@ -20,6 +20,7 @@ SPAN: Final = 120.0
 #: seconds after which a client gives up on an answer, and how often it asks
 PATIENCE: Final = 4.5
 TRIES: Final = 4
+_TROUBLE: Final = ("pause", "pause", "kill", "cut", "begin", "release", "release")
 #: nothing was kept, says the server
 _CERTAIN: Final = ("not_ready", "deadline_exceeded", "shutting_down")
 _ANSWERS: Final = ("ok", "412", "404")
@@ -48,7 +49,9 @@ class _Run:
         self.world = World(seed)
         self.chance = chance = self.world.chance
         self.lease = lease
-        self.store = Store(self.world, chance.choice([0, 0.02, 0.08]))
+        #: what the trouble is: of all kinds; with the network, and much is deleted; or of servers that begin slowly
+        self.mood = mood = chance.choice(["all kinds", "network", "slow"])
+        self.store = Store(self.world, {"network": 0.2, "slow": 0.0}.get(mood, chance.choice([0, 0.02, 0.08])))
         self.volatile = chance.random() < 0.3
         self.values = itertools.count(1)
         self.operations: list[Operation] = []
@@ -97,10 +100,10 @@ class _Run:
     def _trouble(self) -> Going:
         chance = self.chance
         while self.clients:
-            yield chance.uniform(1.0, 4.0)
+            yield chance.uniform(1.5, 5.0)
             number = chance.randrange(SERVERS)
             server = self.servers[number]
-            what = chance.choice(["pause", "pause", "kill", "cut", "begin", "release", "release"])
+            what = "slow" if self.mood == "slow" and chance.random() < 0.7 else chance.choice(_TROUBLE)
             if what == "pause":
                 server.process.paused = self.world.now + chance.uniform(0.5, 5.0)
             elif what == "cut":
@@ -110,13 +113,25 @@ class _Run:
                 number = next((i for i, each in enumerate(self.servers) if each.serves and not each.has_lost), number)
                 self.servers[number].release()
                 self._replace(number, chance.uniform(0.0, 1.0), kill=False)
+            elif what == "slow":
+                self._begin_slowly()
             elif what == "begin" and server.serves and not server.has_lost:
                 continue
             else:
                 server.kill()
                 self._replace(number, chance.uniform(0.1, 1.5))
-            if all(not each.serves or each.has_lost for each in self.servers):
+            if all(each.process.dead or each.has_lost for each in self.servers):
                 self._replace(chance.randrange(SERVERS), 0.2)
+
+    def _begin_slowly(self) -> None:
+        """Another process begins, and is paused meanwhile, while the one that has the place goes on."""
+        number = next((i for i, each in enumerate(self.servers) if each.has_lost or each.process.dead), None)
+        if number is not None:
+            self._replace(number, 0.0)
+            self.world.at(self.world.now + self.chance.uniform(0.02, 0.2), lambda: self._pause(number))
+
+    def _pause(self, number: int) -> None:
+        self.servers[number].process.paused = self.world.now + self.chance.uniform(1.0, 4.0)
 
     def _replace(self, number: int, seconds: float, *, kill: bool = True) -> None:
         """After so many seconds, another process is there instead of a server: one that was lost, or any other."""
@@ -160,6 +175,8 @@ class _Run:
                 return answer
             certain = answer in _CERTAIN
             doubtful |= not certain
+            if not reads and not doubtful and chance.random() < 0.5:
+                return "refused"  # and nothing may come of it
             if not reads and request.key is None and doubtful:
                 return None
             yield chance.uniform(0.05, 0.6)
@@ -184,17 +201,18 @@ class _Run:
     def _chosen(self) -> Server:
         """The server that is asked: mostly one that may have the place."""
         likely = [each for each in self.servers if each.serves and not each.has_lost]
-        if likely and self.chance.random() < 0.85:
+        if likely and self.chance.random() < 0.95:
             return self.chance.choice(likely)
         return self.chance.choice(self.servers)
 
     def _operation(self, name: str, seen: dict[str, int | None]) -> tuple[Operation, str | None]:
         chance = self.chance
-        names = chance.choice([("x",), ("y",), ("x", "y")])
-        if chance.random() < 0.5:
+        slow = self.mood == "slow"  # then much is written to the same register, so that numbers are soon free
+        names = ("x",) if slow and chance.random() < 0.8 else chance.choice([("x",), ("y",), ("x", "y")])
+        if chance.random() < (0.35 if slow else 0.5):
             return Operation("read", 0.0, names), None
         key = name if chance.random() < 0.4 else None
-        if chance.random() < 0.15:
+        if chance.random() < (0.4 if self.mood == "network" else 0.15):
             gone = names[0]
             matched = {gone: seen[gone]} if seen.get(gone) is not None and chance.random() < 0.5 else {}
             return Operation("delete", 0.0, (), {gone: None}, matched), key

@@ -26,8 +26,6 @@ def _replaced(owner: type, name: str, by: Any) -> Removal:
     return lambda stack: stack.enter_context(patch.object(owner, name, by)) and None
 
 
-
-
 _sequences = Reading.sequences
 _end = Tenure.end
 _inherit = Tenure._inherit
@@ -38,9 +36,7 @@ def _sequences_before(reading: Reading, after: int = 0) -> list[int]:
     return [] if after else _sequences(reading)
 
 
-def _made_or_withdrawn(
-    tenure: Tenure, said: Sequence[tuple[Item, memoryview | None]], note: Note
-) -> Contents | None:
+def _made_or_withdrawn(tenure: Tenure, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
     """A write without an answer is deleted, and refused."""
     token = secrets.token_hex(8)
     pieces, contents = encoded(tenure.next, token, said, note)

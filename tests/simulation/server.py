@@ -1,11 +1,12 @@
-"""A server in the simulation: the project's own journal, committer, fence, keeper and answers, without HTTP and workers."""
+"""A server in the simulation: the project's own journal, committer, fence, keeper and answers; no HTTP, no workers."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from service.compute.job import Job, Reply
 from service.compute.threads import Heap
@@ -32,7 +33,9 @@ from tests.simulation.virtual import Process, World
 BEHIND: Final = 1.0
 GRACE: Final = 3.0
 #: tidies after nearly every commit, and moves what is not much
-_TIDY: Final = Tidiness(dead_objects=2, dead_bytes=1 << 30, worn_bytes=4096, small_objects=6, small_bytes=1 << 20)
+_TIDY: Final = Tidiness(dead_objects=1, dead_bytes=1 << 30, worn_bytes=4096, small_objects=6, small_bytes=1 << 20)
+#: seconds for which a server can be asked when it has ended
+_LINGERS: Final = 0.8
 _SETTINGS: Final = Settings(state="memory")
 
 
@@ -102,6 +105,7 @@ class Server:
 
     async def _end(self) -> None:
         await self.keeper.commits.close(GRACE)
+        await asyncio.sleep(_LINGERS)  # somebody may ask still
         self.process.dead = True
 
     async def _answer(self, request: Request, told: Callable[[object], object]) -> None:

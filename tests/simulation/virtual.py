@@ -170,9 +170,11 @@ class Threads(Executor):
         future: Future[Any] = Future()
 
         def job() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
             try:
                 result = do(*args, **named)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  whoever asked is told
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -196,7 +198,7 @@ class Threads(Executor):
                 at, item = given.popleft()
                 try:
                     found[at] = do(*item), None
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001  whoever asked is told
                     found[at] = None, error
                 left -= 1
             if not left and woken:

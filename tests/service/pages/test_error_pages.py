@@ -20,7 +20,7 @@ from tests.service.support import problem
 #: states of the server or of the connection, settings that are not the default, or a body too large to show
 NO_REQUEST = {
     "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
-    "worker_died", "not_ready", "deadline_exceeded", "forbidden", "internal_error", "store_full",
+    "worker_died", "not_ready", "unconfirmed", "deadline_exceeded", "forbidden", "internal_error", "store_full",
     "unauthenticated", "rate_limited", "conflict",
 }  # fmt: skip
 SAID = "reserved: no call answers it yet"

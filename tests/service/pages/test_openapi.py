@@ -27,8 +27,8 @@ METHODS = {
 #: what no single request brings about, or only one that is too large for a document; tested elsewhere
 NO_EXAMPLE = {
     "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
-    "worker_died", "not_ready", "deadline_exceeded", "store_full", "unauthenticated", "forbidden", "rate_limited",
-    "conflict",
+    "worker_died", "not_ready", "unconfirmed", "deadline_exceeded", "store_full", "unauthenticated", "forbidden",
+    "rate_limited", "conflict",
 }  # fmt: skip
 
 

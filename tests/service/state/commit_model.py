@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
+from functools import partial
 from typing import Any
 
 from service.errors import Refusal
 from service.state.changes import Change, end_of_tensor, new_tensor
 from service.state.commits import Commits, Proposal
 from service.state.conditions import ALWAYS, Condition
+from service.state.fence import Fence
 from service.state.journal import Loaded
 from service.state.table import Quota
 from service.state.tensors import TensorTable, TensorVersion
@@ -98,13 +101,20 @@ class Hand(Executor):
 class Bench:
     """Commits with a table of tensors, on an event loop that stands still between two calls."""
 
-    def __init__(self, most: int = 100, most_bytes: int = 1 << 20, within: float = 1e9) -> None:
+    def __init__(
+        self, most: int = 100, most_bytes: int = 1 << 20, within: float = 1e9, *, shared: bool = False
+    ) -> None:
         self.loop = asyncio.new_event_loop()
-        self.disk, self.hand = Disk(), Hand()
+        self.disk, self.hand, self.eye = Disk(), Hand(), Hand()
+        self.disk.shared = shared
+        self.now = 0.0
+        self.proposed: list[Proposal] = []
         self.placed: dict[str, TensorVersion] = {}
         self.tensors = TensorTable(Quota(most, most_bytes), self._place)
         self.told: list[tuple[str, float]] = []
-        self.commits = Commits(self.disk, within, lambda *told: self.told.append(told), self.hand)
+        clock = (lambda: self.now) if shared else time.monotonic
+        fence = Fence(self.disk, self.eye, clock)
+        self.commits = Commits(self.disk, within, lambda *told: self.told.append(told), self.hand, fence, clock)
 
     def _place(self, namespace: str, name: str, version: TensorVersion | None) -> None:
         if version is None:
@@ -118,6 +128,36 @@ class Bench:
             return end_of_tensor(self.tensors, ("", name), condition)
         version = TensorVersion("uint8", (len(etag),), etag, Heap(etag.encode()))
         return new_tensor(self.tensors, ("", name), version, condition)
+
+    def propose(
+        self,
+        name: str,
+        etag: str,
+        answers: Any,
+        condition: Condition = ALWAYS,
+        *,
+        durable: bool = True,
+        expires: float = float("inf"),
+    ) -> None:
+        """Propose a new version of a tensor, which `answers` are told of; where it is in doubt, as unsure."""
+        said = f"{name}={etag}"
+        proposal = Proposal([self.change(name, etag, condition)], answers.of(said), durable, expires, 1.0)
+        proposal.unsure = answers.of(f"{said} unsure")
+        self.proposed.append(proposal)
+        self.do(lambda: self.commits.submit(proposal))
+
+    def look_on(self, failure: Exception | None = None) -> None:
+        """The look at hand ends."""
+        self.do(lambda: self.eye.go_on(failure))
+
+    def wait(self, until: float) -> None:
+        """Time passes."""
+        for proposal in sorted(self.proposed, key=lambda proposal: proposal.expires):
+            if proposal.timer is not None and proposal.expires <= until:
+                proposal.timer.cancel()
+                self.now = proposal.expires
+                self.do(partial(self.commits._expire, proposal))
+        self.now = until
 
     def submit(self, *changes: Change, done: Callable[[Refusal | None], None], **stated: Any) -> None:
         """Propose, and let the loop go on as far as it can."""

@@ -38,7 +38,8 @@ def test_what_is_committed_is_loaded(s3_place: str, bucket: Any) -> None:
     assert values(loaded) == {"a": 2, "b": 1}
     assert [write.graph_id for write in loaded.graphs] == ["g"]
     keys = sorted(found.key for found in bucket.objects.all())
-    assert keys == ["of/gradserve/FORMAT", *(f"of/gradserve/commits/{number:020}" for number in range(1, 7))], "2 openings, 2 releases"
+    commits = (f"of/gradserve/commits/{number:020}" for number in range(1, 7))
+    assert keys == ["of/gradserve/FORMAT", *commits], "each server began, and released the place"
 
 
 def test_the_server_that_began_last_has_the_place(s3_place: str) -> None:

@@ -40,6 +40,21 @@ class Slow:
         self.begun = threading.Event()
         self.commits: list[Commit] = []
         self.failure: Exception | None = None
+        #: whether others may write to the same place, and whether a look at it is due
+        self.shared = self.is_due = False
+        self.looks: list[Exception | None] = []
+
+    def holds(self) -> bool:
+        return not self.is_due
+
+    def look(self) -> None:
+        failure = self.looks.pop(0)
+        if failure is not None:
+            raise failure
+        self.is_due = False
+
+    def give_up(self) -> None:
+        self.may.set()
 
     def load(self) -> Loaded:
         return Loaded()
