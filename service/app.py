@@ -65,7 +65,10 @@ _LAST_LINES: Final = 2.0
 def create_app(settings: Settings | None = None, pool: Pool | None = None) -> ASGIApp:
     """The ASGI application, ready to serve. Raises RuntimeError when the device or the keys cannot be had."""
     settings = settings or Settings()
-    return wrap(create_routes(settings, pool or open_pool(settings)), settings, open_gate(settings))
+    ring, tally, pool = open_ring(settings), Tally(), pool or open_pool(settings)
+    keeper = open_keeper(settings, pool, tally, ring)
+    keeper.restore(keeper.load())
+    return wrap(create_routes(settings, pool, keeper, tally), settings, Gate(ring, tally.denied))
 
 
 def run(settings: Settings) -> None:
@@ -76,7 +79,8 @@ def run(settings: Settings) -> None:
     if settings.confine == "on":
         forbid_looking_in()
     tally, pool = Tally(), ProcessPool(settings)
-    gate, keeper = open_gate(settings, tally), open_keeper(settings, pool, tally)
+    ring = open_ring(settings)
+    gate, keeper = Gate(ring, tally.denied), open_keeper(settings, pool, tally, ring)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
     form = settings.log_format
     lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
@@ -100,26 +104,23 @@ def open_tracing(endpoint: str) -> Tracing:
     return tracing_to(endpoint)
 
 
-def open_keeper(settings: Settings, pool: Pool, tally: Tally) -> Keeper:
-    """What keeps tensors and graphs where the settings say, counted in `tally`.
+def open_keeper(settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None) -> Keeper:
+    """What keeps tensors and graphs where the settings say, counted in `tally`; shared out by `ring`, if any.
 
     Raises RuntimeError where that place cannot be had.
     """
-    keeper = Keeper(settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.committed)
+    stated = None if ring is None else ring.stated
+    keeper = Keeper(settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.committed, stated)
     tally.holdings = keeper.holdings
     return keeper
 
 
-def open_gate(settings: Settings, tally: Tally | None = None) -> Gate:
-    """What asks for keys, where any are set, and counts who is denied in `tally`.
-
-    Raises RuntimeError as one sentence where the keys cannot be read.
-    """
+def open_ring(settings: Settings) -> KeyRing | None:
+    """The keys, where any are set. Raises RuntimeError as one sentence where they cannot be read."""
     if not settings.asks_for_keys:
-        return Gate()
+        return None
     key = settings.api_key
-    ring = KeyRing(settings.keys_file, None if key is None else key.get_secret_value())
-    return Gate(ring, (tally or Tally()).denied)
+    return KeyRing(settings.keys_file, None if key is None else key.get_secret_value())
 
 
 def open_pool(settings: Settings) -> ThreadPool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 from engine import printable
+from service.keys.record import KEPT
 from service.settings import SECRETS, Settings, default, flag, shown, variable
 from service.spelling import hint
 
@@ -93,6 +94,9 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--namespace", metavar="NS", help="whose graphs and tensors it sees (default: those of its name)")
     add.add_argument("--rate", metavar="N/s", help="requests per s, min or h, as in 10/s (default: any)")
     add.add_argument("--concurrency", metavar="N", help="requests at a time (default: any)")
+    for limit in KEPT:
+        usual = "a share of the server's, --namespace-share"
+        add.add_argument(flag(limit), metavar="N", help=f"what its namespace may keep (default: {usual})")
 
 
 def _add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None:

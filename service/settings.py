@@ -148,6 +148,13 @@ class Settings(BaseSettings):
     )
     max_answers: int = Field(100_000, ge=0, description="answers that are kept for that; one more gets 507 store_full")
     max_answer_bytes: Size = Field(64 << 20, ge=0, description="bytes of these answers together")
+    namespace_share: int = Field(
+        25,
+        ge=1,
+        le=100,
+        description="percent of each of these six limits that one namespace may fill, where keys are asked for and "
+        "none of its keys states another limit",
+    )
     compile: Literal["on", "off"] = Field(
         "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
     )

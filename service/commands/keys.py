@@ -14,7 +14,7 @@ from engine import printable
 from service.keys.caller import KeyScope
 from service.keys.credential import digest_of, new_key
 from service.keys.key_file import Keys, change_keys, read_keys
-from service.keys.record import KeyRecord
+from service.keys.record import KEPT, KeyRecord
 
 #: what a key is good for unless that is said: all that a client does, and nothing of who runs the server
 USUAL: Final = (KeyScope.COMPUTE, KeyScope.READ, KeyScope.WRITE)
@@ -59,6 +59,7 @@ def _record(options: _Options, digest: str) -> KeyRecord:
                 "scopes": USUAL if scopes is None else tuple(dict.fromkeys(map(str.strip, scopes.split(",")))),
                 "rate": options["rate"],
                 "concurrency": options["concurrency"],
+                **{limit: options[limit] for limit in KEPT},
             }
         )
     except ValidationError as error:
@@ -67,12 +68,19 @@ def _record(options: _Options, digest: str) -> KeyRecord:
 
 
 def _list(file: Path, _: _Options) -> None:
-    rows = [("name", "namespace", "scopes", "rate", "at a time", "added")]
+    rows = [("name", "namespace", "scopes", "rate", "at a time", "keeps", "added")]
     for key in read_keys(file):
         concurrency = "-" if key.concurrency is None else str(key.concurrency)
-        rows.append((key.name, key.namespace or '""', ",".join(key.scopes), key.rate or "-", concurrency, key.added))
+        namespace, scopes, rate = key.namespace or '""', ",".join(key.scopes), key.rate or "-"
+        rows.append((key.name, namespace, scopes, rate, concurrency, _kept(key), key.added))
     for line in _columns(rows):
         print(line)
+
+
+def _kept(key: KeyRecord) -> str:
+    """The limits that a key states, by their flags' names."""
+    stated = {limit: getattr(key, limit) for limit in KEPT}
+    return ",".join(f"{limit.replace('_', '-')}={most}" for limit, most in stated.items() if most is not None) or "-"
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -103,4 +111,5 @@ _WANTED: Final = {
     "scopes": f"scopes are some of {', '.join(KeyScope)}, separated by commas",
     "rate": "a rate is a whole number of requests per s, min or h, as in 10/s",
     "concurrency": "a concurrency is a whole number of at least 1",
+    **dict.fromkeys(KEPT, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"),
 }

@@ -14,7 +14,7 @@ from service.keys.caller import Caller, KeyScope
 from service.keys.credential import digest_of
 from service.keys.key_file import read_keys
 from service.keys.keyholder import Keyholder
-from service.keys.record import KeyRecord
+from service.keys.record import KEPT, KeyRecord
 
 #: seconds between two looks at the file
 LOOK: Final = 1.0
@@ -40,6 +40,7 @@ class KeyRing:
         self._file = file
         self._own: list[_Held] = [] if key is None else [_of_the_environment(key)]
         self._held = {held.digest: held for held in self._own}
+        self._stated: dict[tuple[str, str], int] = {}
         self._due = 0.0
         self._seen: object = None
         if file is not None:
@@ -61,6 +62,10 @@ class KeyRing:
             self._look(self._file)
         found = self._held.get(digest)
         return found.holder if found is not None and hmac.compare_digest(found.digest, digest) else None
+
+    def stated(self, namespace: str, limit: str) -> int | None:
+        """The most that a key of this namespace states for a limit of `KEPT`; None where none of them states any."""
+        return self._stated.get((namespace, limit))
 
     def _look(self, file: Path) -> None:
         """Read the file if it has changed. What cannot be read changes nothing: the keys of before stand."""
@@ -86,6 +91,18 @@ class KeyRing:
             if known is None or known.record != record:
                 known = _Held(digest, record, Keyholder(record.caller, record.rate, record.concurrency))
             self._held.setdefault(digest, known)
+        self._stated = _largest(held.record for held in self._held.values() if held.record is not None)
+
+
+def _largest(records: Iterable[KeyRecord]) -> dict[tuple[str, str], int]:
+    """For each namespace and limit, the most that one of its keys states."""
+    found: dict[tuple[str, str], int] = {}
+    for record in records:
+        for limit in KEPT:
+            stated = getattr(record, limit)
+            if stated is not None:
+                found[record.namespace, limit] = max(stated, found.get((record.namespace, limit), 0))
+    return found
 
 
 def _of_the_environment(key: str) -> _Held:

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from service.keys.caller import Caller, KeyScope
+from service.sizes import Size
 
 _RATE: Final = re.compile(r"([1-9][0-9]{0,8})/(s|min|h)")
 _SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
@@ -39,7 +40,10 @@ def _now() -> str:
 
 
 class KeyRecord(BaseModel):
-    """One key: its name, its SHA-256 in hexadecimal digits, what it is good for, and how much of it."""
+    """One key: its name, its SHA-256 in hexadecimal digits, what it is good for, and how much of it.
+
+    What begins with `max_` is for its namespace, and replaces the share that a namespace has of the setting so called.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -49,12 +53,22 @@ class KeyRecord(BaseModel):
     scopes: tuple[KeyScope, ...] = Field(min_length=1)
     rate: Annotated[str, AfterValidator(_checked)] | None = None
     concurrency: int | None = Field(None, ge=1)
+    max_graphs: int | None = Field(None, ge=0)
+    max_graph_bytes: Size | None = Field(None, ge=0)
+    max_tensors: int | None = Field(None, ge=0)
+    max_tensor_bytes: Size | None = Field(None, ge=0)
+    max_answers: int | None = Field(None, ge=0)
+    max_answer_bytes: Size | None = Field(None, ge=0)
     added: str = Field(default_factory=_now)
 
     @property
     def caller(self) -> Caller:
         """Who comes with it."""
         return Caller(self.name, self.namespace, frozenset(self.scopes))
+
+
+#: limits of what a namespace keeps that a key may state
+KEPT: Final = tuple(name for name in KeyRecord.model_fields if name.startswith("max_"))
 
 
 class KeyList(BaseModel):

@@ -10,7 +10,7 @@ import orjson
 
 from engine import printable
 from service.errors import Refusal
-from service.state.table import Quota, Table
+from service.state.table import Quota, Share, Table
 
 #: bytes that a graph takes beside its record
 OVERHEAD: Final = 1000
@@ -48,8 +48,8 @@ class GraphStore(Table[Registered]):
 
     plural = "graphs"
 
-    def __init__(self, quota: Quota) -> None:
-        super().__init__(quota, lambda graph: graph.nbytes)
+    def __init__(self, quota: Quota, share: Share | None = None) -> None:
+        super().__init__(quota, lambda graph: graph.nbytes, share)
 
     def get(self, namespace: str, graph_id: str) -> Registered:
         """The graph of this id. Raises Refusal: not_found."""

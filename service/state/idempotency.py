@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from engine import printable
 from service.errors import Refusal
-from service.state.table import Quota, Table, TableKey
+from service.state.table import Quota, Share, Table, TableKey
 from service.state.values import AnswerRecord
 
 #: the header that names a call
@@ -34,8 +34,10 @@ class AnswerTable(Table[AnswerRecord]):
 
     plural = "answers to calls with an Idempotency-Key"
 
-    def __init__(self, quota: Quota, seconds: float, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(quota, lambda record: ANSWER_OVERHEAD + len(record.body))
+    def __init__(
+        self, quota: Quota, seconds: float, clock: Callable[[], float] = time.time, share: Share | None = None
+    ) -> None:
+        super().__init__(quota, lambda record: ANSWER_OVERHEAD + len(record.body), share)
         self._seconds = seconds
         self._clock = clock
         self._under_way: dict[TableKey, str] = {}

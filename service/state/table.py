@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from service.errors import Refusal
 
@@ -18,6 +18,10 @@ class Quota(NamedTuple):
     most_bytes: int
 
 
+#: what a namespace may keep; None: as much as there is room for
+Share = Callable[[str], Quota]
+
+
 class Table(Generic[_V]):
     """Things by key. For one thread.
 
@@ -28,9 +32,12 @@ class Table(Generic[_V]):
     #: what the things are called
     plural = "things"
 
-    def __init__(self, quota: Quota, nbytes: Callable[[_V], int]) -> None:
+    def __init__(self, quota: Quota, nbytes: Callable[[_V], int], share: Share | None = None) -> None:
+        """`quota` is for all together, and `share` for each namespace, where there are several."""
         self._quota = quota
+        self._share = share
         self._nbytes = nbytes
+        self._of: dict[str, Quota] = {}  # what each namespace has now
         self._kept: dict[str, dict[str, _V]] = {}
         self._coming: dict[TableKey, _V | None] = {}
         self.count = 0
@@ -55,21 +62,40 @@ class Table(Generic[_V]):
     def admit(self, changes: Mapping[TableKey, _V | None]) -> None:
         """Return where there is room for these changes together. What takes no more than before always has room.
 
-        Raises Refusal: store_full.
+        A namespace is told of itself alone: what others keep is nobody's business. Raises Refusal: store_full.
         """
-        before = [value for key in changes if (value := self.latest(key)) is not None]
-        after = [value for value in changes.values() if value is not None]
-        count, held = self.count + len(after) - len(before), self.held + self._sum(after) - self._sum(before)
+        for namespace in dict.fromkeys(namespace for namespace, _ in changes):
+            self._admit_share(namespace, {key: value for key, value in changes.items() if key[0] == namespace})
+        count, held = self._growth(changes)
         most, most_bytes = self._quota
-        if count > max(most, self.count):
-            raise self._full(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
-        if held > max(most_bytes, self.held):
-            wanted = f"{self._sum(after)} bytes"
-            raise self._full(f"{self.plural} of {self.held} bytes", f"at most {most_bytes} bytes", wanted)
+        if self.count + count > max(most, self.count):
+            raise self._full_for_all(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
+        if self.held + held > max(most_bytes, self.held):
+            wanted = f"{self._sum(list(changes.values()))} bytes"
+            raise self._full_for_all(f"{self.plural} of {self.held} bytes", f"at most {most_bytes} bytes", wanted)
+
+    def _admit_share(self, namespace: str, changes: Mapping[TableKey, _V | None]) -> None:
+        """Raise Refusal (store_full) where a namespace would keep more than its share, and more than before."""
+        if self._share is None:
+            return
+        (count, held), (has, has_bytes) = self._growth(changes), self._of.get(namespace, _NOTHING)
+        most, most_bytes = self._share(namespace)
+        if has + count > max(most, has):
+            raise _full(f"your namespace keeps {has} {self.plural}", f"at most {most} {self.plural}")
+        if has_bytes + held > max(most_bytes, has_bytes):
+            wanted = f"{self._sum(list(changes.values()))} bytes"
+            kept = f"your namespace keeps {self.plural} of {has_bytes} bytes"
+            raise _full(kept, f"at most {most_bytes} bytes", wanted)
+
+    def _growth(self, changes: Mapping[TableKey, _V | None]) -> tuple[int, int]:
+        """How many things, and how many bytes, there would be more."""
+        before, after = [self.latest(key) for key in changes], list(changes.values())
+        count = sum(value is not None for value in after) - sum(value is not None for value in before)
+        return count, self._sum(after) - self._sum(before)
 
     def expect(self, key: TableKey, value: _V | None) -> None:
         """From now on, this is coming; None: the end of what is there."""
-        self._counted(self.latest(key), value)
+        self._counted(key[0], self.latest(key), value)
         self._coming[key] = value
 
     def settle(self, key: TableKey, value: _V | None) -> None:
@@ -80,11 +106,11 @@ class Table(Generic[_V]):
     def drop(self, key: TableKey) -> None:
         """What was expected is not coming."""
         if key in self._coming:
-            self._counted(self._coming.pop(key), self.find(key))
+            self._counted(key[0], self._coming.pop(key), self.find(key))
 
     def load(self, key: TableKey, value: _V | None) -> None:
         """Take up what was kept before: it is there whatever the quota has become."""
-        self._counted(self.find(key), value)
+        self._counted(key[0], self.find(key), value)
         self._put(key, value)
 
     def _put(self, key: TableKey, value: _V | None) -> None:
@@ -97,15 +123,28 @@ class Table(Generic[_V]):
         if not kept:
             self._kept.pop(namespace, None)
 
-    def _counted(self, before: _V | None, after: _V | None) -> None:
-        self.count += (after is not None) - (before is not None)
-        self.held += self._sum([] if after is None else [after]) - self._sum([] if before is None else [before])
+    def _counted(self, namespace: str, before: _V | None, after: _V | None) -> None:
+        count, held = (after is not None) - (before is not None), self._sum([after]) - self._sum([before])
+        self.count, self.held = self.count + count, self.held + held
+        has, has_bytes = self._of.pop(namespace, _NOTHING)
+        if has + count:
+            self._of[namespace] = Quota(has + count, has_bytes + held)
 
-    def _sum(self, values: list[_V]) -> int:
-        return sum(map(self._nbytes, values))
+    def _sum(self, values: Iterable[_V | None]) -> int:
+        return sum(self._nbytes(value) for value in values if value is not None)
 
-    @staticmethod
-    def _full(held: str, expected: str, needed: str | None = None) -> Refusal:
-        more = f", and this takes {needed}" if needed else ""
-        detail = f"the server keeps {held} already, of {expected}{more}; delete what is no longer needed"
-        return Refusal("store_full", detail, expected=expected, got=needed or "one more")
+    def _full_for_all(self, held: str, expected: str, needed: str | None = None) -> Refusal:
+        """The refusal where the server has no room: with several namespaces, it tells nobody what the others keep."""
+        if self._share is None:
+            return _full(f"the server keeps {held}", expected, needed)
+        detail = f"the server has no room for more {self.plural}, though your namespace has not filled its share"
+        return Refusal("store_full", detail, got=needed or "one more")
+
+
+_NOTHING: Final = Quota(0, 0)
+
+
+def _full(held: str, expected: str, needed: str | None = None) -> Refusal:
+    more = f", and this takes {needed}" if needed else ""
+    detail = f"{held} already, of {expected}{more}; delete what is no longer needed"
+    return Refusal("store_full", detail, expected=expected, got=needed or "one more")

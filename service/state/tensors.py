@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from service.state.table import Quota, Table, TableKey
+from service.state.table import Quota, Share, Table, TableKey
 from service.state.tensor_names import unknown_tensor
 from service.state.values import nbytes_of
 
@@ -51,8 +51,8 @@ class TensorTable(Table[TensorVersion]):
 
     plural = "tensors"
 
-    def __init__(self, quota: Quota, placed: Placed) -> None:
-        super().__init__(quota, lambda version: TENSOR_OVERHEAD + version.nbytes)
+    def __init__(self, quota: Quota, placed: Placed, share: Share | None = None) -> None:
+        super().__init__(quota, lambda version: TENSOR_OVERHEAD + version.nbytes, share)
         self._placed = placed
 
     def get(self, namespace: str, name: str) -> TensorVersion:

@@ -21,7 +21,7 @@ from service.state.conditions import ALWAYS, Condition, of_store
 from service.state.graphs import GraphStore, Registered
 from service.state.idempotency import AnswerTable
 from service.state.journal import Journal, Loaded
-from service.state.table import Quota
+from service.state.shares import Stated, share_of_each, total
 from service.state.tensors import TensorTable, TensorVersion
 from service.state.values import Stored
 
@@ -37,13 +37,22 @@ _Copies = Sequence[tuple[memoryview, bytes | memoryview]]
 class Keeper:
     """Tensors, graphs and answers, and who commits them. `pool` is told of every tensor."""
 
-    def __init__(self, settings: Settings, pool: Pool, journal: Journal, told: Told = lambda outcome, seconds: None):
+    def __init__(
+        self,
+        settings: Settings,
+        pool: Pool,
+        journal: Journal,
+        told: Told = lambda outcome, seconds: None,
+        stated: Stated | None = None,
+    ) -> None:
+        """`stated` are the limits that keys state for their namespaces, where keys are asked for."""
         self._pool = pool
         self._journal = journal
         self._place = settings.state
-        self.tensors = TensorTable(Quota(settings.max_tensors, settings.max_tensor_bytes), pool.place)
-        self.graphs = GraphStore(Quota(settings.max_graphs, settings.max_graph_bytes))
-        self.answers = AnswerTable(Quota(settings.max_answers, settings.max_answer_bytes), settings.idempotency_seconds)
+        shares = {things: share_of_each(settings, things, stated) for things in ("tensor", "graph", "answer")}
+        self.tensors = TensorTable(total(settings, "tensor"), pool.place, shares["tensor"])
+        self.graphs = GraphStore(total(settings, "graph"), shares["graph"])
+        self.answers = AnswerTable(total(settings, "answer"), settings.idempotency_seconds, share=shares["answer"])
         self.commits = Commits(journal, settings.write_behind_ms / 1000, told)
 
     def load(self) -> Loaded:

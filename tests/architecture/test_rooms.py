@@ -30,9 +30,9 @@ ENGINE = (
 SERVICE = (
     "machine",
     "errors",
+    "sizes",
     "keys",
     "spelling",
-    "sizes",
     "settings",
     "logs",
     "state",

@@ -51,12 +51,18 @@ def test_a_key_is_printed_once_and_its_hash_is_kept(capsys: Capture, file: Path)
 
 def test_all_that_can_be_said_of_a_key(capsys: Capture, file: Path) -> None:
     more = ["--scopes", "read, admin,read", "--namespace", "team", "--rate", "600/min", "--concurrency", "4"]
+    more += ["--max-tensors", "5", "--max-graph-bytes", "1MiB"]
     added(capsys, file, "watch", *more)
     (key,) = read_keys(file)
     assert (key.scopes, key.namespace) == ((KeyScope.READ, KeyScope.ADMIN), "team")
     assert (key.rate, key.concurrency) == ("600/min", 4)
+    assert (key.max_tensors, key.max_graph_bytes, key.max_graphs) == (5, 1 << 20, None)
     main(["keys", "list", "--keys-file", str(file)])
-    assert re.search(r"^watch +team +read,admin +600/min +4 +20\S+Z$", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(
+        r"^watch +team +read,admin +600/min +4 +max-graph-bytes=1048576,max-tensors=5 +20\S+Z$",
+        capsys.readouterr().out,
+        re.MULTILINE,
+    )
 
 
 def test_the_namespace_of_a_server_without_keys(capsys: Capture, file: Path) -> None:
@@ -93,6 +99,8 @@ def test_the_file_may_be_named_by_the_environment(capsys: Capture, file: Path, m
         (["add", "a", "--rate", "10"], "a rate is a whole number of requests per s, min or h, .* but came as 10$"),
         (["add", "a", "--concurrency", "0"], "a concurrency is a whole number of at least 1, but came as 0$"),
         (["add", "a", "--concurrency", "some"], "a concurrency is a whole number of at least 1, but came as some$"),
+        (["add", "a", "--max-tensors", "-1"], "what a namespace may keep is a whole number, .* but came as -1$"),
+        (["add", "a", "--max-answer-bytes", "1G"], "what a namespace may keep is .* as in 64MiB, but came as 1G$"),
         (["revoke", "bob"], "there is no key called bob; gradserve keys list shows all$"),
         (["add", "alice"], "there is a key called alice already; revoke it, or choose another name$"),
     ],

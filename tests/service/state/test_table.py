@@ -127,3 +127,67 @@ class TestAnswers:
         self.keep(of, self.asked())
         with pytest.raises(Refusal, match="a new request needs a key of its own"):
             of.begin(self.asked(fingerprint="g"))
+
+
+# ---------------------------------------------------------------- several namespaces
+
+
+def shared(most: int = 10, most_bytes: int = 100) -> Table[bytes]:
+    """Each namespace may keep three things of 30 bytes together; “large” all."""
+    return Table(
+        Quota(most, most_bytes), len, lambda name: Quota(most, most_bytes) if name == "large" else Quota(3, 30)
+    )
+
+
+def test_a_namespace_fills_its_share_and_nobody_elses() -> None:
+    of = shared()
+    for name in "abc":
+        of.load(("mine", name), b"1")
+    with pytest.raises(Refusal) as refused:
+        of.admit({("mine", "d"): b"1"})
+    assert refused.value.code == "store_full"
+    assert refused.value.detail.startswith("your namespace keeps 3 things already, of at most 3 things; ")
+    of.admit({("other", "d"): b"1"})
+    of.admit({("mine", "a"): None, ("mine", "d"): b"1"})
+    of.load(("mine", "a"), None)
+    of.admit({("mine", "d"): b"1"})
+
+
+def test_bytes_have_shares_too() -> None:
+    of = shared()
+    of.load(("mine", "a"), b"1" * 20)
+    with pytest.raises(Refusal, match="your namespace keeps things of 20 bytes already, of at most 30 bytes, and this"):
+        of.admit({("mine", "b"): b"1" * 11})
+    of.admit({("mine", "b"): b"1" * 10})
+
+
+def test_a_share_that_has_become_smaller_takes_nothing_away() -> None:
+    of = shared()
+    for name in "abcde":
+        of.load(("mine", name), b"1" * 9)
+    of.admit({("mine", "a"): b"2" * 9})
+    of.admit({("mine", "a"): None})
+    with pytest.raises(Refusal):
+        of.admit({("mine", "a"): b"2" * 10})
+
+
+def test_what_others_keep_is_not_told() -> None:
+    of = shared(most=4)
+    for name in "abcd":
+        of.load(("large", name), b"1")
+    with pytest.raises(Refusal) as refused:
+        of.admit({("mine", "a"): b"1"})
+    report = refused.value
+    assert report.detail == "the server has no room for more things, though your namespace has not filled its share"
+    assert not {"4", "large"} & set(f"{report.detail} {report.expected} {report.got}".split())
+
+
+def test_what_is_coming_counts_in_its_namespace() -> None:
+    of = shared()
+    for name in "abc":
+        of.expect(("mine", name), b"1")
+    with pytest.raises(Refusal):
+        of.admit({("mine", "d"): b"1"})
+    of.drop(("mine", "a"))
+    of.settle(("mine", "b"), b"1")
+    of.admit({("mine", "d"): b"1"})
