@@ -27,10 +27,14 @@ PREFIX: Final = "GRADSERVE_"
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
 #: what says that state ends with the server
 NO_STATE: Final = "memory"
+#: what says of names or origins that any will do
+EVERY: Final = "*"
 #: what says of a folder that there is to be none
 NO_FOLDER: Final = "none"
 #: what is told neither on a command line, which others can read, nor to anybody
 SECRETS: Final = frozenset({"api_key"})
+#: a name, an address, one of IPv6 with or without brackets; or all of these
+_HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+")
 #: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
 _KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
 
@@ -49,6 +53,10 @@ def _default_plan_cache_bytes() -> int:
 
 def _default_worker_bytes(stated: dict[str, Any]) -> int:
     return int(stated.get("max_bytes", 0) + _default_plan_cache_bytes())
+
+
+def _default_allowed_hosts(stated: dict[str, Any]) -> tuple[str, ...]:
+    return (EVERY,) if stated.get("insecure") == "on" else ()
 
 
 class Settings(BaseSettings):
@@ -194,6 +202,11 @@ class Settings(BaseSettings):
     insecure: Literal["on", "off"] = Field(
         "off", description="whether a server without keys may listen where other machines reach it"
     )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default_factory=_default_allowed_hosts,
+        description="names and addresses, separated by commas, beside those of the loopback, by which a server without "
+        "keys may be called; * for all. Default: *, where --insecure is on",
+    )
     metrics: Literal["keys", "open"] = Field(
         "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
     )
@@ -217,7 +230,14 @@ class Settings(BaseSettings):
         """Whether requests may be executed together: with others beside it, the last bits of an answer may differ."""
         return self.coalesce == "on" and self.determinism == "fast"
 
-    @field_validator("cors_origins", mode="before")
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(map(_HOST.fullmatch, value)):
+            raise ValueError("names or addresses without scheme and port were expected, as in gradserve.example")
+        return value
+
+    @field_validator("cors_origins", "allowed_hosts", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value

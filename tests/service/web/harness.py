@@ -222,10 +222,10 @@ def run(scenario: Callable[[], Awaitable[None]], loop: Callable[[], asyncio.Abst
 def post(body: bytes = b"{}", *headers: bytes, path: bytes = b"/v1/forward", length: int | None = None) -> bytes:
     """A POST; `length` states another one than it has."""
     stated = b"Content-Length: %d" % (len(body) if length is None else length)
-    return b"\r\n".join([b"POST %b HTTP/1.1" % path, b"Host: test", stated, *headers, b"", b""]) + body
+    return b"\r\n".join([b"POST %b HTTP/1.1" % path, b"Host: localhost", stated, *headers, b"", b""]) + body
 
 
 def chunked(*chunks: bytes, end: bytes = b"0\r\n\r\n", path: bytes = b"/v1/forward") -> bytes:
     """A POST in chunks."""
-    head = b"POST %b HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" % path
+    head = b"POST %b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" % path
     return head + b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + end

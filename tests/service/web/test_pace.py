@@ -20,7 +20,7 @@ from service.wire.media import JSON
 from tests.service.web.harness import ANSWER, PATIENCE, FakePool, House, chunked, house, on_each_loop, post, run
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
-LIVE = b"GET /health/live HTTP/1.1\r\nHost: test\r\n\r\n"
+LIVE = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BIG = 32 << 20
 
 
