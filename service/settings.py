@@ -55,6 +55,10 @@ def _default_worker_bytes(stated: dict[str, Any]) -> int:
     return int(stated.get("max_bytes", 0) + _default_plan_cache_bytes())
 
 
+def _default_connections_per_client(stated: dict[str, Any]) -> int:
+    return max(1, int(stated.get("max_connections", 0)) // 8)
+
+
 def _default_allowed_hosts(stated: dict[str, Any]) -> tuple[str, ...]:
     return (EVERY,) if stated.get("insecure") == "on" else ()
 
@@ -182,7 +186,11 @@ class Settings(BaseSettings):
     min_send_rate: int = Field(4096, ge=1, description="bytes a second that an answer is taken at, on average, or more")
     max_chunks: int = Field(262_144, ge=1, description="chunks of a body that comes in chunks")
     max_connections: int = Field(4096, ge=1, description="connections at a time; on more, only health is answered")
-    max_connections_per_client: int = Field(4096, ge=1, description="connections at a time from one address")
+    max_connections_per_client: int = Field(
+        default_factory=_default_connections_per_client,
+        ge=1,
+        description="connections at a time from one address. Default: an eighth of all",
+    )
     drain_bytes: Size = Field(
         16 << 20, ge=0, description="bytes read and dropped after an early refusal, so that the client sees it"
     )

@@ -16,6 +16,7 @@ from typing import Final, Protocol, cast
 
 from service.compute import frames
 from service.compute.cell import SLOTS, Cell
+from service.compute.claims import Claim
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Reply
 from service.compute.replica import Replica, TensorKey
@@ -56,11 +57,8 @@ class Receiver(Protocol):
     def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """A job was stopped: it has no reply."""
 
-    def answered(self, nbytes: int) -> None:
-        """An answer of so many bytes is held."""
-
-    def released(self, nbytes: int) -> None:
-        """It is not any more."""
+    def answered(self, tenant: str, nbytes: int) -> Claim:
+        """An answer of so many bytes is held, until the claim ends."""
 
 
 class WorkerProcess(asyncio.Protocol):
@@ -302,8 +300,8 @@ class WorkerProcess(asyncio.Protocol):
         if slab:
             memory = self._passage.mapped(slab)
             frames.attach_body(reply, memoryview(memory)[:nbytes])
-            reply.release = _Answer(self, slab, memory)
-            self._receiver.answered(len(memory))
+            reply.claim = self._receiver.answered(ticket.job.tenant if ticket else "", len(memory))
+            reply.release = _Answer(self, slab, memory, reply.claim)
         self.served += 1
         if ticket is None:
             reply.release()
@@ -344,7 +342,6 @@ class WorkerProcess(asyncio.Protocol):
 
     def release(self, number: int, memory: mmap) -> None:
         """Nobody needs an answer any more that lies in a slab of the process's."""
-        self._receiver.released(len(memory))
         if self.ended:
             self._dispose(memory)
         else:
@@ -370,15 +367,17 @@ class WorkerProcess(asyncio.Protocol):
 class _Answer:
     """Gives an answer's memory back, once."""
 
-    __slots__ = ("_memory", "_number", "_worker")
+    __slots__ = ("_claim", "_memory", "_number", "_worker")
 
-    def __init__(self, worker: WorkerProcess, number: int, memory: mmap) -> None:
+    def __init__(self, worker: WorkerProcess, number: int, memory: mmap, claim: Claim) -> None:
+        self._claim = claim
         self._worker: WorkerProcess | None = worker
         self._number = number
         self._memory = memory
 
     def __call__(self) -> None:
         worker, self._worker = self._worker, None
+        self._claim.end()
         if worker is not None:
             worker.release(self._number, self._memory)
 

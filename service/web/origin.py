@@ -75,7 +75,7 @@ def is_of_this_machine(host: str) -> bool:
         return False
     address = _address(name)
     if address is None:
-        return name == _LOOPBACK_NAME or name.endswith(f".{_LOOPBACK_NAME}") and not name.startswith(".")
+        return name == _LOOPBACK_NAME or (name.endswith(f".{_LOOPBACK_NAME}") and not name.startswith("."))
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
 

@@ -80,7 +80,9 @@ def test_large_binary_bodies_that_are_cut_off(attacked: Started) -> None:
 
 
 def test_pipelined_requests(attacked: Started) -> None:
-    sent = (b"GET /v1/ops HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200) + b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100
+    sent = (
+        b"GET /v1/ops HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200
+    ) + b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100
 
     def ask(_: int) -> None:
         with Connection(attacked.address) as connection:

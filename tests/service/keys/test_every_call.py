@@ -185,7 +185,9 @@ def test_the_body_is_not_waited_for(service: Service, gate: Gate, fast: bool) ->
         for method, path, _ in service.requests():
             for stated in (b"Content-Length: 60000000", b"Transfer-Encoding: chunked"):
                 client = await opened.connect()
-                await client.send(b"\r\n".join([f"{method} {path} HTTP/1.1".encode(), b"Host: localhost", stated, b"", b""]))
+                await client.send(
+                    b"\r\n".join([f"{method} {path} HTTP/1.1".encode(), b"Host: localhost", stated, b"", b""])
+                )
                 head, _ = await client.response(bodiless=method == "HEAD")
                 assert head.startswith(b"HTTP/1.1 401 "), (method, path)
                 client.leave()

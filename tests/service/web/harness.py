@@ -36,6 +36,12 @@ class Memory:
         self.view = memoryview(bytearray(nbytes))
         self.given_back = False
 
+    def reserve(self, nbytes: int) -> int:
+        return len(self.view)
+
+    def pin(self) -> None:
+        pass
+
     def give_back(self) -> None:
         self.given_back = True
 
@@ -56,7 +62,7 @@ class FakePool:
         self.done: dict[Job, Done] = {}
         self.news = asyncio.Event()
 
-    def room(self, nbytes: int) -> Memory:
+    def room(self, nbytes: int, tenant: str = "") -> Memory:
         if not self.ready:
             raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
         self.rooms.append(Memory(nbytes))
@@ -176,7 +182,7 @@ async def house(
 ) -> AsyncIterator[House]:
     """A front with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
-    settings = settings or Settings(device="cpu", **stated)
+    settings = settings or Settings(**{"device": "cpu", "max_connections_per_client": 4096, **stated})
     keeper = keeper or Keeper(settings, pool, journal or Forgetful())
     front = Front(settings, app or application(), pool, keeper, observer, gate)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)

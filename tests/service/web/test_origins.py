@@ -254,7 +254,8 @@ class TestPages:
             check(loop, "with keys", get(path, *lines), 403, "forbidden")
 
     @pytest.mark.parametrize(
-        "line", [b"Origin: http://localhost", b"Sec-Fetch-Site: same-origin", b"Sec-Fetch-Mode: x", b"Sec-Fetch-User: ?1"]
+        "line",
+        [b"Origin: http://localhost", b"Sec-Fetch-Site: same-origin", b"Sec-Fetch-Mode: x", b"Sec-Fetch-User: ?1"],
     )
     def test_a_browser_says_the_type_of_its_body(self, loop: Loop, line: bytes) -> None:
         """What is sent without one needs no leave of the server, by the rules of browsers."""
