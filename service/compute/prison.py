@@ -11,10 +11,9 @@ from typing import Final
 
 from service.compute.replica import MOST_HELD_BYTES
 from service.settings import Settings
+from service.wire.json_codec import PARSED
 
 _PR_SET_PDEATHSIG: Final = 1
-#: what JSON takes as Python objects, for each of its bytes
-_PARSED: Final = 16
 
 
 def behave(settings: Settings) -> None:
@@ -41,7 +40,7 @@ def limit_memory(settings: Settings) -> None:
 
 def limit_of(settings: Settings) -> int:
     """What requests may make a worker take: an execution, its answer as values and as text, JSON, plans, tensors."""
-    answer, parsed = 2 * settings.max_response_bytes, _PARSED * settings.max_body_bytes
+    answer, parsed = 2 * settings.max_response_bytes, PARSED * settings.max_body_bytes
     return settings.max_bytes + settings.plan_cache_bytes + answer + parsed + MOST_HELD_BYTES
 
 

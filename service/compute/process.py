@@ -122,6 +122,7 @@ class WorkerProcess(asyncio.Protocol):
             stdout=sys.__stderr__,
             env={
                 **without_secrets(os.environ),
+                "RUST_BACKTRACE": "0",  # to trace a panic takes memory, and it panics where there is none
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                 **self._environment,
             },
