@@ -33,6 +33,12 @@ EVERY: Final = "*"
 NO_FOLDER: Final = "none"
 #: what is told neither on a command line, which others can read, nor to anybody
 SECRETS: Final = frozenset({"api_key"})
+#: what Kubernetes calls the variables of a Service: https://kubernetes.io/docs/concepts/services-networking/service/
+_SERVICE_LINK: Final = re.compile(
+    r"GRADSERVE(?:_[A-Z0-9_]+)??_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?"
+    r"|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
+)
+_LINKED_PORT: Final = re.compile(r"_(?:SERVICE|[0-9]+_(?:TCP|UDP|SCTP))_PORT$")
 #: a name, an address, one of IPv6 with or without brackets; or all of these
 _HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+")
 #: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
@@ -319,6 +325,17 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """These variables but for those that are for the server alone, and for none of its workers."""
     hidden = {variable(name) for name in SECRETS}
     return {name: value for name, value in environment.items() if name.upper() not in hidden}
+
+
+def service_links(environment: Mapping[str, str]) -> list[str]:
+    """The variables that Kubernetes makes for Services whose names begin as ours: they are no settings."""
+    named = [name for name in sorted(environment) if _SERVICE_LINK.fullmatch(name)]
+    return [name for name in named if not name.endswith("_PORT") or _made_for_a_service(name, environment[name])]
+
+
+def _made_for_a_service(name: str, value: str) -> bool:
+    """Whether what ends with PORT is not a port that a person has set."""
+    return bool(_LINKED_PORT.search(name)) or "://" in value
 
 
 def misspelt(environment: Iterable[str]) -> str | None:

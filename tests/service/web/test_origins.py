@@ -116,8 +116,9 @@ OF_THIS_MACHINE = (
     b"127.0.0.1:65535", b"127.9.9.9", b"[::1]", b"[::1]:8000", b"[0:0:0:0:0:0:0:1]", b"[::ffff:127.0.0.1]:1",
 )  # fmt: skip
 OF_OTHERS = (
-    b"evil.example", b"evil.example:8000", b"", b":8000", b"10.0.0.1", b"0.0.0.0", b"[::2]", b"::1", b"[::1", b"[localhost]",
-    b"localhost.evil.example", b"evillocalhost", b".localhost", b"127.0.0.1.evil.example", b"127.0.0.1@evil.example",
+    b"evil.example", b"evil.example:8000", b"", b":8000", b"10.0.0.1", b"0.0.0.0", b"[::2]", b"::1", b"[::1",
+    b"[localhost]", b"localhost.evil.example", b"evillocalhost", b".localhost", b"127.0.0.1.evil.example",
+    b"127.0.0.1@evil.example",
     b"evil.example@127.0.0.1", b"localhost:80a", b"localhost:8000:8000", b"localhost, evil.example", b"localhost/",
     b"127.1", b"2130706433", b"localhost..", b"[::1%25lo]", b"[127.0.0.1]", b"localhost\xad",
 )  # fmt: skip
