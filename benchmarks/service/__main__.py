@@ -60,10 +60,8 @@ class Bench:
 
     def rows(self) -> Mapping[str, Callable[[], Row]]:
         """All that is measured in a closed loop, by name; the servers of a row start when it is made."""
-        binary, isolation = (
-            "W2 in binary, value and gradients of 235,146 numbers",
-            "W1 in JSON, with and without isolation",
-        )
+        binary = "W2 in binary, value and gradients of 235,146 numbers"
+        isolation = "W1 in JSON, with and without isolation"
         return {
             "registered-8": lambda: self._registered(8),
             "stateless-8": lambda: self._stateless(8),
