@@ -46,6 +46,7 @@ from service.web.keeper import Keeper
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
+from service.web.middleware.origins import Origins
 from service.web.middleware.slashes import Slashes
 from service.web.readiness import Readiness
 from service.web.recorder import Recorder
@@ -153,9 +154,8 @@ def create_routes(settings: Settings, pool: Pool, keeper: Keeper | None = None, 
     )
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
-    app.include_router(router)
-    app.include_router(graph_router)
-    app.include_router(tensor_router)
+    for each in (router, graph_router, tensor_router):
+        app.router.routes.extend(each.routes)  # flat, for whoever asks which of them a request takes
     known = registry()
     example_worker = Worker(settings.model_copy(update={"device": "cpu", "compile": "off"}))
     described = document(app.routes, components(vocabulary(known), messages()), example_worker, scope_of)
@@ -176,12 +176,12 @@ def create_routes(settings: Settings, pool: Pool, keeper: Keeper | None = None, 
     return app
 
 
-def wrap(app: ASGIApp, settings: Settings, gate: Gate | None = None) -> ASGIApp:
-    """`app` behind the middleware, the outermost last."""
-    app = Guard(app, settings, gate or Gate())
+def wrap(routes: FastAPI, settings: Settings, gate: Gate | None = None) -> ASGIApp:
+    """These routes behind the middleware, the outermost last."""
+    app: ASGIApp = Guard(routes, settings, gate or Gate())
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    return Envelope(app)
+    return Envelope(Origins(app, settings, routes.routes))
 
 
 def vocabulary(known: Registry) -> Vocabulary:

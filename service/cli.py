@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -20,9 +21,11 @@ from service.commands.doctor import run_doctor
 from service.commands.keys import run_keys
 from service.logs import begin_log
 from service.pages.catalogue import catalogue_of
-from service.settings import SECRETS, Settings, complaint, default, flag, misspelt, shown, variable
+from service.settings import SECRETS, Settings, complaint, default, flag, misspelt, service_links, shown, variable
 from service.state.backup import backup, restore
 from service.wire.answers import VERSIONS
+
+_logger = logging.getLogger("gradserve")
 
 Options = dict[str, str | None]
 
@@ -42,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _read(options: Options) -> Settings:
+    for name in service_links(os.environ):
+        del os.environ[name]
     if sentence := misspelt(os.environ):
         _fail(sentence)
     try:
@@ -55,9 +60,12 @@ def _stated(options: Options) -> dict[str, Any]:
 
 
 def _serve(options: Options) -> None:
+    links = service_links(os.environ)
     settings = _read(options)
     try:
         begin_log(settings)
+        if links:
+            _logger.warning("passed over, since Kubernetes makes them for a Service of this name: %s", ", ".join(links))
         run(settings)
     except BrokenPipeError:
         raise

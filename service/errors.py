@@ -39,6 +39,7 @@ KINDS: Final[dict[str, Kind]] = {
     "too_many_nodes": Kind(413, "The graph has too many nodes"),
     "over_budget": Kind(413, "The request needs more than the server gives one request"),
     "unsupported_media_type": Kind(415, "The media type is not spoken here"),
+    "misdirected": Kind(421, "The server is not known by this name"),
     "unknown_op": Kind(422, "There is no such op"),
     "bad_reference": Kind(422, "A node is referred to that cannot be"),
     "operand_count": Kind(422, "Too few or too many operands"),

@@ -27,6 +27,8 @@ PREFIX: Final = "GRADSERVE_"
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
 #: what says that state ends with the server
 NO_STATE: Final = "memory"
+#: what says of names or origins that any will do
+EVERY: Final = "*"
 #: what says of a folder that there is to be none
 NO_FOLDER: Final = "none"
 #: what is told neither on a command line, which others can read, nor to anybody
@@ -35,6 +37,14 @@ SECRETS: Final = frozenset({"api_key"})
 _FOR_THE_FRONT: Final = re.compile(
     r"^(AWS|AZURE|GOOGLE|OTEL)_|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|API_?KEY"
 )
+#: what Kubernetes calls the variables of a Service: https://kubernetes.io/docs/concepts/services-networking/service/
+_SERVICE_LINK: Final = re.compile(
+    r"GRADSERVE(?:_[A-Z0-9_]+)??_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?"
+    r"|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
+)
+_LINKED_PORT: Final = re.compile(r"_(?:SERVICE|[0-9]+_(?:TCP|UDP|SCTP))_PORT$")
+#: a name, an address, one of IPv6 with or without brackets; or all of these
+_HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+")
 #: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
 _KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
 
@@ -66,6 +76,14 @@ def _default_plan_cache_bytes() -> int:
 
 def _default_worker_bytes(stated: dict[str, Any]) -> int:
     return int(stated.get("max_bytes", 0) + _default_plan_cache_bytes())
+
+
+def _default_connections_per_client(stated: dict[str, Any]) -> int:
+    return max(1, int(stated.get("max_connections", 0)) // 8)
+
+
+def _default_allowed_hosts(stated: dict[str, Any]) -> tuple[str, ...]:
+    return (EVERY,) if stated.get("insecure") == "on" else ()
 
 
 class Settings(BaseSettings):
@@ -206,7 +224,11 @@ class Settings(BaseSettings):
     min_send_rate: int = Field(4096, ge=1, description="bytes a second that an answer is taken at, on average, or more")
     max_chunks: int = Field(262_144, ge=1, description="chunks of a body that comes in chunks")
     max_connections: int = Field(4096, ge=1, description="connections at a time; on more, only health is answered")
-    max_connections_per_client: int = Field(4096, ge=1, description="connections at a time from one address")
+    max_connections_per_client: int = Field(
+        default_factory=_default_connections_per_client,
+        ge=1,
+        description="connections at a time from one address. Default: an eighth of all",
+    )
     drain_bytes: Size = Field(
         16 << 20, ge=0, description="bytes read and dropped after an early refusal, so that the client sees it"
     )
@@ -231,6 +253,11 @@ class Settings(BaseSettings):
         description="whether the kernel keeps workers from files other than libraries and compiled kernels, from "
         "sockets, and from other processes",
     )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default_factory=_default_allowed_hosts,
+        description="names and addresses, separated by commas, beside those of the loopback, by which a server without "
+        "keys may be called; * for all. Default: *, where --insecure is on",
+    )
     metrics: Literal["keys", "open"] = Field(
         "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
     )
@@ -254,7 +281,14 @@ class Settings(BaseSettings):
         """Whether requests may be executed together: with others beside it, the last bits of an answer may differ."""
         return self.coalesce == "on" and self.determinism == "fast"
 
-    @field_validator("cors_origins", mode="before")
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _are_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(map(_HOST.fullmatch, value)):
+            raise ValueError("names or addresses without scheme and port were expected, as in gradserve.example")
+        return value
+
+    @field_validator("cors_origins", "allowed_hosts", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
@@ -335,6 +369,17 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if name.upper() not in hidden and not _FOR_THE_FRONT.search(name.upper())
     }
+
+
+def service_links(environment: Mapping[str, str]) -> list[str]:
+    """The variables that Kubernetes makes for Services whose names begin as ours: they are no settings."""
+    named = [name for name in sorted(environment) if _SERVICE_LINK.fullmatch(name)]
+    return [name for name in named if not name.endswith("_PORT") or _made_for_a_service(name, environment[name])]
+
+
+def _made_for_a_service(name: str, value: str) -> bool:
+    """Whether what ends with PORT is not a port that a person has set."""
+    return bool(_LINKED_PORT.search(name)) or "://" in value
 
 
 def misspelt(environment: Iterable[str]) -> str | None:

@@ -100,7 +100,7 @@ class Client:
         import httpx
 
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        self._http = httpx.AsyncClient(transport=transport, base_url="http://gradserve.test", timeout=60)
+        self._http = httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60)
         self._runner = asyncio.Runner()
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -106,6 +107,11 @@ def tesseract(api: str) -> Running:
     port = _free()
     command = [str(PEERS / "tesseract-runtime"), "serve", "--host", "127.0.0.1", "--port", str(port)]
     return Running(command, f"http://127.0.0.1:{port}", TESSERACT_API_PATH=str(PEER_FILES / f"{api}.py"))
+
+
+def has_bare() -> bool:
+    """Whether the servers of `bare` can run: their parser comes with the peers."""
+    return find_spec("httptools") is not None
 
 
 def has_peers() -> bool:

@@ -1,4 +1,4 @@
-"""What is turned away before anything is done for it: more jobs or bytes than are held, or what cannot be in time."""
+"""What is turned away before anything is done for it: more jobs than are held, or what cannot be in time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ _NEW: Final = 0.3
 
 
 class Admission:
-    """Counts what is held against `jobs` and `nbytes`, and refuses."""
+    """Counts what is held against `jobs`, and refuses."""
 
-    def __init__(self, jobs: int, nbytes: int) -> None:
+    def __init__(self, jobs: int) -> None:
         self._jobs = jobs
-        self._bytes = nbytes
-        #: bodies that are received or wait, answers that are sent, and answers that are promised: bytes
-        self.held = 0
         self._rate = 0.0
         self._replies = 0
         self._looked = 0.0
@@ -32,13 +29,6 @@ class Admission:
     def crowded(self, jobs: int) -> Refusal:
         """The refusal of one job more."""
         return full(jobs, self._wait(jobs))
-
-    def take(self, nbytes: int, jobs: int) -> None:
-        """Reserve bytes: a single request always may, the next only within the budget. Raises Refusal: queue_full."""
-        if self.held and self.held + nbytes > self._bytes:
-            detail = f"the server holds {self.held} bytes of other requests, and has no room for {nbytes} more"
-            raise Refusal("queue_full", detail, retry_after=self._wait(jobs))
-        self.held += nbytes
 
     @staticmethod
     def hopeless(needed: float, left: float) -> Refusal:

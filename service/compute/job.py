@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from engine import HostArray
+from service.compute.claims import Claim
 from service.errors import Refusal
 from service.state.values import Stored
 from service.wire.media import JSON, PROBLEM
@@ -14,15 +15,25 @@ from service.wire.version import Find, Version
 
 
 class Room(Protocol):
-    """Memory for a body that is on its way, reserved from the head of its request on.
-
-    Who reserved it either gives it back or hands it in with a job; then the pool gives it back.
-    """
+    """Memory for bytes. Who has it either gives it back or hands it in with a job; then the pool gives it back."""
 
     view: memoryview
 
     def give_back(self) -> None:
         """The memory may serve another request. May be called twice."""
+
+
+class BodyRoom(Room, Protocol):
+    """Memory for a body that is on its way, reserved step by step as it comes."""
+
+    def reserve(self, nbytes: int) -> int:
+        """Before the first so many bytes are written: how many may be, as many or more.
+
+        Raises Refusal (queue_full) where there is no room for them, also where what there was has been taken back.
+        """
+
+    def pin(self) -> None:
+        """The body is all there, and is looked at from now on: it is not taken back any more."""
 
 
 def _nothing() -> None:
@@ -61,7 +72,7 @@ class Job:
     accepted: str = JSON
     graph: str | None = None
     graph_bytes: bytes | None = None
-    room: Room | None = None
+    room: BodyRoom | None = None
     stop: Sequence[int] = NEVER
     namespace: str = ""
     subject: str | None = None
@@ -111,7 +122,8 @@ class Reply:
     What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
     worker that `needs_graph` asks for the bytes of a registered one, and one that lacks a tensor says the names of all
     that are `wanted` for the job; and `recycle` is why a worker is not to be used any more. One that was `coalesced`
-    was executed together with others.
+    was executed together with others. Whoever sends the pieces may say, to the `claim` of their memory, how they are
+    taken back.
     """
 
     status: int
@@ -130,6 +142,7 @@ class Reply:
     wanted: Sequence[str] = ()
     begun: float = 0.0
     consulted: bool = False
+    claim: Claim | None = None
 
     @property
     def body(self) -> bytes:

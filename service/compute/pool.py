@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from service.compute.job import Job, Reply, Room
+from service.compute.job import BodyRoom, Job, Reply, Room
 from service.compute.stats import Stats
 from service.state.tensors import TensorVersion
 
@@ -27,10 +27,10 @@ class Pool(Protocol):
     def busy(self) -> bool:
         """Whether a job runs or waits."""
 
-    def room(self, nbytes: int) -> Room:
-        """Memory for a body of this many bytes, taken up as they come.
+    def room(self, nbytes: int, tenant: str = "") -> BodyRoom:
+        """Memory for a body of this many bytes at most, out of a tenant's share; nothing of it is reserved yet.
 
-        Raises Refusal: shutting_down, queue_full where so much is held already.
+        Raises Refusal: shutting_down.
         """
 
     def shelf(self, nbytes: int) -> Room:

@@ -14,12 +14,11 @@ from service import machine
 from service.compute.replica import MOST_HELD_BYTES
 from service.compute.staff import staff_for
 from service.settings import FRONT_BYTES, Settings
+from service.wire.json_codec import PARSED
 
 #: the variable in which the front tells a worker its share of the memory, in bytes
 SHARE: Final = "GRADSERVE_SHARE_OF_MEMORY"
 _PR_SET_PDEATHSIG: Final = 1
-#: what JSON takes as Python objects, for each of its bytes
-_PARSED: Final = 16
 
 
 def behave(settings: Settings) -> None:
@@ -63,7 +62,7 @@ def share_of_memory(settings: Settings) -> int:
 
 def limit_of(settings: Settings) -> int:
     """What requests may make a worker take: an execution, its answer as values and as text, JSON, plans, tensors."""
-    answer, parsed = 2 * settings.max_response_bytes, _PARSED * settings.max_body_bytes
+    answer, parsed = 2 * settings.max_response_bytes, PARSED * settings.max_body_bytes
     return executing_bytes(settings) + answer + parsed
 
 

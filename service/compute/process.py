@@ -18,6 +18,7 @@ from typing import Final, Protocol, cast
 from engine.executors.witness import WITNESS_BYTES, LastWords, last_words
 from service.compute import frames
 from service.compute.cell import SLOTS, Cell
+from service.compute.claims import Claim
 from service.compute.frames import Inbox, Whereabouts
 from service.compute.job import Reply
 from service.compute.replica import Replica, TensorKey
@@ -63,11 +64,8 @@ class Receiver(Protocol):
     def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """A job was stopped: it has no reply."""
 
-    def answered(self, nbytes: int) -> None:
-        """An answer of so many bytes is held."""
-
-    def released(self, nbytes: int) -> None:
-        """It is not any more."""
+    def answered(self, tenant: str, nbytes: int) -> Claim:
+        """An answer of so many bytes is held, until the claim ends."""
 
 
 class WorkerProcess(asyncio.Protocol):
@@ -133,6 +131,7 @@ class WorkerProcess(asyncio.Protocol):
             stdout=sys.__stderr__,
             env={
                 **without_secrets(os.environ),
+                "RUST_BACKTRACE": "0",  # to trace a panic takes memory, and it panics where there is none
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                 **self._environment,
             },
@@ -319,8 +318,8 @@ class WorkerProcess(asyncio.Protocol):
         if slab:
             memory = self._passage.mapped(slab)
             frames.attach_body(reply, memoryview(memory)[:nbytes])
-            reply.release = _Answer(self, slab, memory)
-            self._receiver.answered(len(memory))
+            reply.claim = self._receiver.answered(ticket.job.tenant if ticket else "", len(memory))
+            reply.release = _Answer(self, slab, memory, reply.claim)
         self.served += 1
         if ticket is None:
             reply.release()
@@ -361,7 +360,6 @@ class WorkerProcess(asyncio.Protocol):
 
     def release(self, number: int, memory: mmap) -> None:
         """Nobody needs an answer any more that lies in a slab of the process's."""
-        self._receiver.released(len(memory))
         if self.ended:
             self._dispose(memory)
         else:
@@ -396,15 +394,17 @@ class WorkerProcess(asyncio.Protocol):
 class _Answer:
     """Gives an answer's memory back, once."""
 
-    __slots__ = ("_memory", "_number", "_worker")
+    __slots__ = ("_claim", "_memory", "_number", "_worker")
 
-    def __init__(self, worker: WorkerProcess, number: int, memory: mmap) -> None:
+    def __init__(self, worker: WorkerProcess, number: int, memory: mmap, claim: Claim) -> None:
+        self._claim = claim
         self._worker: WorkerProcess | None = worker
         self._number = number
         self._memory = memory
 
     def __call__(self) -> None:
         worker, self._worker = self._worker, None
+        self._claim.end()
         if worker is not None:
             worker.release(self._number, self._memory)
 

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from service.compute.admission import Admission
+from service.compute.claims import Claim, Claims
 from service.compute.crew import Crew
 from service.compute.experience import MISJUDGED, Experience, kind_of
 from service.compute.frames import INLINE
@@ -46,7 +47,8 @@ class ProcessPool:
         self.device = ""
         self._settings = settings
         self._command = command
-        self._admission = Admission(settings.workers + settings.queue, settings.held_bytes)
+        self._admission = Admission(settings.workers + settings.queue)
+        self._claims = Claims(settings.held_bytes)
         self._experience = Experience()
         self._tickets: dict[Job, Ticket] = {}
         #: by namespace and name: what jobs read that are sent from now on
@@ -60,7 +62,7 @@ class ProcessPool:
         self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
         self._crew = Crew(self._settings, self, self._command)
-        self._rooms = Rooms(self._loop, self.released, self._forget)
+        self._rooms = Rooms(self._loop, self._forget)
         self._shelf = Shelf(self._loop)
         self._lanes = Lanes(self._crew, self._too_late)
         self._watch = Watch(self, self._tickets, self._crew, self._settings)
@@ -99,7 +101,7 @@ class ProcessPool:
             running=len(self._tickets) - self._lanes.waiting,
             workers=self._crew.count(),
             restarts=dict(self._crew.ends),
-            reserved=self._admission.held,
+            reserved=self._claims.held,
             resident=sum(resident_bytes(worker.pid) for worker in self._crew),
             device=sum(worker.cell.vitals.device_bytes for worker in self._crew),
             incidents=dict(self._crew.incidents.counts),
@@ -107,12 +109,11 @@ class ProcessPool:
             compiled=self._crew.kernels + sum(worker.cell.vitals.kernels for worker in self._crew),
         )
 
-    def room(self, nbytes: int) -> SlabRoom:
-        """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down, queue_full."""
+    def room(self, nbytes: int, tenant: str = "") -> SlabRoom:
+        """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
         if self._draining:
             raise stopping()
-        self._admission.take(nbytes, len(self._tickets))
-        return self._rooms.room(nbytes)
+        return self._rooms.room(nbytes, self._claims.claim(tenant))
 
     def shelf(self, nbytes: int) -> Room:
         """Memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
@@ -143,6 +144,8 @@ class ProcessPool:
                 self._turn_away(job, done, refusal)
                 return
         self._tickets[job] = ticket
+        if ticket.room is not None:
+            ticket.room.claim.holder = _Queued(self, ticket)
         self._watch.at(job.expires)
         kind, estimate = self._experience.known(job)
         if estimate is None:
@@ -214,13 +217,14 @@ class ProcessPool:
         """There is a worker more."""
         self._lanes.pump()
 
-    def answered(self, nbytes: int) -> None:
+    def answered(self, tenant: str, nbytes: int) -> Claim:
         """An answer of so many bytes is held."""
-        self._admission.held += nbytes
+        return self._claims.held_anyway(tenant, nbytes)
 
-    def released(self, nbytes: int) -> None:
-        """Memory of so many bytes is not held any more."""
-        self._admission.held -= nbytes
+    def displace(self, ticket: Ticket, refusal: Refusal) -> None:
+        """What is held for a job that waits is taken back."""
+        self._answer(ticket, refused(refusal, ticket.job.request_id))
+        self._abandon(ticket)
 
     def expired(self, ticket: Ticket) -> None:
         """A job's time is up: that is its reply, whatever becomes of the work."""
@@ -265,7 +269,13 @@ class ProcessPool:
             ticket.room.shrink(len(job.body))
             return
         nbytes = len(job.body)
-        ticket.room = room = self.room(nbytes)
+        ticket.room = room = self.room(nbytes, job.tenant)
+        try:
+            room.reserve(nbytes)
+        except Refusal:
+            room.give_back()
+            raise
+        room.shrink(nbytes)
         room.view[:] = job.body.data if isinstance(job.body, np.ndarray) else job.body
         job.body = room.view
 
@@ -280,11 +290,11 @@ class ProcessPool:
         try:
             if ahead and needed > left:  # a worker that has nothing to do may as well find out
                 raise self._admission.hopeless(needed, left)
-            self._admission.take(estimate.response_bytes, len(self._tickets))
+            ticket.promised = self._claims.claim(ticket.job.tenant, estimate.response_bytes)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
             return
-        ticket.promised = estimate.response_bytes
+        ticket.promised.holder = _Queued(self, ticket)
         self._lanes.put(ticket)
 
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
@@ -326,8 +336,8 @@ class ProcessPool:
         """No worker has the job any more: nothing is held for it."""
         del self._tickets[ticket.job]
         self._admission.replied()
-        if ticket.promised:
-            self.released(ticket.promised)
+        if ticket.promised is not None:
+            ticket.promised.end()
         if ticket.room is not None:
             ticket.job.body = b""
             ticket.room.give_back()
@@ -346,6 +356,24 @@ class ProcessPool:
             self._admission.look(time.monotonic())
             self._watch.inspect()
             self._rooms.trim()
+
+
+class _Queued:
+    """Holds what is claimed for a job; it is let go of as long as no worker has that."""
+
+    __slots__ = ("_pool", "_ticket")
+
+    def __init__(self, pool: ProcessPool, ticket: Ticket) -> None:
+        self._pool, self._ticket = pool, ticket
+
+    @property
+    def revocable(self) -> bool:
+        """Whether it waits."""
+        return self._ticket.worker is None and not self._ticket.answered
+
+    def revoke(self, refusal: Refusal) -> None:
+        """It waits no more."""
+        self._pool.displace(self._ticket, refusal)
 
 
 def _died() -> Refusal:

@@ -27,6 +27,13 @@ class Heap:
         # Not a bytearray, which writes zeros: what is announced and never sent takes addresses, but no memory.
         self.view = memoryview(np.empty(nbytes, np.uint8).data)
 
+    def reserve(self, nbytes: int) -> int:
+        """All of it: what embeds the service has no budget of bytes."""
+        return len(self.view)
+
+    def pin(self) -> None:
+        """Nothing: it is never taken back."""
+
     def give_back(self) -> None:
         """Let go of it."""
         self.view = memoryview(b"")
@@ -61,7 +68,7 @@ class ThreadPool:
         """Whether a job runs or waits."""
         return self._held > 0
 
-    def room(self, nbytes: int) -> Heap:
+    def room(self, nbytes: int, tenant: str = "") -> Heap:
         """Memory for a body. Raises Refusal: shutting_down, queue_full."""
         if refusal := self._refusal():
             raise refusal

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
+from service.compute.claims import Claim
 from service.compute.job import Estimate, Job
 from service.compute.pool import Done
 from service.compute.rooms import SlabRoom
@@ -41,8 +42,8 @@ class Ticket:
         self.graph_wanted = False
         #: the resident tensors that a worker has asked for to do it
         self.wanted: Sequence[str] = ()
-        #: bytes that are reserved for its answer
-        self.promised = 0
+        #: what is reserved for its answer
+        self.promised: Claim | None = None
         #: where the pool put the body, where nobody else had
         self.room: SlabRoom | None = None
         self.worker: Carrier | None = None

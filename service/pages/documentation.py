@@ -12,12 +12,12 @@ from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
-from starlette.staticfiles import StaticFiles
 
 from engine import printable
 from service.errors import Refusal
 from service.pages.error_pages import ErrorPage, Example, error_pages
 from service.pages.layout import laid_out
+from service.pages.protection import Assets, page, redirection
 
 OPENING: Final = (
     "What the `code` of a refusal means. Its `detail` says what was wrong with the request, and its `type` leads to "
@@ -40,11 +40,11 @@ def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
     Their examples are those of this document.
     """
     pages = error_pages(dict(document))
-    index = _index(pages.values())
-    shown = {code: _page(page) for code, page in pages.items()}
+    index = page(_index(pages.values()))
+    shown = {code: page(_page(found)) for code, found in pages.items()}
 
     async def errors() -> HTMLResponse:
-        return HTMLResponse(index)
+        return index
 
     async def error(request: Request) -> HTMLResponse:
         code = request.path_params["code"]
@@ -52,27 +52,28 @@ def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
             raise Refusal(
                 "not_found", f"there is no code “{printable(code)}”; {ERRORS} lists them", got=printable(code)
             )
-        return HTMLResponse(shown[code])
+        return shown[code]
 
     app.add_api_route("/", _start, include_in_schema=False, response_class=RedirectResponse)
     app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(ERRORS, errors, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(f"{ERRORS}/{{code}}", error, include_in_schema=False, response_class=HTMLResponse)
-    app.mount(_ASSETS, StaticFiles(directory=str(files("fastapi_swagger") / "resources")), name="assets")
+    app.mount(_ASSETS, Assets(directory=str(files("fastapi_swagger") / "resources")), name="assets")
 
 
 async def _start() -> RedirectResponse:
-    return RedirectResponse("/docs", 307)  # for now: another page may come to stand here
+    return redirection("/docs", 307)  # for now: another page may come to stand here
 
 
 async def _docs() -> HTMLResponse:
-    return get_swagger_ui_html(
+    drawn = get_swagger_ui_html(
         openapi_url="/openapi.json",
         title="gradserve",
         swagger_js_url=f"{_ASSETS}/swagger-ui-bundle.js",
         swagger_css_url=f"{_ASSETS}/swagger-ui.css",
         swagger_favicon_url=_ICON,
     )
+    return page(bytes(drawn.body).decode())
 
 
 def _index(pages: Iterable[ErrorPage]) -> str:

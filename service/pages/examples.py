@@ -122,8 +122,15 @@ STATED: Final = (
     Failure("too_deep", raw="[" * 101 + "]" * 101),
 )
 
-#: of any path that takes a key
-_KEYS: Final = (
+#: of any path that takes a key, or has to be called by a name that the server knows
+_CALLERS: Final = (
+    _stated(
+        "misdirected",
+        "the server is not known by the name “elsewhere.example”; call it localhost, or start it with --allowed-hosts",
+        {"headers": {"Host": "elsewhere.example"}},
+        expected="localhost, or a name of --allowed-hosts",
+        got="elsewhere.example",
+    ),
     _stated("unauthenticated", "the request has no key; send one as Authorization: Bearer KEY"),
     _stated(
         "rate_limited",
@@ -179,11 +186,11 @@ def failures(call: AnyCall) -> tuple[Failure, ...]:
 
 
 def denials(needed: KeyScope | None) -> tuple[Failure, ...]:
-    """What a server that asks for keys refuses, where a key has to be good for this."""
+    """What is refused of whoever asks: by a server with keys, where one has to be good for this, and by one without."""
     if needed is None:
         return ()
     other = KeyScope.READ if needed is not KeyScope.READ else KeyScope.WRITE
-    return (*_KEYS, Failure("forbidden", stated=lacking(needed, [other])))
+    return (*_CALLERS, Failure("forbidden", stated=lacking(needed, [other])))
 
 
 def unknown_graph(path: str) -> Failure:

@@ -46,9 +46,10 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     ),
     "forbidden": Explanation(
         "The server knows who asks, and does not let them: the key has not the scope that `expected` names. Or it is a "
-        "web page that asks, and its origin is not among those that may call.",
+        "web page that asks, and its origin is neither the server's own nor among those that may call.",
         "Ask whoever runs the server for a key of that scope. For a web page, start the server with the page's origin "
-        "in `--cors-origins`; programs outside a browser need no origin.",
+        "in `--cors-origins`, as for pages of the server itself behind a proxy that ends TLS; programs outside a "
+        "browser need no origin.",
     ),
     "not_found": Explanation(
         "There is nothing at this path, or nothing of this name: no such call, op, page, registered graph or resident "
@@ -96,6 +97,12 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     "unsupported_media_type": Explanation(
         "The header `Content-Type` names a type of body that the call does not read.",
         "Send a type that `expected` names, not compressed; JSON in UTF-8.",
+    ),
+    "misdirected": Explanation(
+        "The server asks for no keys, and the header `Host` has a name that is not its own. Any web page can have its "
+        "name lead to 127.0.0.1, and so call in the name of whoever looks at it.",
+        "Call the server `localhost`, or by an address of the loopback; or start it with the name in "
+        "`--allowed-hosts`. A proxy in front of it may set `Host`.",
     ),
     "unknown_op": Explanation(
         "A node's `op` is neither the name of an op nor another system's spelling of one. Case does not matter.",

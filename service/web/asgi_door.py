@@ -202,7 +202,8 @@ class AsgiDoor:
         if self._fields is None:
             return b""
         fields, self._fields = self._fields, None
-        names = {name for name, _ in fields}
-        whole = b"content-length" in names or self._status in _BODILESS
+        lengths = [int(value) for name, value in fields if name == b"content-length"]
+        self._line.hold(sum(lengths))
+        whole = bool(lengths) or self._status in _BODILESS
         self._closes = self._line.closes or not whole
         return self._line.front.dated.of(self._status, fields, closes=self._closes)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from service.compute.job import Job, Reply, Room, refused
+from service.compute.job import BodyRoom, Job, Reply, refused
 from service.compute.pool import Done
-from service.errors import Refusal, out_of_memory
+from service.errors import Refusal
 from service.state.graphs import Registered
 from service.web.gathering import SMALL, Gathering
 from service.web.head import Order
@@ -48,14 +48,11 @@ class FastDoor:
         try:
             framing = framing_of(head, length, self._line.front.settings.max_chunks)
             most = head.most if head.chunked else length
-            self._gathering = Gathering(self._pool.room, most, announced=not head.chunked)
+            self._gathering = Gathering(self._pool.room, most, self._line.tenant)
         except Refusal as refusal:
             self._line.refuse(refusal)
-        except MemoryError:
-            self._line.refuse(out_of_memory())
-        else:
-            return Wanted(framing, self._gathering, order.timeout)
-        return None
+            return None
+        return Wanted(framing, self._gathering, order.timeout)
 
     def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
         """Refuse a call by its head; where its body is all there, the connection goes on."""
@@ -94,7 +91,7 @@ class FastDoor:
     def writable(self) -> None:
         """Nothing: what is large is sent by the line."""
 
-    def _submit(self, order: Order, body: bytes | memoryview, room: Room | None) -> None:
+    def _submit(self, order: Order, body: bytes | memoryview, room: BodyRoom | None) -> None:
         line = self._line
         media = order.media
         self._job = job = Job(
@@ -159,6 +156,8 @@ class FastDoor:
             self._let_go()
             line.answered(reply.status, length, closes=closes, reply=reply)
 
+        if reply.claim is not None:
+            reply.claim.holder = line
         line.send([head, *pieces], ended)
 
     def _let_go(self) -> None:

@@ -35,7 +35,16 @@ class Guest(Protocol):
     """A connection, as it is seen from here."""
 
     due: float
-    client: str
+    address: str  # one of a site's, which counts as one client
+    since: float  # when it came, or was answered
+
+    @property
+    def idle(self) -> bool:
+        """Whether it asks for nothing, or has not said yet for what."""
+
+    @property
+    def known(self) -> bool:
+        """Whether its last request came with a key."""
 
     def overdue(self, now: float) -> None:
         """What was due has not come."""
@@ -81,6 +90,8 @@ class Front:
         self._surplus: dict[Guest, None] = {}
         self._of_client: Counter[str] = Counter()
         self._late: set[Guest] = set()
+        self._idle: list[Guest] = []  # who was found idle, who is to go first at the end
+        self._looked = False  # whether that was since the last sweep
         self._timer: asyncio.TimerHandle | None = None
         self._empty: asyncio.Event | None = None
 
@@ -91,7 +102,7 @@ class Front:
 
     def enter(self, guest: Guest) -> Refusal | None:
         """Count a connection; where there are too many, why all but a health check gets refused on it."""
-        self._of_client[guest.client] += 1
+        self._of_client[guest.address] += 1
         refusal = self._refusal(guest)
         (self._guests if refusal is None else self._surplus)[guest] = None
         if len(self._surplus) > RESERVE:
@@ -105,9 +116,9 @@ class Front:
         self._guests.pop(guest, None)
         self._surplus.pop(guest, None)
         self.blocked.discard(guest)
-        self._of_client[guest.client] -= 1
-        if not self._of_client[guest.client]:
-            del self._of_client[guest.client]
+        self._of_client[guest.address] -= 1
+        if not self._of_client[guest.address]:
+            del self._of_client[guest.address]
         if self._empty is not None and not self.guests:
             self._empty.set()
 
@@ -133,6 +144,7 @@ class Front:
         self._timer = asyncio.get_running_loop().call_later(SWEEP, self.sweep)
         now = time.monotonic()
         self.dated.tick()
+        self._looked = False
         late = {guest for guest in self.guests if guest.due <= now}
         self._hurry([guest for guest in late if guest in self._late])
         self._late = late
@@ -155,9 +167,26 @@ class Front:
 
     def _refusal(self, guest: Guest) -> Refusal | None:
         most, each = self.settings.max_connections, self.settings.max_connections_per_client
-        if len(self._guests) >= most:
-            return Refusal("queue_full", f"the server has its {most} connections; try again shortly", retry_after=1)
-        if self._of_client[guest.client] > each:
+        if self._of_client[guest.address] > each:
             detail = f"this client has its {each} connections; use those, or try again when some are closed"
             return Refusal("queue_full", detail, retry_after=1)
+        if len(self._guests) >= most and not self._displaced():
+            return Refusal("queue_full", f"the server has its {most} connections; try again shortly", retry_after=1)
         return None
+
+    def _displaced(self) -> bool:
+        """Let an idle connection go: one without a key before all others, then who has asked for nothing for longest.
+
+        All are looked at once between two sweeps at most, so that a crowd at the door does not cost as much for each.
+        """
+        if not self._idle and not self._looked:
+            self._looked = True
+            idle = (guest for guest in self._guests if guest.idle)
+            self._idle = sorted(idle, key=lambda guest: (guest.known, guest.since), reverse=True)
+        while self._idle:
+            guest = self._idle.pop()
+            if guest in self._guests and guest.idle:
+                del self._guests[guest]
+                guest.abort()
+                return True
+        return False

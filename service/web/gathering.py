@@ -1,26 +1,28 @@
-"""A body for a worker: a small one in one piece, a large one received straight into a room of the pool."""
+"""A body for a worker: a small one in one piece, a large one received straight into a room of the pool.
+
+Nothing is reserved for what a head announces: room is taken as bytes come.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from service.compute.job import Room
+from service.compute.job import BodyRoom
+from service.errors import Refusal
 
 #: bytes up to which a body is copied once more rather than given a room
 SMALL: Final = 64 << 10
 
 
 class Gathering:
-    """A body of `most` bytes at most; of just as many, where that is `announced`. Raises what `rent` does."""
+    """A body of `most` bytes at most, in what `rent` gives for so many of a tenant's."""
 
-    def __init__(self, rent: Callable[[int], Room], most: int, *, announced: bool) -> None:
-        self._rent, self._most = rent, most
+    def __init__(self, rent: Callable[[int, str], BodyRoom], most: int, tenant: str) -> None:
+        self._rent, self._most, self._tenant = rent, most, tenant
         self._small = bytearray()
         self._got = 0
-        self.room: Room | None = None
-        if announced and most > SMALL:
-            self.room = rent(most)
+        self.room: BodyRoom | None = None
 
     @property
     def got(self) -> int:
@@ -29,26 +31,36 @@ class Gathering:
 
     @property
     def body(self) -> bytes | memoryview:
-        """What came; where it is large, as memory of `room`."""
-        return bytes(self._small) if self.room is None else self.room.view[: self._got]
+        """What came; where it is large, as memory of `room`, which nobody takes back from now on."""
+        if self.room is None:
+            return bytes(self._small)
+        self.room.pin()
+        return self.room.view[: self._got]
 
     def put(self, piece: bytes) -> None:
-        """The next piece. Raises what `rent` does."""
-        if self.room is None and self._got + len(piece) > SMALL:
-            self.room = self._rent(self._most)
+        """The next piece. Raises Refusal where there is no room for it."""
+        end = self._got + len(piece)
+        if self.room is None and end > SMALL:
+            self.room = self._rent(self._most, self._tenant)
+            self.room.reserve(end)
             self.room.view[: self._got] = self._small
             self._small = bytearray()
         if self.room is None:
             self._small += piece
         else:
-            self.room.view[self._got : self._got + len(piece)] = piece
-        self._got += len(piece)
+            self.room.reserve(end)
+            self.room.view[self._got : end] = piece
+        self._got = end
 
     def place(self, most: int) -> memoryview | None:
         """The room that is left, where it is to be had and worth it."""
         if self.room is None or most < SMALL:
             return None
-        return self.room.view[self._got : self._got + most]
+        try:
+            reserved = self.room.reserve(self._got + SMALL)
+        except Refusal:
+            return None  # it is told of by the next piece
+        return self.room.view[self._got : min(self._got + most, reserved)]
 
     def placed(self, nbytes: int) -> None:
         """So many bytes were received there."""

@@ -25,7 +25,7 @@ from service.web.paging import page_of
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
-from service.web.routes import answer_to, job_of
+from service.web.routes import answer_to, job_of, tenant_of_request
 from service.web.state import current, deadline_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
@@ -46,7 +46,7 @@ async def register_graph(request: Request) -> Response:
         raise Refusal("not_acceptable", detail, expected=JSON, got=SAFETENSORS)
     state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
-    upload = await upload_of(request, state.pool, state.settings)
+    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     job = job_of(REGISTER, request, timeout, upload)
 
     async def answered(asked: Repetition | None) -> Response:

@@ -13,10 +13,13 @@ from engine import printable
 from service.calls import calls
 from service.errors import Refusal
 from service.settings import Settings
+from service.web.origin import is_of_a_browser
 from service.web.query import timeout_of
 from service.wire.media import JSON, SAFETENSORS, SPOKEN, accepted, content_kind
 
 _VERSIONED: Final = "/v1/"
+#: C0 and C1
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _TENSOR: Final = re.compile(r"/v1/tensors/[^/]+/?")
 _COMPUTING: Final = re.compile(r"/v1/(?:graphs/([^/]+)/)?([a-z_]+)")
 
@@ -39,8 +42,15 @@ class Order:
     timeout: float
 
 
-def check_framing(headers: Headers) -> None:
-    """Two statements of where the body ends are how requests are smuggled past a proxy. Raises Refusal."""
+def check_head(version: str, path: str, headers: Headers) -> None:
+    """What two readers could take differently is refused. Raises Refusal (bad_request_framing).
+
+    Two statements of where the body ends are how requests are smuggled past a proxy; of two hosts, each reader
+    believes another; and a line that ends within a path ends a pattern, too.
+    """
+    hosts = len(headers.getlist("host"))
+    if hosts > 1 or (not hosts and version != "1.0") or _CONTROL.search(path):
+        raise malformed()
     if "content-length" in headers and "transfer-encoding" in headers:
         raise Refusal(
             "bad_request_framing",
@@ -113,17 +123,14 @@ def _check_coding(headers: Headers) -> None:
 
 
 def _sent(headers: Headers) -> str:
-    """A body without a type is taken to be JSON."""
+    """A body without a type is taken to be JSON; of a browser it is not, which asks nobody before it sends such."""
     stated = ", ".join(headers.getlist("content-type"))
     kind = content_kind(stated)
-    if kind is None:
-        spoken, got = " or ".join(SPOKEN), printable(stated)
-        raise Refusal(
-            "unsupported_media_type",
-            f"a body of the type {got} is not understood; send {JSON} in UTF-8 or {SPOKEN[1]}",
-            expected=spoken,
-            got=got,
-        )
+    if kind is None or (not stated.strip() and is_of_a_browser(headers)):
+        got = printable(stated) if kind is None else "none"
+        what = f"of the type {got} is not understood" if kind is None else "of a browser has to say its type"
+        detail = f"a body {what}; send {JSON} in UTF-8 or {SPOKEN[1]}"
+        raise Refusal("unsupported_media_type", detail, expected=" or ".join(SPOKEN), got=got)
     return kind
 
 

@@ -104,7 +104,7 @@ class Incoming:
 
     def _came(self, nbytes: int, now: float) -> None:
         self.received += nbytes
-        self.due = self._pace.after(self.due, now, nbytes)
+        self.due = self._pace.after(self.due, now, nbytes, self.received)
 
 
 def framing_of(head: Head, length: int, most_chunks: int) -> Framing:

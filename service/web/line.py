@@ -70,7 +70,8 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.front = front
         self.due = FOREVER
         self.client = ""
-        self._address = tenant_of(ANYONE, "")
+        self.address = tenant_of(ANYONE, "")
+        self.since = 0.0
         self.secure = False
         self.surplus: Refusal | None = None
         self.phase = Phase.HEAD
@@ -91,8 +92,10 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.deaf = False  # reading is paused
         self.ended_by_client = False
         self.left_to_drain = 0
+        self._held = 0  # bytes of the answer at hand, where it is large
         self._unsent = 0
         self._late = FOREVER
+        self._resumed = 0.0
 
     @abstractmethod
     def advance(self) -> None:
@@ -109,10 +112,11 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self.client = str(peer[0]) if isinstance(peer, tuple) else ""
-        self._address = tenant_of(ANYONE, self.client)
+        self.address = tenant_of(ANYONE, self.client)
         self.secure = transport.get_extra_info("sslcontext") is not None
         self.surplus = self.front.enter(self)
-        self.due = time.monotonic() + (SILENCE if self.front.draining else self.front.settings.header_timeout)
+        self.since = time.monotonic()
+        self.due = self.since + (SILENCE if self.front.draining else self.front.settings.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
@@ -130,13 +134,17 @@ class Line(asyncio.BufferedProtocol, ABC):
         if self.sending is not None:
             self.sending.pause()
         self._unsent = unsent_bytes(self.transport)
-        self._late = time.monotonic() + self.front.leaving.credit
+        now = time.monotonic()
+        # What it has left of its credit is for the whole answer: else each part of it would be a new beginning.
+        self._late = now + self.front.leaving.credit if self._late == FOREVER else self._late + now - self._resumed
         self.front.blocked.add(self)
 
     def resume_writing(self) -> None:
         """The client has taken enough."""
         self.paused = False
         self.front.blocked.discard(self)
+        self._resumed = time.monotonic()
+        self._taken(self._resumed)
         if self.sending is not None:
             self.sending.resume()
         elif self.door is not None:
@@ -144,15 +152,28 @@ class Line(asyncio.BufferedProtocol, ABC):
         else:
             self.advance()
 
-    # What the front says.
+    # What the front asks and says.
+
+    @property
+    def idle(self) -> bool:
+        """Whether it asks for nothing, or has not said yet for what."""
+        return self.phase is Phase.HEAD
+
+    @property
+    def known(self) -> bool:
+        """Whether its last request came with a key."""
+        return self.caller is not ANYONE
 
     def look(self, now: float) -> None:
         """See whether the client takes what is written to it."""
-        unsent = unsent_bytes(self.transport)
-        self._late = self.front.leaving.after(self._late, now, self._unsent - unsent)
-        self._unsent = unsent
+        self._taken(now)
         if now > self._late:
             self.abort()
+
+    def _taken(self, now: float) -> None:
+        unsent = unsent_bytes(self.transport)
+        self._late = self.front.leaving.after(self._late, now, self._unsent - unsent, self._held)
+        self._unsent = unsent
 
     def drain(self) -> None:
         """The server stops: end now, where nothing has begun."""
@@ -190,9 +211,23 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.begun = True
         self.transport.write(data)
 
+    def hold(self, nbytes: int) -> None:
+        """So many bytes are held for the answer that is about to be written."""
+        self._held = nbytes
+
+    @property
+    def revocable(self) -> bool:
+        """Whether what is held for the answer may be taken back, which is on its way."""
+        return self.sending is not None
+
+    def revoke(self, refusal: Refusal) -> None:
+        """Others wait for what is held for the answer: it ends here, and the client can only see that it does."""
+        self.abort()
+
     def send(self, pieces: Sequence[bytes | memoryview], ended: Callable[[], None]) -> None:
         """Write a large answer from where it lies; `ended` is called when it is out."""
         self.begun = True
+        self.hold(sum(map(len, pieces)))
 
         def out() -> None:
             self.sending = None
@@ -213,7 +248,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         if closes:
             self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
             return
-        self.phase, self.begun = Phase.HEAD, False
+        self.phase, self.begun, self.since = Phase.HEAD, False, now
         settings = self.front.settings
         self.due = now + (settings.header_timeout if self.rest else settings.keep_alive)
         if self.rest or self.deaf:
@@ -257,7 +292,7 @@ class Line(asyncio.BufferedProtocol, ABC):
     @property
     def tenant(self) -> str:
         """Whose share the request at hand comes out of."""
-        return self._address if self.caller is ANYONE else tenant_of(self.caller, self.client)
+        return self.address if self.caller is ANYONE else tenant_of(self.caller, self.client)
 
     @property
     def entered(self) -> bool:
@@ -281,6 +316,7 @@ class Line(asyncio.BufferedProtocol, ABC):
         self.arrived = time.monotonic()
         self.head, self.request_id, self.caller = None, new_id(), ANYONE
         self.phase, self.due, self.begun, self.unread, self.received = Phase.ANSWER, FOREVER, False, False, 0
+        self._late, self._held = FOREVER, 0
 
     def leave_off(self, *, linger: bool) -> None:
         """Close; where the client may still be writing, not before it has seen why: a reset would hide the answer."""

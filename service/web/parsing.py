@@ -6,7 +6,7 @@ h11 parses, which is safe and slow; what it lets pass and two readers could take
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -15,18 +15,20 @@ import h11
 from starlette.datastructures import Headers
 
 from service.errors import Refusal
+from service.keys.caller import KeyScope
+from service.keys.credential import credential_of
 from service.keys.gate import Access
 from service.settings import Settings
 from service.state.idempotency import KEY_HEADER
-from service.web.access import access_of
-from service.web.head import Order, check_framing, malformed, media_of, most_bytes, order_of
+from service.web.head import Order, check_head, malformed, media_of, most_bytes, order_of
+from service.web.origin import OriginPolicy
 from service.web.request_ids import HEADER, sane
 
 #: a control character, a line end that is half of one, or a line that goes on with the one before it
 _ILL_FORMED: Final = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n|\r(?!\n)|\n[ \t]")
 _LENGTHS: Final = re.compile(rb"\r\ncontent-length:[ \t]*([^\r]*?)[ \t]*(?=\r\n)", re.IGNORECASE)
 _DIGITS: Final = re.compile(rb"[0-9]{1,20}")
-_ORIGIN_FORM: Final = re.compile(rb"https?://[^/?]*", re.IGNORECASE)
+_ABSOLUTE_FORM: Final = re.compile(rb"https?://([^/?]*)", re.IGNORECASE)
 #: how heads of no HTTP begin: TLS, binary protocols, an empty line
 _NO_BEGINNING: Final = b"\x21"
 
@@ -35,9 +37,10 @@ _NO_BEGINNING: Final = b"\x21"
 class Head:
     """A request's line and headers; `fields` are without Content-Length, since heads that differ in it alone are one.
 
-    `order` is what a computing call asks for; None for all else, and for what its head gets wrong. It is `direct` where
-    nothing but a worker has to answer it: no other origin is to be let in, no earlier answer given. `access` has the
-    digest of the key that it comes with: whether that is good is asked for each request, since heads are kept.
+    `order` is what a computing call asks for; None for all else, for what its head gets wrong, and for what comes by a
+    name or from a page that may not call. It is `direct` where nothing but a worker has to answer it: no other origin
+    is to be let in, no earlier answer given. `access` is what the call needs, and has the digest of the key that it
+    comes with: whether that is good is asked for each request, since heads are kept.
     """
 
     method: str
@@ -63,16 +66,18 @@ class HeadReader:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._shares = bool(settings.cors_origins)
+        self._policy = OriginPolicy(settings)
+        self._scheme = "http" if settings.tls_cert is None else "https"
 
     def __call__(self, raw: bytes) -> Head:
         """The head that these bytes are. Raises Refusal: bad_request_framing."""
         request = _parse(raw)
-        fields = tuple(request.headers)
+        authority, raw_path, query = _split(request.target)
+        fields = _of_target(authority, request.headers) if authority is not None else tuple(request.headers)
         headers = Headers(raw=list(fields))
-        check_framing(headers)
-        raw_path, query = _split(request.target)
         path = unquote_to_bytes(raw_path).decode("utf-8", "replace")
         method, version = request.method.decode("ascii"), request.http_version.decode("ascii")
+        check_head(version, path, headers)
         chunked = "transfer-encoding" in headers
         if chunked and version == "1.0":
             raise malformed()
@@ -92,7 +97,7 @@ class HeadReader:
             most,
             order,
             not (self._shares and "origin" in headers) and KEY_HEADER not in headers,
-            access_of(method, path, fields, self._settings),
+            Access(KeyScope.COMPUTE, credential_of(fields)),
         )
 
     def _judged(self, method: str, path: str, query: bytes, headers: Headers) -> tuple[Order | None, int]:
@@ -102,6 +107,7 @@ class HeadReader:
             most = most_bytes(media, self._settings)
             if method != "POST":
                 return None, most
+            self._policy.check(headers, self._scheme, path, visits=False)
             return order_of(path, query, media, self._settings.timeout_ms), most
         except Refusal:
             return None, self._settings.max_body_bytes
@@ -128,12 +134,18 @@ def _parse(raw: bytes) -> h11.Request:
     return event
 
 
-def _split(target: bytes) -> tuple[bytes, bytes]:
-    """Path and query. A proxy's form, with scheme and host, means the same (RFC 9112, 3.2.2)."""
-    if found := _ORIGIN_FORM.match(target):
+def _split(target: bytes) -> tuple[bytes | None, bytes, bytes]:
+    """Host and port where it has them, path and query. The form of proxies means the same (RFC 9112, 3.2.2)."""
+    found = _ABSOLUTE_FORM.match(target)
+    if found:
         target = target[found.end() :] or b"/"
     path, _, query = target.partition(b"?")
-    return path, query
+    return found and found[1], path, query
+
+
+def _of_target(authority: bytes, fields: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
+    """The headers with the host that the target has, which counts before another."""
+    return ((b"host", authority), *((name, value) for name, value in fields if name != b"host"))
 
 
 def _keeps(headers: Headers, version: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,8 @@ class Pieces(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send head and body."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if self._reply.claim is not None:
+            self._reply.claim.holder = _Sending(asyncio.current_task())
         try:
             await self._send_pieces(send)
         finally:
@@ -47,6 +50,20 @@ class Pieces(Response):
             for start in range(0, len(piece), PIECE):
                 part = bytes(whole[start : start + PIECE])
                 await send({"type": "http.response.body", "body": part, "more_body": True})
+
+
+class _Sending:
+    """Holds an answer that a task sends."""
+
+    revocable = True
+
+    def __init__(self, task: asyncio.Task[Any] | None) -> None:
+        self._task = task
+
+    def revoke(self, refusal: Refusal) -> None:
+        """Others wait for its memory: the answer ends here."""
+        if self._task is not None:
+            self._task.cancel()
 
 
 def from_reply(reply: Reply) -> Response:

@@ -59,7 +59,7 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
     unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
     if unknown is not None and KEY_HEADER not in request.headers:
         raise unknown
-    upload = await upload_of(request, state.pool, state.settings)
+    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     job = job_of(call, request, timeout, upload)
     if graph is not None:
         job.graph, job.graph_bytes = graph.key, graph.record

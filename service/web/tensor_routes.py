@@ -50,7 +50,7 @@ async def put_tensor(request: Request) -> Response:
     parameters = parameters_of(request.scope["query_string"], ("durable", TIME))
     durable = choice_in(parameters, "durable", ("true", "false")) == "true"
     condition = _condition(request)
-    upload = await upload_of(request, state.pool, state.settings)
+    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     job = job_of(PUT_TENSOR, request, timeout_in(parameters, state.settings.timeout_ms), upload)
     job.subject = name
 

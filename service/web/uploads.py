@@ -11,14 +11,14 @@ from service.web.gathering import Gathering
 from service.web.head import most_bytes
 
 
-async def upload_of(request: Request, pool: Pool, settings: Settings) -> Gathering:
-    """The body, in a room of the pool where it is large.
+async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: str) -> Gathering:
+    """The body, in a room of the pool where it is large, out of a tenant's share.
 
     Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
     """
     announced = request.headers.get("content-length", "")
     most = int(announced) if announced.isdecimal() else most_bytes(request.state.media, settings)
-    upload = Gathering(pool.room, most, announced=announced.isdecimal())
+    upload = Gathering(pool.room, most, tenant)
     try:
         async for piece in request.stream():
             if upload.got + len(piece) > most:

@@ -15,27 +15,43 @@ from service.errors import Refusal
 _CHUNK: Final = 1 << 20
 _QUOTE: Final = ord('"')
 _COMMA: Final = ord(",")
+_LIST: Final = ord("[")
+_OBJECT: Final = ord("{")
 _STRUCTURE: Final = b'[]{}"'
 _STEP: Final = np.zeros(256, np.int8)
 _STEP[[ord("["), ord("{")]] = 1
 _STEP[[ord("]"), ord("}")]] = -1
+#: what JSON takes as Python objects, for each of its bytes: a body may have no more lists and objects than fit
+PARSED: Final = 16
+#: what they take, with their place in another; objects with their first key
+_LIST_BYTES: Final = 96
+_OBJECT_BYTES: Final = 224
+#: what they may take in any body
+_FREE: Final = 64 << 20
+#: what libraries in Rust raise where Python gives them no memory: no Exception, and of a type of each library's own
+_PANIC: Final = "PanicException"
 _DUPLICATE: Final = re.compile(r'Detected duplicate key "(.*)" (at line .*)', re.DOTALL)
 
 
 def parse_json(body: bytes, max_depth: int, what: str = "the body") -> dict[str, Any]:
     """The JSON object that `body` holds; `what` it is called in reports.
 
-    Raises Refusal: invalid_json, duplicate_key, too_deep, invalid_field.
+    Raises Refusal: invalid_json, duplicate_key, too_deep, over_budget, invalid_field; MemoryError.
     """
     if not body:
         raise Refusal("invalid_json", f"{what} is empty; a JSON object is expected")
     if body.startswith(b"\xef\xbb\xbf"):
         raise Refusal("invalid_json", f"{what} starts with a byte-order mark; send plain UTF-8")
     _check_depth(body, max_depth)
+    _check_containers(body, what)
     try:
         value = jiter.from_json(body, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
         raise _refusal(body, str(error), what) from None
+    except BaseException as error:
+        if type(error).__name__ == _PANIC:
+            raise MemoryError from None
+        raise
     if not isinstance(value, dict):
         got = json_kind(value)
         raise Refusal(
@@ -81,6 +97,26 @@ def _check_depth(body: bytes, limit: int) -> None:
                 f"the JSON is nested more than {limit} levels deep",
                 expected=f"at most {limit} levels",
             )
+
+
+def _check_containers(body: bytes, what: str) -> None:
+    """Raise over_budget before a small text becomes objects that take many times as much."""
+    most = max(PARSED * len(body), _FREE)
+    if _taken_by(body.count(b"["), body.count(b"{")) <= most:
+        return
+    lists = objects = 0
+    for codes, depths in _levels(body, _STRUCTURE):  # those in strings take nothing
+        lists += int(np.count_nonzero((codes == _LIST) & (depths > 0)))
+        objects += int(np.count_nonzero((codes == _OBJECT) & (depths > 0)))
+    taken = _taken_by(lists, objects)
+    if taken > most:
+        counted = f"{lists} lists and {objects} objects"
+        detail = f"{what} has {counted}, which take {taken} bytes, and the limit is {most} bytes"
+        raise Refusal("over_budget", detail, expected=f"at most {most} bytes", got=f"{taken} bytes")
+
+
+def _taken_by(lists: int, objects: int) -> int:
+    return _LIST_BYTES * lists + _OBJECT_BYTES * objects
 
 
 def _levels(body: bytes, kept: bytes) -> Iterator[tuple[HostArray, HostArray]]:

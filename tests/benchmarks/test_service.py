@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from benchmarks.service import bodies
+from benchmarks.service.__main__ import Bench
 from benchmarks.service.goals import verdict
 from benchmarks.service.load import Target
 from benchmarks.service.open_loop import WARM, Times, open_loop
@@ -54,6 +57,21 @@ def test_w1_in_json_and_in_safetensors_is_the_workload(client: Client) -> None:
     binary = {"Content-Type": "application/vnd.safetensors"}
     packed = plain(client.post("/v1/gradients", content=bodies.in_safetensors(work), headers=binary).content)
     assert all(np.allclose(packed[name], found[name]) for name in found)
+
+
+def test_servers_start_with_the_row_that_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr("benchmarks.service.servers.bare", lambda *_: pytest.fail("it lacks its parser"))
+    monkeypatch.setattr("benchmarks.service.servers.has_bare", lambda: False)
+    monkeypatch.setattr("benchmarks.service.servers.gradserve", lambda *_: nullcontext(SimpleNamespace(url="http://x")))
+    monkeypatch.setattr("benchmarks.service.__main__.send", lambda url, *_: started.append(url))
+    bench = Bench(peers=False)
+    rows = bench.rows()
+    assert len(rows) == 10
+    assert not started
+    for name in ("isolation-8", "large-1"):
+        assert list(rows[name]().sides) == ["gradserve"]
+    assert len(started) == 2
 
 
 def test_goals_are_said_to_be_met_or_missed() -> None:

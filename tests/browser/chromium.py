@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,28 +16,34 @@ from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--window-size=1280,1600",
+    "--window-size=1280,1600",
 )  # fmt: skip
+#: no name is looked up, and none leads anywhere but those that a test says
+NOWHERE = ("MAP * ~NOTFOUND", "EXCLUDE 127.0.0.1")
 
 
 @contextmanager
-def browser(profile: Path) -> Iterator[Chrome]:
-    """A new browser with this empty folder as its profile; skips the test where there is none to start."""
+def browser(profile: Path, *names: str) -> Iterator[Chrome]:
+    """A new browser with this empty folder as its profile; skips the test where there is none to start.
+
+    `names` are rules for those names that lead to this machine.
+    """
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not driver:
         pytest.skip("Chromium and chromedriver are not installed; `make browser-test` installs them on Debian")
-    opened = Chrome(options(chromium, profile), ChromeService(driver))
+    opened = Chrome(options(chromium, profile, names), ChromeService(driver))
     try:
         yield opened
     finally:
         opened.quit()
 
 
-def options(chromium: str, profile: Path) -> ChromeOptions:
+def options(chromium: str, profile: Path, names: Sequence[str] = ()) -> ChromeOptions:
     """How to start it: offline, and with a record of what it fetches."""
     chosen = ChromeOptions()
     chosen.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+    rules = ", ".join((*names, *NOWHERE))
+    for flag in (*FLAGS, f"--host-resolver-rules={rules}", f"--user-data-dir={profile}"):
         chosen.add_argument(flag)
     chosen.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     return chosen

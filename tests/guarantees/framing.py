@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tests.guarantees.jobs import small
 
 _BODY = small()
-_HOST = b"Host: test\r\n"
+_HOST = b"Host: localhost\r\n"
 _POST = b"POST /v1/gradients HTTP/1.1\r\n" + _HOST + b"Content-Type: application/json\r\n"
 _CHUNKED = _POST + b"Transfer-Encoding: chunked\r\n\r\n"
 #: a second request, for who can make a server or a proxy believe that the first one has ended

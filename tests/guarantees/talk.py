@@ -37,7 +37,7 @@ class Answer:
 
 def head(path: str, length: int | None, method: str = "POST", kind: str = JSON, more: tuple[str, ...] = ()) -> bytes:
     """A request's head; without a length it states none."""
-    lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Type: {kind}", f"Accept: {kind}", *LINES]
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Type: {kind}", f"Accept: {kind}", *LINES]
     lines += [] if length is None else [f"Content-Length: {length}"]
     return "\r\n".join([*lines, *more]).encode() + b"\r\n\r\n"
 

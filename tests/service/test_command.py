@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine import registry
-from service.settings import OF_THE_TESTS, PREFIX, SECRETS, Settings, flag, misspelt, shown, variable
+from service.settings import OF_THE_TESTS, PREFIX, SECRETS, Settings, flag, misspelt, service_links, shown, variable
 from service.spelling import hint
 from service.web.listening import bound
 
@@ -121,6 +121,32 @@ class TestVariables:
         """Nor does it for settings."""
         assert misspelt(["gradserve_port", "Gradserve_Workers"]) is None
         assert "did you mean GRADSERVE_WORKERS?" in (misspelt(["gradserve_worker"]) or "")
+
+    def test_what_kubernetes_makes_for_a_service_of_this_name_is_passed_over(self) -> None:
+        made = {
+            "GRADSERVE_SERVICE_HOST": "10.0.0.7", "GRADSERVE_SERVICE_PORT": "8000",
+            "GRADSERVE_SERVICE_PORT_HTTP": "8000",
+            "GRADSERVE_PORT": "tcp://10.0.0.7:8000", "GRADSERVE_PORT_8000_TCP": "tcp://10.0.0.7:8000",
+            "GRADSERVE_PORT_8000_TCP_PROTO": "tcp", "GRADSERVE_PORT_8000_TCP_PORT": "8000",
+            "GRADSERVE_PORT_8000_TCP_ADDR": "10.0.0.7", "GRADSERVE_GPU_SERVICE_HOST": "10.0.0.8",
+            "GRADSERVE_GPU_PORT": "udp://[fd00::8]:8000", "GRADSERVE_GPU_PORT_53_UDP": "udp://[fd00::8]:53",
+        }  # fmt: skip
+        assert set(service_links(made)) == set(made)
+        settings = gradserve("settings", **made)
+        assert settings.returncode == 0, settings.stderr
+        assert "--port = 8000 " in settings.stdout
+        serving = gradserve("serve", "--host", "256.0.0.1", **made)
+        assert "Kubernetes" in serving.stderr
+        assert "GRADSERVE_SERVICE_HOST" in serving.stderr
+        assert "cannot listen on 256.0.0.1 port 8000" in serving.stderr
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("GRADSERVE_PORT", "8001"), ("GRADSERVE_PORT", "http"), ("GRADSERVE_PORTS", "tcp://10.0.0.7:80"),
+         ("GRADSERVE_WORKERS_PORT", "1"), ("GRADSERVE_HOST", "tcp://10.0.0.7:80"), ("KUBERNETES_PORT", "tcp://a:1")],
+    )  # fmt: skip
+    def test_nothing_else_is(self, name: str, value: str) -> None:
+        assert service_links({name: value}) == []
 
     def test_the_list_of_ops_does_not_mind(self) -> None:
         assert gradserve("ops", "add", GRADSERVE_TIMEOUT="5").returncode == 0

@@ -12,11 +12,12 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Refusal
-from service.keys.gate import Gate
+from service.keys.credential import credential_of
+from service.keys.gate import Access, Gate
 from service.keys.keyholder import Keyholder
 from service.settings import Settings
-from service.web.access import access_of
-from service.web.head import check_framing, media_of, most_bytes, too_large, too_long
+from service.web.access import scope_of
+from service.web.head import media_of, most_bytes, too_large, too_long
 from service.web.responses import report
 
 
@@ -35,7 +36,6 @@ class Guard:
             return
         try:
             _check_size(scope, self._settings.max_header_bytes)
-            check_framing(Headers(scope=scope))
             holder = self._entered(scope)
         except Refusal as refusal:
             await report(Request(scope), refusal)(scope, receive, send)
@@ -50,7 +50,8 @@ class Guard:
         """Who is to be told when the request is over. Raises Refusal: they may not make it."""
         if "caller" in scope["state"]:
             return None
-        holder = self._gate.enter(access_of(scope["method"], scope["path"], scope["headers"], self._settings))
+        needed = scope_of(scope["method"], scope["state"]["route_path"], metrics=self._settings.metrics)
+        holder = self._gate.enter(Access(needed, credential_of(scope["headers"])))
         scope["state"]["caller"] = holder.caller
         return holder
 

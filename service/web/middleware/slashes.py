@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from starlette.routing import BaseRoute, Match
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.web.routing import shortened_path
 
 
 class Slashes:
@@ -20,11 +22,6 @@ class Slashes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] == "http" and scope["path"].endswith("/") and not self._leads_somewhere(scope):
-            shorter = scope["path"][:-1]
-            if self._leads_somewhere({**scope, "path": shorter}):
-                scope["path"] = shorter
+        if scope["type"] == "http":
+            scope["path"] = shortened_path(scope, self._routes)
         await self._app(scope, receive, send)
-
-    def _leads_somewhere(self, scope: Scope) -> bool:
-        return any(route.matches(scope)[0] is not Match.NONE for route in self._routes)

@@ -13,7 +13,6 @@ from service.compute.experience import LARGE_BODY, QUICK, Experience, kind_of
 from service.compute.job import Estimate
 from service.compute.process_pool import ProcessPool
 from service.compute.staff import staff_for
-from service.errors import Refusal
 from service.settings import Settings
 from tests.service.compute.pools import COMMAND, ask, code, job, processes, running, settled, together, until
 
@@ -84,6 +83,7 @@ async def test_a_refused_job_gives_its_room_back() -> None:
         taken = asyncio.create_task(ask(pool, {"sleep": 0.2}))
         await asyncio.sleep(0)
         room = pool.room(100_000)
+        room.reserve(100_000)
         assert code(await ask(pool, b"{}", room=room)) == "queue_full"
         await taken
         await until(lambda: settled(pool))
@@ -93,6 +93,7 @@ async def test_a_refused_job_gives_its_room_back() -> None:
 async def test_an_answer_has_to_have_room() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
         room = pool.room(1 << 19)
+        room.reserve(1 << 19)
         refused = await ask(pool, {**LONG, "promises": 1 << 20})
         assert code(refused) == "queue_full"
         room.give_back()
@@ -198,7 +199,7 @@ def test_kinds_are_not_remembered_for_ever() -> None:
 
 
 def test_retry_after_follows_the_rate() -> None:
-    admission = Admission(10, 100)
+    admission = Admission(10)
     assert admission.crowded(10).retry_after == 1
     admission.look(100.0)
     for _ in range(10):
@@ -207,18 +208,6 @@ def test_retry_after_follows_the_rate() -> None:
     assert admission.crowded(12).retry_after == 20  # 0.3 a second are known of the 1 a second so far; half of 12
     assert Admission.hopeless(12.4, 10.0).retry_after == 3
     assert Admission.hopeless(1e9, 10.0).retry_after == 60
-
-
-def test_bytes() -> None:
-    admission = Admission(10, 100)
-    admission.take(1000, 0)
-    with pytest.raises(Refusal):
-        admission.take(1, 0)
-    admission.held -= 1000
-    admission.take(60, 0)
-    admission.take(40, 0)
-    with pytest.raises(Refusal):
-        admission.take(1, 0)
 
 
 def test_staff(monkeypatch: pytest.MonkeyPatch) -> None:

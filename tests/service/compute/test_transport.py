@@ -73,6 +73,8 @@ async def test_a_room_is_where_the_body_is_and_is_given_back() -> None:
     async with processes(1) as pool:
         body = padded({"seen": 1}, 100_000)
         room = pool.room(1 << 20)
+        assert pool.stats().reserved == 0
+        room.reserve(len(body))
         assert pool.stats().reserved == 1 << 20
         room.view[: len(body)] = body
         reply = await ask_with(pool, room.view[: len(body)], room)
@@ -99,6 +101,7 @@ async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
         first, second, third = pool.room(100_000), pool.room(100_000), pool.room(100_000)
         numbers = {room.slab.number for room in (first, second, third)}
         for room, told in ((first, {"leak": 1}), (second, {}), (third, {})):
+            room.reserve(100_000)
             room.view[:] = padded(told, 100_000)
             await ask_with(pool, room.view, room)
         again = [pool.room(100_000) for _ in range(3)]
@@ -118,22 +121,26 @@ async def test_large_memory_is_not_kept() -> None:
 @running
 async def test_bytes_are_bounded() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
-        large = pool.room(2 << 20)  # alone, anything is taken
+        large, other = pool.room(2 << 20), pool.room(1)
+        large.reserve(2 << 20)  # alone, anything is taken
         with pytest.raises(Refusal, match="no room for 1 more") as refused:
-            pool.room(1)
+            other.reserve(1)
         assert (refused.value.code, refused.value.retry_after) == ("queue_full", 1)
         large.give_back()
-        pool.room(1 << 20).give_back()
+        assert other.reserve(1) == 1
+        other.give_back()
 
 
 @running
 async def test_answers_count_until_they_are_sent() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
         reply = await ask(pool, {"answer": 1 << 20})
+        room = pool.room(1)
         with pytest.raises(Refusal):
-            pool.room(1)
+            room.reserve(1)
         reply.release()
-        pool.room(1).give_back()
+        room.reserve(1)
+        room.give_back()
 
 
 @running

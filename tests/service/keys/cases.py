@@ -109,5 +109,5 @@ def bodies(operation: Mapping[str, Any]) -> list[bytes]:
 def sent(method: str, path: str, body: bytes, *headers: bytes, length: int | None = None) -> bytes:
     """A request; `length` states another one than it has."""
     stated = len(body) if length is None else length
-    head = [f"{method} {path} HTTP/1.1".encode(), b"Host: test", b"Content-Length: %d" % stated]
+    head = [f"{method} {path} HTTP/1.1".encode(), b"Host: localhost", b"Content-Length: %d" % stated]
     return b"\r\n".join([*head, *headers, b"", b""]) + body

@@ -150,10 +150,10 @@ def test_both_doors_tell_route_and_trace(collector: Collector, tracing: Tracing)
             for request in (
                 post(b"{}", parent),
                 post(b"{}", parent, path=b"/v1/forward/"),
-                b"GET /v1/ops/exp HTTP/1.1\r\nHost: test\r\n\r\n",
-                b"GET /v1/ops/exp/ HTTP/1.1\r\nHost: test\r\n\r\n",
-                b"GET /v1/graphs/secret HTTP/1.1\r\nHost: test\r\n\r\n",
-                b"GET /nowhere HTTP/1.1\r\nHost: test\r\n\r\n",
+                b"GET /v1/ops/exp HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                b"GET /v1/ops/exp/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                b"GET /v1/graphs/secret HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n",
             ):
                 await opened.ask(request)
 

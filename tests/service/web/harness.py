@@ -36,6 +36,12 @@ class Memory:
         self.view = memoryview(bytearray(nbytes))
         self.given_back = False
 
+    def reserve(self, nbytes: int) -> int:
+        return len(self.view)
+
+    def pin(self) -> None:
+        pass
+
     def give_back(self) -> None:
         self.given_back = True
 
@@ -56,7 +62,7 @@ class FakePool:
         self.done: dict[Job, Done] = {}
         self.news = asyncio.Event()
 
-    def room(self, nbytes: int) -> Memory:
+    def room(self, nbytes: int, tenant: str = "") -> Memory:
         if not self.ready:
             raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
         self.rooms.append(Memory(nbytes))
@@ -176,7 +182,7 @@ async def house(
 ) -> AsyncIterator[House]:
     """A front with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
-    settings = settings or Settings(device="cpu", **stated)
+    settings = settings or Settings(**{"device": "cpu", "max_connections_per_client": 4096, **stated})
     keeper = keeper or Keeper(settings, pool, journal or Forgetful())
     front = Front(settings, app or application(), pool, keeper, observer, gate)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)
@@ -222,10 +228,10 @@ def run(scenario: Callable[[], Awaitable[None]], loop: Callable[[], asyncio.Abst
 def post(body: bytes = b"{}", *headers: bytes, path: bytes = b"/v1/forward", length: int | None = None) -> bytes:
     """A POST; `length` states another one than it has."""
     stated = b"Content-Length: %d" % (len(body) if length is None else length)
-    return b"\r\n".join([b"POST %b HTTP/1.1" % path, b"Host: test", stated, *headers, b"", b""]) + body
+    return b"\r\n".join([b"POST %b HTTP/1.1" % path, b"Host: localhost", stated, *headers, b"", b""]) + body
 
 
 def chunked(*chunks: bytes, end: bytes = b"0\r\n\r\n", path: bytes = b"/v1/forward") -> bytes:
     """A POST in chunks."""
-    head = b"POST %b HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" % path
+    head = b"POST %b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" % path
     return head + b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + end

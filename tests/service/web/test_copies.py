@@ -285,7 +285,7 @@ def test_a_large_answer_is_sent_as_it_lies(warm: RunningServer, big: bytes) -> N
 def head(length: int, *more: str) -> bytes:
     """The head of a binary POST of this length."""
     lines = (
-        "POST /v1/forward HTTP/1.1", "Host: test", f"Content-Type: {KIND}", f"Accept: {KIND}",
+        "POST /v1/forward HTTP/1.1", "Host: localhost", f"Content-Type: {KIND}", f"Accept: {KIND}",
         f"Content-Length: {length}", *more,
     )  # fmt: skip
     return "\r\n".join((*lines, "", "")).encode()

@@ -54,7 +54,7 @@ REQUESTS = {
     "two mistakes": post(dumped({"graph": {"nodes": 1}, "of": "a"}), path=b"/v1/gradients"),
     "no JSON": post(b"{"),
     "nothing": post(b""),
-    "no length": b"POST /v1/forward HTTP/1.1\r\nHost: t\r\n\r\n",
+    "no length": b"POST /v1/forward HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "bytes that are no text": post(b"\xff\xfe"),
     "too many nodes": post(dumped(request(*[node("full")] * 1001))),
     "too long": post(b" " * 100_001),
@@ -202,7 +202,7 @@ class TestTheLastResort:
         async def scenario() -> None:
             async with house(app=app) as opened:
                 client = await opened.connect()
-                await client.send(b"GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+                await client.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 received = await client.rest()
                 if begun:
                     assert received == b"" or received.endswith(b"\r\n\r\nhalf")
@@ -231,7 +231,7 @@ def test_each_request_is_told_once(loop: Loop) -> None:
         async with house(observer=seen) as opened:
             client = await opened.connect()
             await client.send(
-                post(b"123"), chunked(b"12", b"3"), b"GET /health/live HTTP/1.1\r\nHost: t\r\n\r\n", b"\0"
+                post(b"123"), chunked(b"12", b"3"), b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\0"
             )
             for _ in range(3):
                 await client.response()

@@ -174,7 +174,7 @@ def test_what_cannot_be_kept_is_refused(
             assert opened.pool.released == 1
             assert not opened.pool.placed
             if isinstance(failure, StateLost):
-                await client.send(b"GET /health/ready HTTP/1.1\r\nHost: t\r\n\r\n")
+                await client.send(b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert await client.status() == 503
 
     run(scenario, loop)

@@ -108,7 +108,7 @@ class Gate:
 async def serving(work: Callable[[Job], Reply], pool: ThreadPool | None = None) -> AsyncIterator[httpx.AsyncClient]:
     pool = pool or ThreadPool(work, "cpu", workers=1, queue=1)
     transport = httpx.ASGITransport(wrap(create_routes(SETTINGS, pool), SETTINGS))
-    async with httpx.AsyncClient(transport=transport, base_url="http://gradserve.test", timeout=60) as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
         yield client
 
 
@@ -238,7 +238,7 @@ def test_a_fault_of_the_front_is_reported_and_not_shown(
     client = make_client()
     monkeypatch.setattr("service.web.routes.timeout_of", broken)
     assert "secret" not in problem(client.post("/v1/forward", json={}), 500, "internal_error")["detail"]
-    monkeypatch.setattr("service.web.middleware.guard.check_framing", broken)
+    monkeypatch.setattr("service.web.middleware.origins.check_head", broken)
     assert "secret" not in problem(client.get("/health/live"), 500, "internal_error")["detail"]
 
 

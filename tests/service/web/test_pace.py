@@ -14,13 +14,16 @@ from collections.abc import Callable
 import pytest
 
 from service.compute.job import Job, Reply
+from service.keys.gate import Gate
+from service.keys.key_ring import KeyRing
+from service.settings import Settings
 from service.web.connection import Connection
 from service.web.pace import Pace
 from service.wire.media import JSON
 from tests.service.web.harness import ANSWER, PATIENCE, FakePool, House, chunked, house, on_each_loop, post, run
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
-LIVE = b"GET /health/live HTTP/1.1\r\nHost: test\r\n\r\n"
+LIVE = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BIG = 32 << 20
 
 
@@ -317,15 +320,16 @@ class TestLeaving:
 
 @on_each_loop
 class TestCrowds:
-    """Too many connections: the surplus may ask for the server's health and nothing else."""
+    """Too many connections: who is idle goes, and the surplus may ask for the server's health and nothing else."""
 
     @pytest.mark.parametrize("setting", ["max_connections", "max_connections_per_client"])
     def test_one_too_many(self, loop: Loop, setting: str) -> None:
         async def scenario() -> None:
-            async with house(**{setting: 2}) as opened:
+            async with house(FakePool(None), **{setting: 2}) as opened:
                 inside = [await opened.connect() for _ in range(2)]
-                await inside[0].send(post())
-                assert await inside[0].status() == 200
+                for client in inside:
+                    await client.send(post())
+                await opened.pool.until(lambda: len(opened.pool.done) == 2)
                 surplus = await opened.connect()
                 await surplus.send(post())
                 head, body = await surplus.response()
@@ -335,14 +339,17 @@ class TestCrowds:
                 await asking.send(LIVE)
                 head, _ = await asking.response()
                 assert (head[9:12], b"connection: close\r\n" in head) == (b"200", True)
-                await inside[1].send(post())
-                assert (await inside[1].response())[1] == ANSWER
+                for done in opened.pool.done.values():
+                    done(Reply(200, JSON, [ANSWER]))
+                assert [(await client.response())[1] for client in inside] == [ANSWER] * 2
 
         run(scenario, loop)
 
     def test_a_crowd_at_the_door_does_not_keep_health_checks_out(self, loop: Loop) -> None:
         async def scenario() -> None:
-            async with house(max_connections=1) as opened:
+            async with house(FakePool(None), max_connections=1) as opened:
+                await (await opened.connect()).send(post())
+                await opened.pool.until(lambda: len(opened.pool.done) == 1)
                 for _ in range(100):
                     await opened.connect()
                 asking = await opened.connect()
@@ -351,6 +358,33 @@ class TestCrowds:
                 assert len(opened.front.guests) < 50
 
         run(scenario, loop)
+
+    def test_who_is_idle_makes_room_who_has_no_key_first(self, loop: Loop) -> None:
+        key = "k" * 43
+        known = post(b"{}", b"Authorization: Bearer " + key.encode())
+
+        async def scenario() -> None:
+            async with house(FakePool(), max_connections=4, gate=Gate(KeyRing(None, key))) as opened:
+                clients = [await opened.connect() for _ in range(4)]
+                for client, sent in zip(clients, (known, LIVE, b"POST /v1", known), strict=True):
+                    await client.send(sent)
+                    if sent.endswith(b"\r\n\r\n{}") or sent == LIVE:
+                        assert await client.status() == 200
+                gone = []
+                for _ in range(4):
+                    opened.front._looked = False
+                    newcomer = await opened.connect()
+                    await newcomer.send(known)
+                    assert await newcomer.status() == 200
+                    gone += [i for i, client in enumerate(clients) if client.reader.at_eof() and i not in gone]
+                assert sorted(gone[:2]) == [1, 2], "without a key"
+                assert gone[2:] == [0, 3], "idle for longest"
+
+        run(scenario, loop)
+
+    def test_one_address_has_an_eighth(self, loop: Loop) -> None:
+        assert Settings(device="cpu").max_connections_per_client == 512
+        assert Settings(device="cpu", max_connections=80).max_connections_per_client == 10
 
     def test_a_place_is_free_again(self, loop: Loop) -> None:
         async def scenario() -> None:

@@ -21,7 +21,7 @@ BODY = json.dumps(SQUARES).encode()
 def post(*headers: bytes, body: bytes = BODY, length: int | None = None) -> bytes:
     """A POST of the body; `length` states another one than it has."""
     stated = b"Content-Length: %d" % (len(body) if length is None else length)
-    head = [b"POST /v1/gradients HTTP/1.1", b"Host: test", stated, *headers]
+    head = [b"POST /v1/gradients HTTP/1.1", b"Host: localhost", stated, *headers]
     return b"\r\n".join(head) + b"\r\n\r\n" + body
 
 
@@ -43,11 +43,11 @@ def check(received: bytes, status: int, code: str, *, closes: bool = True) -> No
         b"nonsense\r\n\r\n",
         b"GET /\r\n\r\n",
         b"GET / HTTP/1.1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: test\r\nno colon\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: test\r\nContent-Length: -1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: gzip\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: test\r\nBad\x00Name: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nno colon\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nBad\x00Name: x\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64) + b"\r\n\r\n",
     ],
     ids=[
@@ -73,19 +73,19 @@ def test_a_length_and_a_transfer_encoding(server: RunningServer) -> None:
 
 
 def test_a_chunk_that_is_none(server: RunningServer) -> None:
-    head = b"POST /v1/forward HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST /v1/forward HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     check(exchange(server.address, head + b"zz\r\n"), 400, "bad_request_framing")
 
 
 @pytest.mark.parametrize("filler", [20_000, 200_000])
 def test_headers_that_are_too_large(server: RunningServer, filler: int) -> None:
-    sent = b"GET /health/live HTTP/1.1\r\nHost: test\r\nX-Filler: " + b"x" * filler
+    sent = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"x" * filler
     check(exchange(server.address, sent), 431, "headers_too_large")
     assert exchange(server.address, sent + b"\r\n\r\n").startswith(b"HTTP/1.1 431 ")
 
 
 def test_a_request_line_that_is_too_long(server: RunningServer) -> None:
-    sent = b"GET /" + b"x" * 50_000 + b" HTTP/1.1\r\nHost: test\r\n\r\n"
+    sent = b"GET /" + b"x" * 50_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
     assert exchange(server.address, sent).startswith(b"HTTP/1.1 431 ")
 
 
@@ -147,7 +147,7 @@ def test_a_client_that_keeps_writing_sees_why_it_is_refused(strict: RunningServe
 
 
 def test_a_chunked_body_without_end(strict: RunningServer) -> None:
-    head = b"POST /v1/forward HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST /v1/forward HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"%x\r\n" % 100_000 + b" " * 100_000 + b"\r\n"
     check(exchange(strict.address, head + chunk * 12), 413, "body_too_large")
 
@@ -156,7 +156,7 @@ REFUSED_EARLY = {
     "too large": (post(length=10**9), 413),
     "no such path": (post(length=1000).replace(b"/v1/gradients", b"/v1/nothing"), 404),
     "of another type": (post(b"Content-Type: text/csv", length=1000), 415),
-    "chunked": (b"POST /v1/nothing HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n \r\n", 404),
+    "chunked": (b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n \r\n", 404),
 }
 
 

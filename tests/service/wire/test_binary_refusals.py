@@ -344,7 +344,13 @@ def test_a_chunked_body_may_not_be_larger_either(small: Client) -> None:
 
 def head(length: int, *more: str) -> bytes:
     """The head of a POST of a body of this length."""
-    lines = ("POST /v1/gradients HTTP/1.1", "Host: test", f"Content-Type: {KIND}", f"Content-Length: {length}", *more)
+    lines = (
+        "POST /v1/gradients HTTP/1.1",
+        "Host: localhost",
+        f"Content-Type: {KIND}",
+        f"Content-Length: {length}",
+        *more,
+    )
     return "\r\n".join((*lines, "", "")).encode()
 
 

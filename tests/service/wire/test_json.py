@@ -125,3 +125,35 @@ def test_numbers_are_exact(whole: int, real: float) -> None:
     assert parsed == {"whole": whole, "real": real}
     assert type(parsed["whole"]) is int
     assert str(parsed["real"]) == str(real)
+
+
+class TestContainers:
+    """Lists and objects take many times their text, as Python has them: a body may have what is allotted for it."""
+
+    @pytest.mark.parametrize("unit", [b"[[[]]]", b"[]", b"{}", b'{"":0}', b"[{}]"])
+    def test_more_is_over_budget_before_any_is_made(self, unit: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("jiter.from_json", lambda *_, **__: pytest.fail("it was read"))
+        body = b'{"a":[%b]}' % b",".join([unit] * 2_000_000)
+        with pytest.raises(Refusal) as refused:
+            parse_json(body, 100)
+        assert refused.value.code == "over_budget"
+
+    @pytest.mark.parametrize(
+        "unit",
+        [b'{"op":"exp","operands":[0]}', b'["["]', b"[0.5,1.5,2.5]", b'"[[[[{{{{"', b'"\\"[[[["', b'{"op":"input"}'],
+    )
+    def test_what_requests_are_made_of_is_not(self, unit: bytes) -> None:
+        parse_json(b'{"a":[%b]}' % b",".join([unit] * 300_000), 100)
+
+    def test_a_few_are_free(self) -> None:
+        parse_json(b'{"a":[%b]}' % b",".join([b"[[[]]]"] * 200_000), 100)
+
+    def test_a_reader_that_panics_has_no_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As jiter does where Python gives it none: with an exception of its own, which is no Exception."""
+
+        def panics(*_: object, **__: object) -> object:
+            raise type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})("PyObject pointer is null")
+
+        monkeypatch.setattr("jiter.from_json", panics)
+        with pytest.raises(MemoryError):
+            parse_json(b"{}", 100)
