@@ -9,11 +9,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from mmap import mmap
 from typing import Final, Protocol, cast
 
+from engine.shares.holdings import Holdings
 from service.compute import frames
 from service.compute.cell import SLOTS, Cell
 from service.compute.frames import Inbox, Whereabouts
@@ -56,6 +57,9 @@ class Receiver(Protocol):
     def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """A job was stopped: it has no reply."""
 
+    def freed(self) -> None:
+        """A worker knows that a job was taken back, and has room for another."""
+
     def answered(self, nbytes: int) -> None:
         """An answer of so many bytes is held."""
 
@@ -85,6 +89,7 @@ class WorkerProcess(asyncio.Protocol):
         self._tickets: list[Ticket | None] = [None] * SLOTS
         self._free = list(range(SLOTS))
         self._transport: asyncio.WriteTransport | None = None
+        self._taken_back = 0
         self._spoilt: set[int] = set()
         self._replica = Replica(receiver.residents)
         #: whether it was told to finish, after which it hears nothing
@@ -103,7 +108,7 @@ class WorkerProcess(asyncio.Protocol):
         #: the long job that it has: no other is sent after it
         self.long: Ticket | None = None
         #: kinds of long jobs that it has done, whose plans it may have
-        self.seen: dict[Hashable, None] = {}
+        self.seen = Holdings()
         #: done once the process is no more
         self.reaped: asyncio.Future[None] = self._loop.create_future()
 
@@ -154,8 +159,8 @@ class WorkerProcess(asyncio.Protocol):
 
     @property
     def sent(self) -> int:
-        """Jobs that it has."""
-        return SLOTS - len(self._free)
+        """Jobs that it has, but for those that were taken back and it does not know of yet."""
+        return SLOTS - len(self._free) - self._taken_back
 
     @property
     def tickets(self) -> list[Ticket]:
@@ -195,9 +200,9 @@ class WorkerProcess(asyncio.Protocol):
     def send_long(self, ticket: Ticket) -> None:
         """Send a job after which no other is sent until it is done."""
         self.long = ticket
-        self.seen[ticket.kind] = None
+        self.seen.use(ticket.kind, ticket.account)
         if len(self.seen) > _SEEN:
-            del self.seen[next(iter(self.seen))]
+            self.seen.let_go()
         self.send(ticket)
 
     def step_back(self, steps: int = _FAR_BEHIND) -> None:
@@ -212,12 +217,17 @@ class WorkerProcess(asyncio.Protocol):
         """The job is not to begin, or to end early: that comes as skipped."""
         self.cell.stops[ticket.slot][0] = 1
 
-    def take_back(self, executing: Ticket) -> list[Ticket]:
-        """The jobs that wait behind the one that is executed, for other workers: this one will not begin them.
+    def begun(self, ticket: Ticket) -> float | None:
+        """When the execution of this job began, on the monotonic clock; None where it is not executed."""
+        return self.cell.since if ticket in self.executed else None
+
+    def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
+        """The jobs that wait behind those that are executed, for other workers: this one will not begin them.
 
         But not those with a body in a slab, which would be given back while this worker reads it.
         """
-        taken = [t for t in self.tickets if t is not executing and t.room is None]
+        taken = [t for t in self.tickets if t not in keeping and t.room is None]
+        self._taken_back += len(taken)
         for ticket in taken:
             self.stop(ticket)
             self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so
@@ -314,6 +324,8 @@ class WorkerProcess(asyncio.Protocol):
         if kind == frames.SKIPPED:
             if ticket := self._returned(frames.slot_of(frame, at)):
                 self._receiver.skipped(self, ticket)
+            else:
+                self._receiver.freed()
         elif kind == frames.KEPT:
             self._spoilt.add(frames.read_note(frame, at))
         elif kind == frames.FORGET:
@@ -332,6 +344,7 @@ class WorkerProcess(asyncio.Protocol):
         if self._burdened:
             self._unburden()
         if ticket is None:
+            self._taken_back -= 1
             return None
         self._tickets[slot] = None
         ticket.worker = None

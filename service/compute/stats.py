@@ -12,7 +12,8 @@ class Stats:
 
     `queued` and `workers` are by lane, `restarts` by the reason for which workers were replaced. Bytes: `reserved` for
     requests from their heads on, `resident` of the workers in all, `device` of their GPUs' pools. `compiled` are
-    kernels that were made or loaded.
+    kernels that were made or loaded. `callers` share it all at this moment, and `displaced` jobs have given way
+    to others' since the start.
     """
 
     queued: Mapping[str, int] = field(default_factory=dict)
@@ -23,3 +24,5 @@ class Stats:
     resident: int = 0
     device: int = 0
     compiled: int = 0
+    callers: int = 0
+    displaced: int = 0
