@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from engine.graph.limits import Deadline
 from engine.graph.op import Array
 from engine.planning.plan import Plan
-from engine.shares.holdings import Holdings
+from engine.shares.claims import Claims
 from engine.shares.owner import current_owner
 
 #: what idle plans may take in all
@@ -58,7 +58,7 @@ class Leases:
         #: bytes of what is idle
         self.held = 0
         self._entries: dict[Hashable, _Entry] = {}  # by the identity of their plans
-        self._holdings = Holdings()
+        self._claims = Claims()
         self._gone: deque[int] = deque()
         self._lock = Lock()
 
@@ -83,9 +83,9 @@ class Leases:
             if bound.nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN and not entry.retired:
                 entry.idle.append(bound)
                 self.held += bound.nbytes
-            self._holdings.use(id(plan), current_owner(), entry.nbytes)
+            self._claims.use(id(plan), current_owner(), entry.nbytes)
             while self.held > self.bytes:
-                self._drop(self._holdings.let_go(by_size=True))
+                self._drop(self._claims.let_go(by_size=True))
 
     def retire(self, plan: Plan) -> None:
         """Drop what is idle of a plan that has been replaced, and what is still running once it is given back."""
@@ -99,7 +99,7 @@ class Leases:
         """Drop all that is idle."""
         with self._lock:
             self._entries.clear()
-            self._holdings.clear()
+            self._claims.clear()
             self.held = 0
 
     def _entry(self, plan: Plan) -> _Entry:
@@ -126,5 +126,5 @@ class Leases:
     def _sweep(self) -> None:
         while self._gone:
             key = self._gone.popleft()
-            self._holdings.drop(key)
+            self._claims.drop(key)
             self._drop(key)

@@ -8,7 +8,7 @@ from threading import TIMEOUT_MAX, Event, Lock
 from typing import Generic, TypeVar
 
 from engine.graph.limits import NO_DEADLINE, Deadline
-from engine.shares.holdings import Holdings
+from engine.shares.claims import Claims
 from engine.shares.owner import current_owner
 
 _Value = TypeVar("_Value")
@@ -46,7 +46,7 @@ class Cache(Generic[_Value]):
         self.bytes = bytes
         self._size = size
         self._kept: dict[Hashable, Entry[_Value]] = {}
-        self._holdings = Holdings()
+        self._claims = Claims()
         self._making: dict[Hashable, Entry[_Value]] = {}
         self._held = 0
         self._lock = Lock()
@@ -72,14 +72,14 @@ class Cache(Generic[_Value]):
             entry = self._kept.get(key)
             if entry is None:
                 return None
-            self._holdings.use(key, current_owner(), entry.nbytes)
+            self._claims.use(key, current_owner(), entry.nbytes)
             return entry.value
 
     def _entry(self, key: Hashable) -> tuple[Entry[_Value], bool]:
         """The entry of `key`, and whether it is new: then it is the caller's to fill."""
         with self._lock:
             if entry := self._kept.get(key):
-                self._holdings.use(key, current_owner(), entry.nbytes)
+                self._claims.use(key, current_owner(), entry.nbytes)
                 return entry, False
             if key in self._making:
                 return self._making[key], False
@@ -103,8 +103,8 @@ class Cache(Generic[_Value]):
             return
         self._kept[key] = entry
         self._held += entry.nbytes
-        self._holdings.use(key, current_owner(), entry.nbytes)
+        self._claims.use(key, current_owner(), entry.nbytes)
         while len(self._kept) > self.capacity or self._held > self.bytes:
-            gone = self._holdings.let_go(by_size=self._held > self.bytes)
+            gone = self._claims.let_go(by_size=self._held > self.bytes)
             if gone is not None:
                 self._held -= self._kept.pop(gone).nbytes

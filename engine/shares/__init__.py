@@ -1,6 +1,6 @@
 """What several have in common who do not know each other: whose account work goes on, whose turn it is, who gives way.
 
-    owner    holdings    turns
+    owner    claims    turns
 
 An owner is any name that a caller of the engine gives; without one, all belongs to the same. Nothing is set aside for
 anybody: one alone has everything.

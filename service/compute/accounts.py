@@ -20,12 +20,14 @@ _GRUDGE: Final = 0.2
 class Account:
     """One caller."""
 
-    __slots__ = ("_looked", "_overrun", "jobs", "present", "tenant", "used")
+    __slots__ = ("_looked", "_overrun", "jobs", "present", "promised", "tenant", "used")
 
     def __init__(self, tenant: str) -> None:
         self.tenant = tenant
         #: its jobs that are held, in the order in which they came
         self.jobs: dict[Job, None] = {}
+        #: bytes that their answers may take, of those that are long
+        self.promised = 0
         #: whether it has had a job lately, and when it handed in the last one
         self.present = False
         self.used = 0.0

@@ -14,7 +14,7 @@ from collections.abc import Hashable
 from hashlib import blake2b
 from typing import Final, NamedTuple, cast
 
-from engine.shares.holdings import Holdings
+from engine.shares.claims import Claims
 from service.compute.job import Estimate, Job
 
 #: seconds that a job may take where others wait behind it
@@ -89,7 +89,7 @@ class Experience:
 
     def __init__(self) -> None:
         self._kinds: dict[Kind, _Kind] = {}
-        self._holdings = Holdings()
+        self._claims = Claims()
         self._calibrations: OrderedDict[str, _Calibration] = OrderedDict()
 
     def margin(self, tenant: str) -> float:
@@ -99,7 +99,7 @@ class Experience:
     def known(self, job: Job) -> tuple[Kind | None, Estimate | None]:
         """The job's kind, and what it takes, where that is known to be long. A large body is taken to be."""
         large = len(job.body) > LARGE_BODY
-        if not (large or self._holdings.has(job.tenant)):
+        if not (large or self._claims.has(job.tenant)):
             return None, None
         kind = kind_of(job)
         if found := self._kinds.get(kind):
@@ -110,9 +110,9 @@ class Experience:
         """A plan of this kind is estimated to be long: what it is expected to take."""
         found = self._kinds.setdefault(kind, _Kind(plan))
         found.plan = plan
-        self._holdings.use(kind, kind.tenant)
+        self._claims.use(kind, kind.tenant)
         if len(self._kinds) > _KINDS:
-            self._kinds.pop(cast("Kind", self._holdings.let_go()))
+            self._kinds.pop(cast("Kind", self._claims.let_go()))
         return self._expected(kind, found)
 
     def settled(self, kind: Kind | None, workers: int) -> Estimate | None:
@@ -130,7 +130,7 @@ class Experience:
         found = self._kinds.get(kind)
         if seconds < QUICK / 2:
             self._kinds.pop(kind, None)
-            self._holdings.drop(kind)
+            self._claims.drop(kind)
             return
         if found is None:
             self.planned(kind, (expected or Estimate(0, 0, 0))._replace(seconds=0.0))

@@ -83,9 +83,6 @@ class Lanes:
     def _put_in_turn(self, ticket: Ticket) -> None:
         """Behind those of the same caller, and beside those of others."""
         self._take_turns()
-        ticket.doubtful = self._in_turn and not ticket.long and ticket.account.is_doubtful(time.monotonic())
-        if ticket.doubtful:
-            ticket.kind = kind_of(ticket.job)
         self._wait(ticket)
         self.pump()
         if self._looking is None and self._is_behind():
@@ -124,6 +121,14 @@ class Lanes:
     def _wait(self, ticket: Ticket) -> None:
         self._lane(ticket).put(ticket.account, ticket)
 
+    def _wait_with_long(self, ticket: Ticket) -> None:
+        ticket.doubtful = True
+        ticket.kind = kind_of(ticket.job)
+        self._wait(ticket)
+
+    def _is_doubtful(self, ticket: Ticket) -> bool:
+        return self._in_turn and ticket.account.is_doubtful(time.monotonic())
+
     def put_back(self, ticket: Ticket) -> None:
         """A job that a worker had, before those that none had."""
         self.charge(ticket, 0.0)
@@ -142,7 +147,11 @@ class Lanes:
     def pump(self) -> None:
         """Send what waits to those that can take it."""
         while len(self.short) and (worker := self._for_short()):
-            worker.send(self._taken(self.short, self.short.first()))
+            owner = self.short.first()
+            if self._is_doubtful(self.short.next_of(owner)):
+                self._wait_with_long(self.short.take(owner))
+            else:
+                worker.send(self._taken(self.short, owner))
         while len(self.long) and (worker := self._for_long(self.long.next_of(self.long.first()))):
             ticket = self._taken(self.long, self.long.first())
             if ticket.long and time.monotonic() + self.expected(ticket) > ticket.job.expires:

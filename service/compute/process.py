@@ -14,7 +14,7 @@ from contextlib import suppress
 from mmap import mmap
 from typing import Final, Protocol, cast
 
-from engine.shares.holdings import Holdings
+from engine.shares.claims import Claims
 from service.compute import frames
 from service.compute.cell import SLOTS, Cell
 from service.compute.frames import Inbox, Whereabouts
@@ -108,7 +108,7 @@ class WorkerProcess(asyncio.Protocol):
         #: the long job that it has: no other is sent after it
         self.long: Ticket | None = None
         #: kinds of long jobs that it has done, whose plans it may have
-        self.seen = Holdings()
+        self.seen = Claims()
         #: done once the process is no more
         self.reaped: asyncio.Future[None] = self._loop.create_future()
 

@@ -326,12 +326,22 @@ class ProcessPool:
         try:
             if ahead and needed > left:  # a worker that has nothing to do may as well find out
                 raise self._admission.hopeless(needed, left)
-            self._admission.take(estimate.response_bytes, len(self._tickets))
+            self._promise(ticket, estimate.response_bytes)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
             return
-        ticket.promised = estimate.response_bytes
         self._lanes.put(ticket)
+
+    def _promise(self, ticket: Ticket, nbytes: int) -> None:
+        """Reserve bytes for an answer: what others have reserved takes nothing from a caller's share."""
+        account = ticket.account
+        share = self._settings.held_bytes // max(1, self._accounts.present)
+        if self._accounts.contended and account.promised + nbytes <= share:
+            self._admission.held += nbytes
+        else:
+            self._admission.take(nbytes, len(self._tickets))
+        account.promised += nbytes
+        ticket.promised = nbytes
 
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
         """What a long job took; then those that wait for too long are not kept waiting."""
@@ -376,6 +386,7 @@ class ProcessPool:
         self._admission.replied()
         if ticket.promised:
             self.released(ticket.promised)
+            ticket.account.promised -= ticket.promised
         if ticket.room is not None:
             ticket.job.body = b""
             ticket.room.give_back()

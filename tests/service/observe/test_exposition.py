@@ -23,6 +23,8 @@ STATS = Stats(
     resident=8,
     device=9,
     compiled=10,
+    callers=11,
+    displaced=12,
 )
 
 
@@ -69,6 +71,8 @@ def test_every_count_is_there_under_its_name() -> None:
     assert found["gradserve_worker_resident_bytes", ""] == 8
     assert found["gradserve_gpu_bytes", ""] == 9
     assert found["gradserve_kernels_total", ""] == 10
+    assert found["gradserve_callers", ""] == 11
+    assert found["gradserve_displaced_total", ""] == 12
 
 
 def test_what_is_kept_and_who_was_denied() -> None:

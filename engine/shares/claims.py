@@ -32,7 +32,7 @@ class _Holding:
         self.size -= self.things.pop(key)
 
 
-class Holdings:
+class Claims:
     """Things by owner. What goes first is what the owner who holds most used longest ago.
 
     So nobody loses anything to an owner who holds no more than they do, and one alone is what a memory of the most
