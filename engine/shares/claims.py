@@ -23,14 +23,6 @@ class _Holding:
         self.size = 0
         self.used = 0.0
 
-    def take(self, key: Hashable, size: int) -> None:
-        self.size += size - self.things.get(key, 0)
-        self.things[key] = size
-        self.things.move_to_end(key)
-
-    def leave(self, key: Hashable) -> None:
-        self.size -= self.things.pop(key)
-
 
 class Claims:
     """Things by owner. What goes first is what the owner who holds most used longest ago.
@@ -43,7 +35,8 @@ class Claims:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` tells seconds."""
         self._clock = clock
-        self._by_owner: OrderedDict[Hashable, _Holding] = OrderedDict()  # whose use is longest ago comes first
+        self._now = clock()  # when something was claimed or let go last: what is only used costs no look at a clock
+        self._by_owner: dict[Hashable, _Holding] = {}
         self._owners: dict[Hashable, list[Hashable]] = {}
 
     def __len__(self) -> int:
@@ -61,13 +54,11 @@ class Claims:
     def use(self, key: Hashable, owner: Hashable, size: int = 1) -> None:
         """An owner uses a thing, and so holds it."""
         holding = self._by_owner.get(owner)
-        if holding is None:
-            holding = self._by_owner[owner] = _Holding()
-        if key not in holding.things:
-            self._share(key, owner)
-        holding.take(key, size)
-        holding.used = self._clock()
-        self._by_owner.move_to_end(owner)
+        if holding is not None and holding.things.get(key) == size:
+            holding.things.move_to_end(key)
+            holding.used = self._now
+        else:
+            self._claim(key, owner, size)
 
     def drop(self, key: Hashable) -> None:
         """A thing is gone, for all."""
@@ -76,6 +67,7 @@ class Claims:
 
     def let_go(self, *, by_size: bool = False) -> Hashable | None:
         """What goes first, of whoever holds the most things or the largest; None where others still hold that one."""
+        self._now = self._clock()
         owner = self._greatest(by_size=by_size)
         key = next(iter(self._by_owner[owner].things))
         others = self._owners[key]
@@ -91,22 +83,28 @@ class Claims:
         self._by_owner.clear()
         self._owners.clear()
 
-    def _share(self, key: Hashable, owner: Hashable) -> None:
-        owners = self._owners.setdefault(key, [])
-        owners.append(owner)
-        if len(owners) > MOST_OWNERS:
-            self._leave(key, owners.pop(0))
+    def _claim(self, key: Hashable, owner: Hashable, size: int) -> None:
+        holding = self._by_owner.setdefault(owner, _Holding())
+        if key not in holding.things:
+            owners = self._owners.setdefault(key, [])
+            owners.append(owner)
+            if len(owners) > MOST_OWNERS:
+                self._leave(key, owners.pop(0))
+        holding.size += size - holding.things.get(key, 0)
+        holding.things[key] = size
+        holding.things.move_to_end(key)
+        holding.used = self._now = self._clock()
 
     def _leave(self, key: Hashable, owner: Hashable) -> None:
         holding = self._by_owner[owner]
-        holding.leave(key)
+        holding.size -= holding.things.pop(key)
         if not holding.things:
             del self._by_owner[owner]
 
     def _greatest(self, *, by_size: bool) -> Hashable:
-        """Who lets go: whoever has not used anything for long, or holds most; of equals, whose use is longest ago."""
-        owner, holding = next(iter(self._by_owner.items()))
-        if holding.used < self._clock() - FORGOTTEN:
-            return owner
+        """Who lets go: whoever has not used anything for long, or else holds most."""
         held = self._by_owner
+        idle = min(held, key=lambda each: held[each].used)
+        if held[idle].used < self._now - FORGOTTEN:
+            return idle
         return max(held, key=lambda each: held[each].size if by_size else len(held[each].things))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from typing import Final
 
@@ -11,9 +11,9 @@ _OWNER: Final[ContextVar[Hashable]] = ContextVar("owner", default=None)
 
 def charge_to(owner: Hashable) -> None:
     """What this thread has kept and compiled from now on is this owner's, until it is told of another one."""
-    _OWNER.set(owner)
+    if _OWNER.get() != owner:
+        _OWNER.set(owner)
 
 
-def current_owner() -> Hashable:
-    """Whose it is; None where nobody has said so."""
-    return _OWNER.get()
+#: whose it is; None where nobody has said so
+current_owner: Final[Callable[[], Hashable]] = _OWNER.get
