@@ -25,6 +25,8 @@ _HELP: Final = 16
 _HELPS: Final = 8
 #: short jobs that any worker has at a time, where callers take turns: what it does, and what it does next
 _IN_TURN: Final = 2
+#: seconds that somebody's short job waits for somebody else's
+_PATIENCE: Final = 2 * QUICK
 
 
 class Lanes:
@@ -111,12 +113,12 @@ class Lanes:
         quick = self._crew.quick
         if quick is None or not self._is_behind():
             return
-        left = quick.cell.since + QUICK - time.monotonic()
+        left = quick.cell.since + _PATIENCE - time.monotonic()
         running = quick.executing
         if left <= 0 and running is not None and self._crew.relieve():
             self._overtaken(quick, running)
         else:
-            self._looking = self._loop.call_later(max(left, QUICK / 2), self._look)
+            self._looking = self._loop.call_later(max(left, QUICK), self._look)
 
     def _wait(self, ticket: Ticket) -> None:
         self._lane(ticket).put(ticket.account, ticket)

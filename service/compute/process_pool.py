@@ -170,7 +170,7 @@ class ProcessPool:
         """A worker has done a job, or says why not."""
         if reply.recycle is not None:
             self._crew.dismiss(worker, reply.recycle)
-        self._charge(ticket, seconds)
+        self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
         if not ticket.answered and reply.estimate is not None:
             kind = kind_of(ticket.job)
             self._queue(ticket, kind, self._experience.planned(kind, reply.estimate))
@@ -309,10 +309,13 @@ class ProcessPool:
         room.view[:] = job.body.data if isinstance(job.body, np.ndarray) else job.body
         job.body = room.view
 
-    def _charge(self, ticket: Ticket, seconds: float) -> None:
-        """A worker has spent so much on a job."""
+    def _charge(self, ticket: Ticket, seconds: float, patience: float) -> None:
+        """A worker has spent so much on a job, which is held against its caller where it was to be short.
+
+        Not what takes a little longer though its plan was known: then it is the machine that has much to do.
+        """
         self._lanes.charge(ticket, seconds)
-        if ticket.bound is not None and seconds > QUICK:
+        if ticket.bound is not None and seconds > patience:
             ticket.account.overran(seconds, time.monotonic())
 
     def _queue(self, ticket: Ticket, kind: Kind, estimate: Estimate) -> None:
@@ -363,7 +366,7 @@ class ProcessPool:
             return
         ticket.stopped = now = time.monotonic()
         if (begun := ticket.worker.begun(ticket)) is not None:
-            self._charge(ticket, now - begun)
+            self._charge(ticket, now - begun, MISJUDGED)
         self._watch.at(ticket.stopped + GRACE)
         ticket.worker.stop(ticket)
 
