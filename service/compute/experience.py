@@ -77,7 +77,7 @@ class _Calibration:
             self.measured += 1
 
 
-class Kind(NamedTuple):
+class JobKind(NamedTuple):
     """What is the same for jobs of a caller that are expected to take the same time."""
 
     tenant: str
@@ -88,7 +88,7 @@ class Experience:
     """Remembers what long jobs took, of each caller by itself."""
 
     def __init__(self) -> None:
-        self._kinds: dict[Kind, _Kind] = {}
+        self._kinds: dict[JobKind, _Kind] = {}
         self._claims = Claims()
         self._calibrations: OrderedDict[str, _Calibration] = OrderedDict()
 
@@ -96,7 +96,7 @@ class Experience:
         """By how much more than is expected of this caller's jobs has to fit."""
         return self._calibration(tenant).margin
 
-    def known(self, job: Job) -> tuple[Kind | None, Estimate | None]:
+    def known(self, job: Job) -> tuple[JobKind | None, Estimate | None]:
         """The job's kind, and what it takes, where that is known to be long. A large body is taken to be."""
         large = len(job.body) > LARGE_BODY
         if not (large or self._claims.has(job.tenant)):
@@ -106,23 +106,23 @@ class Experience:
             return kind, self._expected(kind, found)
         return kind, Estimate(len(job.body) / _READ_RATE, 0, 0) if large else None
 
-    def planned(self, kind: Kind, plan: Estimate) -> Estimate:
+    def planned(self, kind: JobKind, plan: Estimate) -> Estimate:
         """A plan of this kind is estimated to be long: what it is expected to take."""
         found = self._kinds.setdefault(kind, _Kind(plan))
         found.plan = plan
         self._claims.use(kind, kind.tenant)
         if len(self._kinds) > _KINDS:
-            self._kinds.pop(cast("Kind", self._claims.let_go()))
+            self._kinds.pop(cast("JobKind", self._claims.let_go()))
         return self._expected(kind, found)
 
-    def settled(self, kind: Kind | None, workers: int) -> Estimate | None:
+    def settled(self, kind: JobKind | None, workers: int) -> Estimate | None:
         """What a job takes at the least: each of the workers has planned its kind, and compiled it, and run it."""
         found = None if kind is None else self._kinds.get(kind)
         if found is None or found.count <= _WARMING * workers:
             return None
         return found.plan._replace(seconds=min(found.last))
 
-    def measured(self, kind: Kind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
+    def measured(self, kind: JobKind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
         """A job of this kind took so many seconds. One that turns out to be short is forgotten.
 
         Where it had to be `planned` first, and perhaps compiled, the next of its kind will take less.
@@ -141,7 +141,7 @@ class Experience:
         if not planned or not found.plan.seconds:
             found.taken = found.taken * (1 - _NEW) + seconds * _NEW if found.taken else seconds
 
-    def _expected(self, kind: Kind, found: _Kind) -> Estimate:
+    def _expected(self, kind: JobKind, found: _Kind) -> Estimate:
         factor = self._calibration(kind.tenant).factor
         return found.plan._replace(seconds=found.taken or found.plan.seconds * factor)
 
@@ -155,9 +155,9 @@ class Experience:
         return found
 
 
-def kind_of(job: Job) -> Kind:
+def kind_of(job: Job) -> JobKind:
     """The kind that a job is of."""
     if job.graph is not None:
-        return Kind(job.tenant, (job.call, job.graph, len(job.body)))
+        return JobKind(job.tenant, (job.call, job.graph, len(job.body)))
     prefix = bytes(job.body[: max(_PREFIX, min(len(job.body) // 2, _LONGEST_PREFIX))])
-    return Kind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))
+    return JobKind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))

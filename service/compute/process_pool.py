@@ -13,7 +13,7 @@ import numpy as np
 from service.compute.accounts import Account, Accounts
 from service.compute.admission import Admission
 from service.compute.crew import Crew
-from service.compute.experience import MISJUDGED, QUICK, Experience, Kind, kind_of
+from service.compute.experience import MISJUDGED, QUICK, Experience, JobKind, kind_of
 from service.compute.frames import INLINE
 from service.compute.job import Estimate, Job, Reply, Room, refused
 from service.compute.lanes import Lanes
@@ -318,7 +318,7 @@ class ProcessPool:
         if ticket.bound is not None and seconds > patience:
             ticket.account.overran(seconds, time.monotonic())
 
-    def _queue(self, ticket: Ticket, kind: Kind, estimate: Estimate) -> None:
+    def _queue(self, ticket: Ticket, kind: JobKind, estimate: Estimate) -> None:
         """To the long jobs, if it can be in time behind them."""
         ticket.long = True
         ticket.kind = kind

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from engine.shares.turns import Turns
 from service.compute.accounts import Account
-from service.compute.experience import Kind
+from service.compute.experience import JobKind
 from service.compute.job import Estimate, Job
 from service.compute.pool import Done
 from service.compute.rooms import SlabRoom
@@ -38,7 +38,7 @@ class Ticket:
         self.submitted = submitted  # time.monotonic()
         self.answered = False
         #: what it is known by to those like it, where it is not short
-        self.kind: Kind | None = None
+        self.kind: JobKind | None = None
         self.long = False
         #: whether it is with the long jobs only to be alone, after it was one of several that were executed as one
         self.apart = False

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.compute.admission import Admission
-from service.compute.experience import LARGE_BODY, QUICK, Experience, Kind, kind_of
+from service.compute.experience import LARGE_BODY, QUICK, Experience, JobKind, kind_of
 from service.compute.job import Estimate
 from service.compute.process_pool import ProcessPool
 from service.compute.staff import staff_for
@@ -195,7 +195,7 @@ def test_kinds_of_one_caller_displace_none_of_another() -> None:
     known, own = Experience(), job({}, tenant="modest")
     known.planned(kind_of(own), Estimate(1.0, 0, 0))
     for number in range(6000):
-        known.planned(Kind("greedy", number), Estimate(1.0, 0, 0))
+        known.planned(JobKind("greedy", number), Estimate(1.0, 0, 0))
     assert known.known(own)[1] is not None
     assert len(known._kinds) == 4096
 
@@ -218,7 +218,7 @@ def test_a_large_body_is_not_for_the_quick_worker() -> None:
 def test_kinds_are_not_remembered_for_ever() -> None:
     known = Experience()
     for number in range(5000):
-        known.planned(Kind("", number), Estimate(1.0, 0, 0))
+        known.planned(JobKind("", number), Estimate(1.0, 0, 0))
     assert len(known._kinds) == 4096
 
 
