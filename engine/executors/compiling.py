@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Condition, Thread, current_thread
-from typing import Final
+from typing import Final, NamedTuple
 
 from engine.loops.kernel_errors import KernelUnavailable
+from engine.shares.owner import current_owner
+from engine.shares.turns import Turns
 
 #: jobs that wait; one more is refused, and may be handed in again
 MOST_WAITING: Final = 256
@@ -21,8 +24,23 @@ _logger = logging.getLogger("gradserve.kernels")
 CompileJob = Callable[[], object]
 
 
+class _Waiting(NamedTuple):
+    """A job, and who is told where it is dropped after all."""
+
+    key: Hashable
+    job: CompileJob
+    dropped: CompileJob
+
+
+def _nothing() -> None:
+    pass
+
+
 class BackgroundCompiler:
     """Runs jobs one after the other, in a thread that begins with the first of them.
+
+    Owners take turns, by the time that their jobs take, and those of one run in their order. Where too many wait, the
+    last one of whoever has the most gives way.
 
     A job is known by its key: one that waits, runs or has failed is not taken again; one that has succeeded is, since
     what it made may have been dropped. Where a job raises, one line of the log says why; whoever handed it in goes on
@@ -37,9 +55,12 @@ class BackgroundCompiler:
         # At the end of a process, this comes before threads that are daemons are left where they are.
         self._finalizer = weakref.finalize(self, _Queue.close, self._queue)
 
-    def submit(self, key: Hashable, job: CompileJob) -> bool:
-        """Have a job run; False where it is not taken: its key is known, the queue is full, or this is closed."""
-        return self._queue.add(key, job)
+    def submit(self, key: Hashable, job: CompileJob, dropped: CompileJob = _nothing) -> bool:
+        """Have a job run; False where it is not taken: its key is known, the queue is full, or this is closed.
+
+        `dropped` is called where it was taken, and has given way to another owner's.
+        """
+        return self._queue.add(current_owner(), _Waiting(key, job, dropped))
 
     @property
     def closing(self) -> bool:
@@ -66,29 +87,43 @@ class _Queue:
     def __init__(self, most_waiting: int) -> None:
         self.closing = False
         self._most_waiting = most_waiting
-        self._waiting: OrderedDict[Hashable, CompileJob] = OrderedDict()
+        self._waiting: Turns[_Waiting] = Turns()
+        self._known: set[Hashable] = set()  # the keys of those that wait
         self._running: set[Hashable] = set()  # one at most
         self._failed: OrderedDict[Hashable, str] = OrderedDict()
         self._thread: Thread | None = None
         self._changed = Condition()
 
-    def add(self, key: Hashable, job: CompileJob) -> bool:
+    def add(self, owner: Hashable, new: _Waiting) -> bool:
         with self._changed:
-            known = key in self._waiting or key in self._running or key in self._failed
-            if known or self.closing or len(self._waiting) >= self._most_waiting or not self._has_thread():
+            known = new.key in self._known or new.key in self._running or new.key in self._failed
+            if known or self.closing or not self._has_thread():
                 return False
-            self._waiting[key] = job
+            if len(self._waiting) >= self._most_waiting and not self._make_room(owner):
+                return False
+            self._waiting.put(owner, new)
+            self._known.add(new.key)
             self._changed.notify_all()
             return True
 
+    def _make_room(self, owner: Hashable) -> bool:
+        """Drop a job of whoever has the most of them, unless that would not be fair."""
+        most = self._waiting.most() if len(self._waiting) else owner
+        if self._waiting.of(most) <= self._waiting.of(owner) + 1:
+            return False
+        last = self._waiting.drop_last(most)
+        self._known.discard(last.key)
+        last.dropped()
+        return True
+
     def settle(self, timeout: float | None) -> bool:
         with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting and not self._running, timeout)
+            return self._changed.wait_for(lambda: not len(self._waiting) and not self._running, timeout)
 
     def close(self, timeout: float | None = None) -> bool:
         with self._changed:
             self.closing = True
-            dropped, self._waiting = self._waiting, OrderedDict()
+            dropped = self._waiting.clear()
             self._changed.notify_all()
             thread = self._thread
         dropped.clear()  # not under the lock: what a job held may hand in others as it goes
@@ -115,15 +150,19 @@ class _Queue:
     def _run_next(self) -> bool:
         """Run one job, when there is one; False at the end. Holds on to no job while it waits."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self.closing)
+            self._changed.wait_for(lambda: len(self._waiting) or self.closing)
             if self.closing:
                 return False
-            key, job = self._waiting.popitem(last=False)
+            owner = self._waiting.first()
+            key, job, _ = self._waiting.take(owner)
+            self._known.discard(key)
             self._running.add(key)
+        begun = time.perf_counter()
         try:
             self._attempt(key, job)
         finally:
             with self._changed:
+                self._waiting.charge(owner, time.perf_counter() - begun)
                 self._running.discard(key)
                 self._changed.notify_all()
         return True

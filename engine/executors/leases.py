@@ -1,9 +1,9 @@
-"""Plans that are ready to run, kept while nobody runs them: the most recently used, and a bounded number of bytes."""
+"""Plans that are ready to run, kept while nobody runs them: those used lately, and a bounded number of bytes."""
 
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Hashable, Mapping
 from threading import Lock
 from typing import Final, Protocol
@@ -11,6 +11,8 @@ from typing import Final, Protocol
 from engine.graph.limits import Deadline
 from engine.graph.op import Array
 from engine.planning.plan import Plan
+from engine.shares.fair_eviction import FairEviction
+from engine.shares.owner import current_owner
 
 #: what idle plans may take in all
 LEASE_BYTES: Final = 1 << 28
@@ -39,6 +41,11 @@ class _Entry:
         self.idle: list[ReadyPlan] = []
         self.retired = False
 
+    @property
+    def nbytes(self) -> int:
+        """Of all that are idle."""
+        return sum(bound.nbytes for bound in self.idle)
+
 
 class Leases:
     """Idle Bounds by plan, at most `bytes` of them in all; a plan that is collected takes its own along.
@@ -50,7 +57,8 @@ class Leases:
         self.bytes = bytes
         #: bytes of what is idle
         self.held = 0
-        self._entries: OrderedDict[int, _Entry] = OrderedDict()
+        self._entries: dict[Hashable, _Entry] = {}  # by the identity of their plans
+        self._claims = FairEviction()
         self._gone: deque[int] = deque()
         self._lock = Lock()
 
@@ -65,44 +73,46 @@ class Leases:
             return bound
 
     def give(self, plan: Plan, bound: ReadyPlan) -> None:
-        """Keep a Bound of this plan for the next one who asks; the least recently used ones make room for it."""
+        """Keep a Bound of this plan for the next one who asks.
+
+        What makes room for it is what its owner used longest ago who holds most.
+        """
         with self._lock:
             self._sweep()
             entry = self._entry(plan)
             if bound.nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN and not entry.retired:
                 entry.idle.append(bound)
                 self.held += bound.nbytes
+            self._claims.use(id(plan), current_owner(), entry.nbytes)
             while self.held > self.bytes:
-                self._drop_oldest()
+                self._drop(self._claims.let_go(by_size=True))
 
     def retire(self, plan: Plan) -> None:
         """Drop what is idle of a plan that has been replaced, and what is still running once it is given back."""
         with self._lock:
             entry = self._entry(plan)
             entry.retired = True
-            self.held -= sum(bound.nbytes for bound in entry.idle)
+            self.held -= entry.nbytes
             entry.idle.clear()
 
     def clear(self) -> None:
         """Drop all that is idle."""
         with self._lock:
             self._entries.clear()
+            self._claims.clear()
             self.held = 0
 
     def _entry(self, plan: Plan) -> _Entry:
-        """The plan's, as the most recently used one."""
+        """The plan's."""
         key = id(plan)
         if key not in self._entries:
             self._entries[key] = _Entry(weakref.ref(plan, lambda _: self._plan_is_gone(key)))
-        self._entries.move_to_end(key)
         return self._entries[key]
 
-    def _drop_oldest(self) -> None:
-        key, entry = next(iter(self._entries.items()))
-        if entry.idle:
-            self.held -= entry.idle.pop(0).nbytes
-        else:
-            del self._entries[key]
+    def _drop(self, key: Hashable) -> None:
+        entry = self._entries.pop(key, None)  # there is none where others still hold it
+        if entry is not None:
+            self.held -= entry.nbytes
 
     def _plan_is_gone(self, key: int) -> None:
         """Called wherever the garbage collector happens to run: by a thread that holds the lock, too."""
@@ -115,6 +125,6 @@ class Leases:
 
     def _sweep(self) -> None:
         while self._gone:
-            entry = self._entries.pop(self._gone.popleft(), None)
-            if entry is not None:
-                self.held -= sum(bound.nbytes for bound in entry.idle)
+            key = self._gone.popleft()
+            self._claims.drop(key)
+            self._drop(key)

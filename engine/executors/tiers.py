@@ -68,6 +68,10 @@ class _Twin:
         self.spared = False  # whether it is to have no kernels
         self.lock = Lock()
 
+    def ask_again(self) -> None:
+        """It was not compiled, since others came first."""
+        self.asked = False
+
 
 class Tiers:
     """Plans, and the compiled ones in their places.
@@ -142,8 +146,9 @@ class Tiers:
     def _ask(self, plan: Plan, twin: _Twin) -> None:
         """Have a plan compiled, unless nobody wants it any more by then. Where the queue is full, its next run asks."""
         wanted = weakref.ref(plan)
-        if self._compiler.submit(twin, lambda: self._promote(wanted(), twin)):
-            twin.asked = True
+        twin.asked = True
+        if not self._compiler.submit(twin, lambda: self._promote(wanted(), twin), twin.ask_again):
+            twin.asked = False
 
     def _promote(self, plan: Plan | None, twin: _Twin) -> None:
         """Fuse and tile all that can be, and compile it. Raises KernelUnavailable."""

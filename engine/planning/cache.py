@@ -1,14 +1,15 @@
-"""Bounded memory of what is costly to make: the most recently used is kept, and each thing is made by one at a time."""
+"""Bounded memory of what is costly to make: what was used lately is kept, and each thing is made by one at a time."""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import TIMEOUT_MAX, Event, Lock
 from typing import Generic, TypeVar
 
 from engine.graph.limits import NO_DEADLINE, Deadline
+from engine.shares.fair_eviction import FairEviction
+from engine.shares.owner import current_owner
 
 _Value = TypeVar("_Value")
 
@@ -32,17 +33,20 @@ class Entry(Generic[_Value]):
 
 
 class Cache(Generic[_Value]):
-    """Values by key: the most recently used, at most `capacity`, of at most `bytes` in all, as `size` counts them.
+    """Values by key: at most `capacity`, of at most `bytes` in all, as `size` counts them.
 
-    What is larger than `bytes` by itself is handed out and not kept, so that it displaces nothing. May be shared by
-    threads.
+    Where that is too much, what goes is what its owner used longest ago who holds most: the current one holds what it
+    asks for. So one alone keeps what it used most recently, and of several none displaces what the others keep within
+    their shares. What is larger than `bytes` by itself is handed out and not kept, so that it displaces nothing. May be
+    shared by threads.
     """
 
     def __init__(self, capacity: int, bytes: int, size: Callable[[_Value], int]) -> None:
         self.capacity = capacity
         self.bytes = bytes
         self._size = size
-        self._kept: OrderedDict[Hashable, Entry[_Value]] = OrderedDict()
+        self._kept: dict[Hashable, Entry[_Value]] = {}
+        self._claims = FairEviction()
         self._making: dict[Hashable, Entry[_Value]] = {}
         self._held = 0
         self._lock = Lock()
@@ -68,15 +72,15 @@ class Cache(Generic[_Value]):
             entry = self._kept.get(key)
             if entry is None:
                 return None
-            self._kept.move_to_end(key)
+            self._claims.use(key, current_owner(), entry.nbytes)
             return entry.value
 
     def _entry(self, key: Hashable) -> tuple[Entry[_Value], bool]:
         """The entry of `key`, and whether it is new: then it is the caller's to fill."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key], False
+            if entry := self._kept.get(key):
+                self._claims.use(key, current_owner(), entry.nbytes)
+                return entry, False
             if key in self._making:
                 return self._making[key], False
             entry = self._making[key] = Entry()
@@ -99,6 +103,8 @@ class Cache(Generic[_Value]):
             return
         self._kept[key] = entry
         self._held += entry.nbytes
+        self._claims.use(key, current_owner(), entry.nbytes)
         while len(self._kept) > self.capacity or self._held > self.bytes:
-            _, oldest = self._kept.popitem(last=False)
-            self._held -= oldest.nbytes
+            gone = self._claims.let_go(by_size=self._held > self.bytes)
+            if gone is not None:
+                self._held -= self._kept.pop(gone).nbytes

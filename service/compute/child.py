@@ -14,6 +14,7 @@ from engine import registry, warm
 from service.compute.attending import attend
 from service.compute.blas import divide
 from service.compute.desk import Opened
+from service.compute.rehearsal import rehearse
 from service.compute.together import Together
 from service.compute.worker import Worker
 from service.settings import Settings
@@ -24,6 +25,7 @@ def computing(settings: Settings) -> Opened:
     worker = Worker(settings)
     divide(settings.workers)
     warm(registry())
+    rehearse(worker)
     sharing = Together(worker, settings) if settings.is_coalescing else None
     return Opened(worker, worker.device, worker.vitals, sharing, worker.condemn)
 

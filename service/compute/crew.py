@@ -25,6 +25,9 @@ _logger = logging.getLogger("gradserve.workers")
 #: seconds to the next start, where processes end before they are ready; doubled each time, up to the most
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 30.0
+#: seconds from the end of a worker to the start of another: the start takes a processor for a second, which what the
+#: dead one left behind needs first
+_BREATH: Final = 0.25
 
 
 class Boss(Receiver, Protocol):
@@ -132,11 +135,13 @@ class Crew:
         self.ends[reason] += 1
         _logger.log(logging.INFO if worker.reason else logging.WARNING, "worker %d ended: %s", worker.pid, reason)
         self._leave(worker)
-        if worker.device:
-            self._fill()
-        else:
-            self._failed(worker)
         self._boss.lost(tickets, executed)
+        if not worker.device:
+            self._failed(worker)
+        elif self.ready:
+            asyncio.get_running_loop().call_later(_BREATH, self._fill)
+        else:
+            self._fill()
 
     def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
         """A signal has ended a worker. Where that was once too often at the same plan, all are told."""
@@ -170,7 +175,7 @@ class Crew:
     def trim(self) -> None:
         """Where the spare has become one of the workers, one that is free is the spare again."""
         while len(self.general) > self._staff.general:
-            worker = next((worker for worker in self.general if worker.long is None), None)
+            worker = next((worker for worker in reversed(self.general) if worker.long is None), None)
             if worker is None:
                 return
             self.general.remove(worker)

@@ -1,17 +1,20 @@
 """What jobs are expected to take: as their plans say it, corrected by what was measured.
 
-The front does not read bodies, so it knows a job by its kind: the call, the registered graph, the length, and the first
-bytes where no graph says what follows. A kind that turned out to be long is remembered, and only such a one: most jobs
-are short, and cost nothing here.
+The front does not read bodies, so it knows a job by its kind: whose it is, the call, the registered graph, the length,
+and the first bytes where no graph says what follows. A kind that turned out to be long is remembered, and only such a
+one: most jobs are short, and cost nothing here. Each caller has an experience of its own, since what one sends says
+nothing of what another will: nobody is refused for what others have done.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Final
-from zlib import crc32
+from hashlib import blake2b
+from typing import Final, NamedTuple, cast
 
+from engine.shares.fair_eviction import FairEviction
 from service.compute.job import Estimate, Job
 
 #: seconds that a job may take where others wait behind it
@@ -20,9 +23,13 @@ QUICK: Final = 0.002
 LARGE_BODY: Final = 256 << 10
 #: a job that was thought to be short, and takes longer than so many seconds, belongs to a long kind
 MISJUDGED: Final = 0.02
-#: kinds that are remembered
+#: kinds that are remembered, and callers whose jobs were compared with the cost model
 _KINDS: Final = 4096
-_PREFIX: Final = 512
+_CALLERS: Final = 4096
+#: bytes of a body that its kind is known by: half of it, within these bounds. What follows are numbers
+_PREFIX, _LONGEST_PREFIX = 512, 4096
+#: drawn at each start, so that nobody can look for another body of the same kind
+_SECRET: Final = secrets.token_bytes(32)
 #: the weight of the last measurement
 _NEW: Final = 0.3
 #: bytes of a body that are read in a second, where nothing else is known
@@ -48,46 +55,74 @@ class _Kind:
         self.last: tuple[float, ...] = ()
 
 
-class Experience:
-    """Remembers what long jobs took."""
+class _Calibration:
+    """By what factor a caller's jobs differ from the cost model, and how many were compared with it."""
+
+    __slots__ = ("factor", "measured")
 
     def __init__(self) -> None:
-        self._kinds: OrderedDict[Hashable, _Kind] = OrderedDict()
-        self._factor = 1.0
-        self._measured = 0
+        self.factor = 1.0
+        self.measured = 0
 
     @property
     def margin(self) -> float:
         """By how much more than is expected has to fit."""
-        return _SURE if self._measured >= _TRUSTED else _UNSURE
+        return _SURE if self.measured >= _TRUSTED else _UNSURE
 
-    def known(self, job: Job) -> tuple[Hashable, Estimate | None]:
+    def add(self, estimated: float, measured: float) -> None:
+        """The cost model said `estimated` seconds, and it took `measured`; a single one does not say much."""
+        if estimated > 0:
+            ratio = min(_MOST, max(1 / _MOST, measured / estimated))
+            self.factor = self.factor * (1 - _NEW) + ratio * _NEW
+            self.measured += 1
+
+
+class JobKind(NamedTuple):
+    """What is the same for jobs of a caller that are expected to take the same time."""
+
+    tenant: str
+    about: Hashable
+
+
+class Experience:
+    """Remembers what long jobs took, of each caller by itself."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[JobKind, _Kind] = {}
+        self._claims = FairEviction()
+        self._calibrations: OrderedDict[str, _Calibration] = OrderedDict()
+
+    def margin(self, tenant: str) -> float:
+        """By how much more than is expected of this caller's jobs has to fit."""
+        return self._calibration(tenant).margin
+
+    def known(self, job: Job) -> tuple[JobKind | None, Estimate | None]:
         """The job's kind, and what it takes, where that is known to be long. A large body is taken to be."""
         large = len(job.body) > LARGE_BODY
-        if not (self._kinds or large):
+        if not (large or self._claims.has(job.tenant)):
             return None, None
         kind = kind_of(job)
         if found := self._kinds.get(kind):
-            return kind, self._expected(found)
+            return kind, self._expected(kind, found)
         return kind, Estimate(len(job.body) / _READ_RATE, 0, 0) if large else None
 
-    def planned(self, kind: Hashable, plan: Estimate) -> Estimate:
+    def planned(self, kind: JobKind, plan: Estimate) -> Estimate:
         """A plan of this kind is estimated to be long: what it is expected to take."""
         found = self._kinds.setdefault(kind, _Kind(plan))
         found.plan = plan
-        self._kinds.move_to_end(kind)
+        self._claims.use(kind, kind.tenant)
         if len(self._kinds) > _KINDS:
-            self._kinds.popitem(last=False)
-        return self._expected(found)
+            self._kinds.pop(cast("JobKind", self._claims.let_go()))
+        return self._expected(kind, found)
 
-    def settled(self, kind: Hashable, workers: int) -> Estimate | None:
+    def settled(self, kind: JobKind | None, workers: int) -> Estimate | None:
         """What a job takes at the least: each of the workers has planned its kind, and compiled it, and run it."""
-        found = self._kinds.get(kind)
+        found = None if kind is None else self._kinds.get(kind)
         if found is None or found.count <= _WARMING * workers:
             return None
         return found.plan._replace(seconds=min(found.last))
 
-    def measured(self, kind: Hashable, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
+    def measured(self, kind: JobKind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
         """A job of this kind took so many seconds. One that turns out to be short is forgotten.
 
         Where it had to be `planned` first, and perhaps compiled, the next of its kind will take less.
@@ -95,29 +130,34 @@ class Experience:
         found = self._kinds.get(kind)
         if seconds < QUICK / 2:
             self._kinds.pop(kind, None)
+            self._claims.drop(kind)
             return
         if found is None:
             self.planned(kind, (expected or Estimate(0, 0, 0))._replace(seconds=0.0))
             found = self._kinds[kind]
-        self.calibrate(found.plan.seconds, seconds)
+        self._calibration(kind.tenant).add(found.plan.seconds, seconds)
         found.count += 1
         found.last = (*found.last[-2:], seconds)
         if not planned or not found.plan.seconds:
             found.taken = found.taken * (1 - _NEW) + seconds * _NEW if found.taken else seconds
 
-    def calibrate(self, estimated: float, measured: float) -> None:
-        """The cost model said `estimated` seconds, and it took `measured`; a single one does not say much."""
-        if estimated > 0:
-            ratio = min(_MOST, max(1 / _MOST, measured / estimated))
-            self._factor = self._factor * (1 - _NEW) + ratio * _NEW
-            self._measured += 1
+    def _expected(self, kind: JobKind, found: _Kind) -> Estimate:
+        factor = self._calibration(kind.tenant).factor
+        return found.plan._replace(seconds=found.taken or found.plan.seconds * factor)
 
-    def _expected(self, kind: _Kind) -> Estimate:
-        return kind.plan._replace(seconds=kind.taken or kind.plan.seconds * self._factor)
+    def _calibration(self, tenant: str) -> _Calibration:
+        found = self._calibrations.get(tenant)
+        if found is None:
+            found = self._calibrations[tenant] = _Calibration()
+            if len(self._calibrations) > _CALLERS:
+                self._calibrations.popitem(last=False)
+        self._calibrations.move_to_end(tenant)
+        return found
 
 
-def kind_of(job: Job) -> Hashable:
-    """What is the same for jobs that are expected to take the same time."""
+def kind_of(job: Job) -> JobKind:
+    """The kind that a job is of."""
     if job.graph is not None:
-        return job.call, job.graph, len(job.body)
-    return job.call, len(job.body), crc32(bytes(job.body[:_PREFIX]))
+        return JobKind(job.tenant, (job.call, job.graph, len(job.body)))
+    prefix = bytes(job.body[: max(_PREFIX, min(len(job.body) // 2, _LONGEST_PREFIX))])
+    return JobKind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))

@@ -50,7 +50,8 @@ def job_frame(
 
     It `may_ask` for tensors until it has.
     """
-    text = f"{job.call}\n{job.graph or ''}\n{job.namespace}\n{job.subject or ''}\n{job.request_id}".encode()
+    about = f"{job.call}\n{job.graph or ''}\n{job.namespace}\n{job.subject or ''}"
+    text = f"{about}\n{job.tenant}\n{job.request_id}".encode()
     inline = b"" if place.slab else bytes(job.body)
     head = _JOB.size + len(text) + len(inline) + (len(graph) if graph is not None else 0)
     fixed = _JOB.pack(
@@ -67,7 +68,7 @@ def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None
         size, _, slot, sent, accepted, flags, texts, graphs, slab, nbytes, timeout, expires, most,
     ) = _JOB.unpack_from(frame, at)  # fmt: skip
     start = at + _JOB.size
-    call, graph, namespace, subject, request_id = frame[start : start + texts].decode().split("\n", 4)
+    call, graph, namespace, subject, tenant, request_id = frame[start : start + texts].decode().split("\n", 5)
     start += texts
     graph_bytes = None
     if graphs != _NO_GRAPH:
@@ -77,6 +78,7 @@ def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None
     job = Job(call, body, request_id, timeout, expires, _MEDIA[sent], _MEDIA[accepted], graph or None, graph_bytes)
     job.namespace = namespace
     job.subject = subject or None
+    job.tenant = tenant
     job.may_ask = flags & _MAY_ASK != 0
     return slot, job, Whereabouts(slab, nbytes), None if most == _NO_BOUND else most
 

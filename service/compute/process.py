@@ -9,13 +9,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from mmap import mmap
 from pathlib import Path
 from typing import Final, Protocol, cast
 
 from engine.executors.witness import WITNESS_BYTES, LastWords, last_words
+from engine.shares.fair_eviction import FairEviction
 from service.compute import frames
 from service.compute.cell import SLOTS, Cell
 from service.compute.claims import Claim
@@ -64,6 +65,9 @@ class Receiver(Protocol):
     def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """A job was stopped: it has no reply."""
 
+    def freed(self) -> None:
+        """A worker knows that a job was taken back, and has room for another."""
+
     def answered(self, tenant: str, nbytes: int) -> Claim:
         """An answer of so many bytes is held, until the claim ends."""
 
@@ -90,6 +94,7 @@ class WorkerProcess(asyncio.Protocol):
         self._tickets: list[Ticket | None] = [None] * SLOTS
         self._free = list(range(SLOTS))
         self._transport: asyncio.WriteTransport | None = None
+        self._taken_back = 0
         self._spoilt: set[int] = set()
         self._replica = Replica(receiver.residents)
         #: whether it was told to finish, after which it hears nothing
@@ -108,7 +113,7 @@ class WorkerProcess(asyncio.Protocol):
         #: the long job that it has: no other is sent after it
         self.long: Ticket | None = None
         #: kinds of long jobs that it has done, whose plans it may have
-        self.seen: dict[Hashable, None] = {}
+        self.seen = FairEviction()
         self._said = last_words(memoryview(bytes(WITNESS_BYTES)))
         self._accounted = False
         #: done once the process is no more
@@ -163,8 +168,8 @@ class WorkerProcess(asyncio.Protocol):
 
     @property
     def sent(self) -> int:
-        """Jobs that it has."""
-        return SLOTS - len(self._free)
+        """Jobs that it has, but for those that were taken back and it does not know of yet."""
+        return SLOTS - len(self._free) - self._taken_back
 
     @property
     def tickets(self) -> list[Ticket]:
@@ -204,9 +209,9 @@ class WorkerProcess(asyncio.Protocol):
     def send_long(self, ticket: Ticket) -> None:
         """Send a job after which no other is sent until it is done."""
         self.long = ticket
-        self.seen[ticket.kind] = None
+        self.seen.use(ticket.kind, ticket.account)
         if len(self.seen) > _SEEN:
-            del self.seen[next(iter(self.seen))]
+            self.seen.let_go()
         self.send(ticket)
 
     def step_back(self, steps: int = _FAR_BEHIND) -> None:
@@ -226,12 +231,17 @@ class WorkerProcess(asyncio.Protocol):
         """The job is not to begin, or to end early: that comes as skipped."""
         self.cell.stops[ticket.slot][0] = 1
 
-    def take_back(self, executing: Ticket) -> list[Ticket]:
-        """The jobs that wait behind the one that is executed, for other workers: this one will not begin them.
+    def begun(self, ticket: Ticket) -> float | None:
+        """When the execution of this job began, on the monotonic clock; None where it is not executed."""
+        return self.cell.since if ticket in self.executed else None
+
+    def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
+        """The jobs that wait behind those that are executed, for other workers: this one will not begin them.
 
         But not those with a body in a slab, which would be given back while this worker reads it.
         """
-        taken = [t for t in self.tickets if t is not executing and t.room is None]
+        taken = [t for t in self.tickets if t not in keeping and t.room is None]
+        self._taken_back += len(taken)
         for ticket in taken:
             self.stop(ticket)
             self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so
@@ -330,6 +340,8 @@ class WorkerProcess(asyncio.Protocol):
         if kind == frames.SKIPPED:
             if ticket := self._returned(frames.slot_of(frame, at)):
                 self._receiver.skipped(self, ticket)
+            else:
+                self._receiver.freed()
         elif kind == frames.KEPT:
             self._spoilt.add(frames.read_note(frame, at))
         elif kind == frames.FORGET:
@@ -348,6 +360,7 @@ class WorkerProcess(asyncio.Protocol):
         if self._burdened:
             self._unburden()
         if ticket is None:
+            self._taken_back -= 1
             return None
         self._tickets[slot] = None
         ticket.worker = None

@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from service.compute.accounts import Account, Accounts
 from service.compute.admission import Admission
 from service.compute.claims import Claim, Claims
 from service.compute.crew import Crew
-from service.compute.experience import MISJUDGED, Experience, kind_of
+from service.compute.experience import MISJUDGED, QUICK, Experience, JobKind, kind_of
 from service.compute.frames import INLINE
 from service.compute.job import Estimate, Job, Reply, Room, refused
 from service.compute.lanes import Lanes
@@ -50,10 +51,12 @@ class ProcessPool:
         self._admission = Admission(settings.workers + settings.queue)
         self._claims = Claims(settings.held_bytes)
         self._experience = Experience()
+        self._accounts = Accounts()
         self._tickets: dict[Job, Ticket] = {}
         #: by namespace and name: what jobs read that are sent from now on
         self.residents: dict[TensorKey, TensorVersion] = {}
         self._draining = False
+        self._displaced = 0
         self._looks = 0
         self._ticking: asyncio.TimerHandle | None = None
 
@@ -64,7 +67,7 @@ class ProcessPool:
         self._crew = Crew(self._settings, self, self._command)
         self._rooms = Rooms(self._loop, self._forget)
         self._shelf = Shelf(self._loop)
-        self._lanes = Lanes(self._crew, self._too_late)
+        self._lanes = Lanes(self._crew, self._accounts, self._too_late, self._overtaken)
         self._watch = Watch(self, self._tickets, self._crew, self._settings)
         self.device = await self._crew.start()
         self._ticking = self._loop.call_later(_TICK, self._tick)
@@ -107,6 +110,8 @@ class ProcessPool:
             incidents=dict(self._crew.incidents.counts),
             condemned=len(self._crew.incidents.condemned),
             compiled=self._crew.kernels + sum(worker.cell.vitals.kernels for worker in self._crew),
+            callers=self._accounts.present,
+            displaced=self._displaced,
         )
 
     def room(self, nbytes: int, tenant: str = "") -> SlabRoom:
@@ -132,11 +137,13 @@ class ProcessPool:
 
     def submit(self, job: Job, done: Done) -> None:
         """Take up a job; at its deadline there is a reply, whatever its worker does then."""
-        if self._draining or self._admission.full(len(self._tickets)):
+        now = time.monotonic()
+        account = self._accounts.enter(job.tenant, now)
+        if self._draining or (self._admission.full(len(self._tickets)) and not self._make_room(account)):
             refusal = stopping() if self._draining else self._admission.crowded(len(self._tickets))
             self._turn_away(job, done, refusal)
             return
-        ticket = Ticket(job, done, time.monotonic())
+        ticket = Ticket(job, account, done, now)
         if job.room is not None or len(job.body) > INLINE:
             try:
                 self._lodge(ticket)
@@ -146,9 +153,10 @@ class ProcessPool:
         self._tickets[job] = ticket
         if ticket.room is not None:
             ticket.room.claim.holder = _Queued(self, ticket)
+        account.jobs[job] = None
         self._watch.at(job.expires)
         kind, estimate = self._experience.known(job)
-        if estimate is None:
+        if kind is None or estimate is None:
             self._lanes.put(ticket)
         else:
             self._queue(ticket, kind, estimate)
@@ -167,6 +175,7 @@ class ProcessPool:
         """A worker has done a job, or says why not."""
         if reply.recycle is not None:
             self._crew.dismiss(worker, reply.recycle)
+        self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
         if not ticket.answered and reply.estimate is not None:
             kind = kind_of(ticket.job)
             self._queue(ticket, kind, self._experience.planned(kind, reply.estimate))
@@ -179,10 +188,16 @@ class ProcessPool:
         else:
             if (ticket.long and not ticket.apart) or (seconds > MISJUDGED and reply.cached):
                 self._learn(ticket, seconds, planned=not reply.cached)
+            if ticket.long:
+                self._crew.trim()
             self._settle(ticket)
             self._answer(ticket, reply)
-        if self._lanes.short or self._lanes.long:
+        if self._lanes.waiting:
             self._lanes.pump()
+
+    def freed(self) -> None:
+        """A worker has room for another job."""
+        self._lanes.pump()
 
     def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """A worker has let go of a job: nobody wants it, or it held others up."""
@@ -237,7 +252,7 @@ class ProcessPool:
         Of several that were one execution, none is to wait for it: each is done alone.
         """
         relieved = worker is not self._crew.quick or self._crew.relieve()
-        if not relieved and worker.sent == 1 and not self._lanes.short:
+        if not relieved and worker.sent == 1 and not len(self._lanes.short):
             return  # nobody waits for it
         executed = worker.executed
         if len(executed) > 1:
@@ -247,14 +262,41 @@ class ProcessPool:
             ticket.long = True
             ticket.kind = kind_of(ticket.job)
             ticket.estimate = Estimate(2 * (time.monotonic() - worker.cell.since), 0, 0)
-        worker.long = ticket
-        for waiting in worker.take_back(ticket):
-            self._lanes.put_back(waiting)
+        self._leave_alone(worker, ticket, [ticket])
         if not relieved or len(executed) > 1:
             ticket.stopped = time.monotonic()
             self._watch.at(ticket.stopped + GRACE)
             worker.stop(ticket)
         self._lanes.pump()
+
+    def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """Another worker does what would wait for this job, which has not been long enough to say so of its kind."""
+        ticket.long = ticket.apart = True
+        self._leave_alone(worker, ticket, worker.executed)
+        self._lanes.pump()
+
+    def _leave_alone(self, worker: WorkerProcess, ticket: Ticket, keeping: Sequence[Ticket]) -> None:
+        """Nothing waits behind this job any more."""
+        worker.long = ticket
+        for waiting in worker.take_back(keeping):
+            self._lanes.put_back(waiting)
+
+    def _make_room(self, account: Account) -> bool:
+        """Have a job of whoever has most give way to one of this caller's: the last one that no worker does.
+
+        Not for one who would have as many then.
+        """
+        most = self._accounts.greatest()
+        if len(most.jobs) <= len(account.jobs) + 1:
+            return False
+        for job in reversed(most.jobs):
+            ticket = self._tickets[job]
+            if not ticket.answered and (ticket.worker is None or ticket.worker.begun(ticket) is None):
+                self._displaced += 1
+                self._answer(ticket, refused(self._admission.crowded(len(self._tickets)), job.request_id))
+                self._abandon(ticket)
+                return True
+        return False
 
     def _turn_away(self, job: Job, done: Done, refusal: Refusal) -> None:
         if job.room is not None:
@@ -279,13 +321,22 @@ class ProcessPool:
         room.view[:] = job.body.data if isinstance(job.body, np.ndarray) else job.body
         job.body = room.view
 
-    def _queue(self, ticket: Ticket, kind: object, estimate: Estimate) -> None:
+    def _charge(self, ticket: Ticket, seconds: float, patience: float) -> None:
+        """A worker has spent so much on a job, which is held against its caller where it was to be short.
+
+        Not what takes a little longer though its plan was known: then it is the machine that has much to do.
+        """
+        self._lanes.charge(ticket, seconds)
+        if ticket.bound is not None and seconds > patience:
+            ticket.account.overran(seconds, time.monotonic())
+
+    def _queue(self, ticket: Ticket, kind: JobKind, estimate: Estimate) -> None:
         """To the long jobs, if it can be in time behind them."""
         ticket.long = True
         ticket.kind = kind
         ticket.estimate = estimate
-        ahead = self._lanes.ahead()
-        needed = (ahead + estimate.seconds) * self._experience.margin
+        ahead = self._lanes.ahead(ticket)
+        needed = (ahead + estimate.seconds) * self._experience.margin(ticket.job.tenant)
         left = ticket.job.expires - time.monotonic()
         try:
             if ahead and needed > left:  # a worker that has nothing to do may as well find out
@@ -301,7 +352,6 @@ class ProcessPool:
         """What a long job took; then those that wait for too long are not kept waiting."""
         kind = kind_of(ticket.job) if ticket.kind is None else ticket.kind
         self._experience.measured(kind, ticket.estimate, seconds, planned=planned)
-        self._crew.trim()
         for waiting in self._lanes.overdue(self._experience):
             self._lanes.drop(waiting)
             self._too_late(waiting)
@@ -316,7 +366,9 @@ class ProcessPool:
             self._lanes.drop(ticket)
             self._settle(ticket)
             return
-        ticket.stopped = time.monotonic()
+        ticket.stopped = now = time.monotonic()
+        if (begun := ticket.worker.begun(ticket)) is not None:
+            self._charge(ticket, now - begun, MISJUDGED)
         self._watch.at(ticket.stopped + GRACE)
         ticket.worker.stop(ticket)
 
@@ -335,6 +387,7 @@ class ProcessPool:
     def _settle(self, ticket: Ticket) -> None:
         """No worker has the job any more: nothing is held for it."""
         del self._tickets[ticket.job]
+        del ticket.account.jobs[ticket.job]
         self._admission.replied()
         if ticket.promised is not None:
             ticket.promised.end()
@@ -354,6 +407,7 @@ class ProcessPool:
         self._looks += 1
         if self._looks % _INSPECTION == 0:
             self._admission.look(time.monotonic())
+            self._accounts.look(time.monotonic())
             self._watch.inspect()
             self._rooms.trim()
 

@@ -13,7 +13,8 @@ class Stats:
     `queued` and `workers` are by lane, `restarts` by the reason for which workers were replaced. Bytes: `reserved` for
     requests from their heads on, `resident` of the workers in all, `device` of their GPUs' pools. `compiled` are
     kernels that were made or loaded. `incidents` are workers that were ended by a signal, by its name; `condemned` are
-    plans that run without kernels since they ended workers.
+    plans that run without kernels since they ended workers. `callers` share it all at this moment, and `displaced` jobs
+    have given way to others' since the start.
     """
 
     queued: Mapping[str, int] = field(default_factory=dict)
@@ -26,3 +27,5 @@ class Stats:
     compiled: int = 0
     incidents: Mapping[str, int] = field(default_factory=dict)
     condemned: int = 0
+    callers: int = 0
+    displaced: int = 0

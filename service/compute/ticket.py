@@ -1,11 +1,14 @@
-"""A job in the hands of the front: who is to be told, where it is, and what is held for it."""
+"""A job in the hands of the front: whose it is, who is to be told, where it is, and what is held for it."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
+from engine.shares.turns import Turns
+from service.compute.accounts import Account
 from service.compute.claims import Claim
+from service.compute.experience import JobKind
 from service.compute.job import Estimate, Job
 from service.compute.pool import Done
 from service.compute.rooms import SlabRoom
@@ -17,25 +20,33 @@ class Carrier(Protocol):
     def stop(self, ticket: Ticket) -> None:
         """The job is not to begin, or to end early."""
 
+    def begun(self, ticket: Ticket) -> float | None:
+        """When it began to do this, on the monotonic clock; None where it has not."""
+
 
 class Ticket:
     """One job from being admitted until no worker has it any more, which may be later than its reply."""
 
     __slots__ = (
-        "answered", "apart", "bound", "deaths", "done", "estimate", "graph_wanted", "job", "kind", "long",
-        "promised", "room", "slot", "stopped", "submitted", "wanted", "worker",
+        "account", "answered", "apart", "bound", "deaths", "done", "doubtful", "estimate", "graph_wanted",
+        "job", "kind", "lane", "long", "promised", "room", "slot", "stopped", "submitted", "wanted", "worker",
     )  # fmt: skip
 
-    def __init__(self, job: Job, done: Done, submitted: float) -> None:
+    def __init__(self, job: Job, account: Account, done: Done, submitted: float) -> None:
         self.job = job
+        self.account = account
         self.done = done
         self.submitted = submitted  # time.monotonic()
         self.answered = False
         #: what it is known by to those like it, where it is not short
-        self.kind: Hashable = None
+        self.kind: JobKind | None = None
         self.long = False
         #: whether it is with the long jobs only to be alone, after it was one of several that were executed as one
         self.apart = False
+        #: whether it waits with the long jobs since its caller's short ones have not been short lately
+        self.doubtful = False
+        #: where its caller was charged for what was expected of it, until it is known what it took
+        self.lane: Turns[Ticket] | None = None
         #: seconds that it may take where it is, or else it is handed back
         self.bound: float | None = None
         self.estimate: Estimate | None = None

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
 from engine.planning.cache import Cache
+from engine.shares.owner import charge_to
 from schemas.graph import NAME_CHARACTERS
 from schemas.registered import without_graph
 from service import machine
@@ -127,6 +128,7 @@ class Worker:
 
     @staticmethod
     def _caught(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
+        charge_to(job.tenant)
         try:
             return do(what)
         except Refusal as refusal:

@@ -115,6 +115,10 @@ def _durations(name: str, text: str, label: str, histograms: Mapping[str, Histog
 
 def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield _by(GaugeMetricFamily(f"{_OURS}_queued", "jobs that wait for a worker", labels=("lane",)), stats.queued)
+    text = "callers that share the workers: namespaces, or addresses where no keys are asked for"
+    yield GaugeMetricFamily(f"{_OURS}_callers", text, value=stats.callers)
+    text = "jobs of those who had most that were refused in a full queue, to make room for others'"
+    yield CounterMetricFamily(f"{_OURS}_displaced", text, value=stats.displaced)
     yield GaugeMetricFamily(f"{_OURS}_running", "jobs that workers have", value=stats.running)
     yield _by(GaugeMetricFamily(f"{_OURS}_workers", "workers that are ready", labels=("lane",)), stats.workers)
     text = "workers that were replaced, by reason"

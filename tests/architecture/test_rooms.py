@@ -15,6 +15,7 @@ from tests.architecture.source import PACKAGES, ROOT, files, imports, name, pars
 
 #: each room, the lowest first: it may import from those before it
 ENGINE = (
+    "shares",
     "graph",
     "loops",
     "microkernels",

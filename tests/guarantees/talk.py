@@ -54,6 +54,8 @@ class Connection:
     address: Address
     timeout: float = 60.0
     buffer: int = 0  # bytes that the kernel keeps for what is not read; 0: as it likes
+    source: str = ""  # the address that it comes from; empty: the system's choice
+    lines: tuple[str, ...] = ()  # of each head, beside the usual ones
     _left: bytes = b""
     _socket: socket.socket = field(init=False)
 
@@ -62,6 +64,8 @@ class Connection:
         if self.buffer:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.buffer)
         self._socket.settimeout(self.timeout)
+        if self.source:
+            self._socket.bind((self.source, 0))
         self._socket.connect(self.address)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -80,7 +84,7 @@ class Connection:
     def ask(self, path: str, body: bytes = b"", method: str = "POST", kind: str = JSON) -> Answer:
         """One request and its answer."""
         start = time.perf_counter()
-        self.send(head(path, len(body), method, kind) + body)
+        self.send(head(path, len(body), method, kind, self.lines) + body)
         return self.answer(start)
 
     def answer(self, start: float | None = None) -> Answer:

@@ -19,6 +19,7 @@ import pytest
 from engine.executors import compiling
 from engine.executors.compiling import BackgroundCompiler
 from engine.loops.kernel_errors import KernelUnavailable
+from engine.shares.owner import charge_to
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60.0  # seconds; a test that waits as long has failed
@@ -123,6 +124,42 @@ def test_the_queue_is_bounded_and_nothing_that_was_taken_is_lost(make: Make) -> 
     assert compiler.submit(2, lambda: ran.append(2))
     assert compiler.settle(PATIENCE)
     assert ran == [0, 1, 2]
+
+
+def test_owners_take_turns(make: Make) -> None:
+    """One whose jobs are many, and are there first, keeps nobody waiting for more than the one that runs."""
+    compiler, ran = make(), []
+    job = holding(compiler)
+    try:
+        for owner, count in (("greedy", 100), ("modest", 3)):
+            charge_to(owner)
+            for i in range(count):
+                assert compiler.submit((owner, i), lambda owner=owner: ran.append(owner))
+    finally:
+        charge_to(None)
+    job.told.set()
+    assert compiler.settle(PATIENCE)
+    assert len(ran) == 103
+    assert ran[:99].count("modest") == 3
+
+
+def test_who_has_most_in_a_full_queue_gives_way(make: Make) -> None:
+    compiler, ran, dropped = make(4), [], []
+    job = holding(compiler)
+    try:
+        charge_to("greedy")
+        taken = [compiler.submit(i, lambda i=i: ran.append(i), lambda i=i: dropped.append(i)) for i in range(6)]
+        charge_to("modest")
+        taken += [compiler.submit(key, lambda key=key: ran.append(key)) for key in "abc"]
+    finally:
+        charge_to(None)
+    assert taken == [True] * 4 + [False] * 2 + [True, True, False]
+    assert dropped == [3, 2]
+    job.told.set()
+    assert compiler.settle(PATIENCE)
+    assert set(ran) == {0, 1, "a", "b"}
+    assert compiler.submit(3, lambda: ran.append(3)), "it may be handed in again"
+    assert compiler.settle(PATIENCE)
 
 
 def test_a_job_may_hand_in_another(make: Make) -> None:

@@ -15,6 +15,7 @@ from engine.executors.bound import Bound
 from engine.executors.leases import MOST_OF_A_PLAN, Leases
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.planning.plan import make_plan
+from engine.shares.owner import charge_to
 
 FEED = {0: np.ones(3)}
 
@@ -69,6 +70,22 @@ def test_the_least_recently_used_makes_room() -> None:
     assert leases.take(plans[1]) is None
     assert [leases.take(plans[i]) for i in (0, 2, 3)] == [bounds[i] for i in (0, 2, 3)]
     assert leases.held == 0
+
+
+def test_what_is_anothers_displaces_nothing_within_a_share() -> None:
+    own, others = sine(), [sine() for _ in range(10)]
+    kept = bound(own)
+    leases = Leases(4 * kept.nbytes)
+    try:
+        charge_to("modest")
+        leases.give(own, kept)
+        charge_to("greedy")
+        for plan in others:
+            leases.give(plan, bound(plan))
+        assert leases.held == leases.bytes
+        assert leases.take(own) is kept
+    finally:
+        charge_to(None)
 
 
 def test_what_is_too_large_displaces_nothing() -> None:

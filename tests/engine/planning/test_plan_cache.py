@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import engine.planning.compiler as compiling
 from engine import Compiler, Deadline, DeadlineExceeded, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.planning.cache import Cache
+from engine.shares.owner import charge_to
 
 TYPES = {0: TensorType((4,), np.dtype("float64"))}
 PATIENCE = 60.0  # seconds; a test that waits as long has failed
@@ -228,3 +229,49 @@ def test_an_error_names_the_node_as_its_own_request_does() -> None:
         found.append(str(caught.value))
     assert "mine" in found[0]
     assert "yours" in found[1]
+
+
+# ---------------------------------------------------------------- owners
+
+
+@pytest.fixture
+def anybody() -> Iterator[None]:
+    """Afterwards, nothing is anybody's."""
+    yield
+    charge_to(None)
+
+
+@pytest.mark.usefixtures("anybody")
+def test_a_thousand_of_one_owner_displace_none_of_another() -> None:
+    cache = texts(capacity=16, bytes=1000)
+    for number in range(1000):
+        charge_to("greedy")
+        cache.get(number, lambda: "text")
+        charge_to("modest")
+        assert cache.get(f"own {number % 6}", lambda: "text")[1] is (number >= 6)
+    assert cache.find(999) == "text", "what is left is the other's"
+
+
+@pytest.mark.usefixtures("anybody")
+def test_large_things_of_one_owner_displace_no_small_ones_of_another() -> None:
+    cache = texts(capacity=100, bytes=100)
+    charge_to("modest")
+    for number in range(5):
+        cache.get(f"own {number}", lambda: "four")
+    charge_to("greedy")
+    for number in range(50):
+        cache.get(number, lambda: "of thirty bytes " + "." * 14)
+    charge_to("modest")
+    assert all(cache.get(f"own {number}", never)[1] for number in range(5))
+
+
+@pytest.mark.usefixtures("anybody")
+def test_what_two_use_is_there_once_and_stays_for_either() -> None:
+    cache = texts(capacity=4)
+    charge_to("modest")
+    cache.get("shared", lambda: "text")
+    charge_to("greedy")
+    assert cache.get("shared", never)[1]
+    for number in range(10):
+        cache.get(number, lambda: "text")
+    assert cache.find("shared") == "text"

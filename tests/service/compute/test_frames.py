@@ -14,7 +14,7 @@ JOBS = [
     Job("forward", b"{}", "id", 1.5, 12.25),
     Job("gradients", b"\0\xff\n" * 100, "a\nb\nö", 3600.0, 1e9, SAFETENSORS, SAFETENSORS, "graph"),
     Job("plan", b"", "", 0.001, 0.0, JSON, SAFETENSORS),
-    Job("putTensor", b"{}", "a\nb", 1.0, 2.0, namespace="ä", subject="w.1"),
+    Job("putTensor", b"{}", "a\nb", 1.0, 2.0, namespace="ä", subject="w.1", tenant="namespace ä"),
 ]
 STORED = [
     Stored("w", "0123456789abcdef", "float64", (3, 1), "fedcba9876543210"),
@@ -35,7 +35,7 @@ REPLIES = [
 
 def compared(job: Job) -> tuple[object, ...]:
     head = job.call, job.request_id, job.timeout, job.expires, job.sent, job.accepted
-    return *head, bytes(job.body), job.graph, job.namespace, job.subject
+    return *head, bytes(job.body), job.graph, job.namespace, job.subject, job.tenant
 
 
 @pytest.mark.parametrize("job", JOBS)

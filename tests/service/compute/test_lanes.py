@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.compute.admission import Admission
-from service.compute.experience import LARGE_BODY, QUICK, Experience, kind_of
+from service.compute.experience import LARGE_BODY, QUICK, Experience, JobKind, kind_of
 from service.compute.job import Estimate
 from service.compute.process_pool import ProcessPool
 from service.compute.staff import staff_for
@@ -172,17 +172,42 @@ def test_experience() -> None:
 
 
 def test_the_margin_falls_with_experience() -> None:
-    known = Experience()
-    unsure = known.margin
+    known, kind = Experience(), kind_of(job({}, tenant="a"))
+    unsure = known.margin("a")
+    known.planned(kind, Estimate(1.0, 0, 0))
     for _ in range(3):
-        known.calibrate(1.0, 1.0)
-    assert 1.0 < known.margin < unsure
+        known.measured(kind, None, 1.0, planned=False)
+    assert 1.0 < known.margin("a") < unsure == known.margin("b")
+
+
+def test_nobody_learns_from_what_others_send() -> None:
+    """Neither of a body like theirs, nor of how far the cost model is off."""
+    known, told = Experience(), {"a": 1}
+    kind = kind_of(job(told, tenant="greedy"))
+    known.planned(kind, Estimate(5.0, 0, 0))
+    for _ in range(5):
+        known.measured(kind, None, 20.0, planned=False)
+    assert known.known(job(told, tenant="greedy"))[1] is not None
+    assert known.known(job(told, tenant="modest"))[1] is None
+    assert known.planned(kind_of(job(told, tenant="modest")), Estimate(1.0, 0, 0)).seconds == 1.0
+
+
+def test_kinds_of_one_caller_displace_none_of_another() -> None:
+    known, own = Experience(), job({}, tenant="modest")
+    known.planned(kind_of(own), Estimate(1.0, 0, 0))
+    for number in range(6000):
+        known.planned(JobKind("greedy", number), Estimate(1.0, 0, 0))
+    assert known.known(own)[1] is not None
+    assert len(known._kinds) == 4096
 
 
 def test_kinds() -> None:
     assert kind_of(job(b"x" * 600)) == kind_of(job(b"x" * 600))
     assert kind_of(job(b"x" * 600)) != kind_of(job(b"x" * 601))
     assert kind_of(job(b"x" * 600)) != kind_of(job(b"y" + b"x" * 599))
+    assert kind_of(job(b"x" * 8000)) != kind_of(job(b"x" * 3999 + b"y" * 4001)), "more is looked at where there is more"
+    assert kind_of(job(b"x" * 8000)) == kind_of(job(b"x" * 4000 + b"y" * 4000)), "numbers come last"
+    assert kind_of(job(b"x", tenant="a")) != kind_of(job(b"x", tenant="b"))
     assert kind_of(job(b"x", graph="a")) == kind_of(job(b"y", graph="a")) != kind_of(job(b"x", graph="b"))
 
 
@@ -194,7 +219,7 @@ def test_a_large_body_is_not_for_the_quick_worker() -> None:
 def test_kinds_are_not_remembered_for_ever() -> None:
     known = Experience()
     for number in range(5000):
-        known.planned(number, Estimate(1.0, 0, 0))
+        known.planned(JobKind("", number), Estimate(1.0, 0, 0))
     assert len(known._kinds) == 4096
 
 

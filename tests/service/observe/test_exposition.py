@@ -25,6 +25,8 @@ STATS = Stats(
     compiled=10,
     incidents={"SIGSEGV": 11},
     condemned=12,
+    callers=11,
+    displaced=12,
 )
 
 
@@ -74,6 +76,8 @@ def test_every_count_is_there_under_its_name() -> None:
     assert found["gradserve_worker_incidents_total", "SIGSEGV"] == 11
     assert found["gradserve_worker_incidents_total", "SIGBUS"] == 0
     assert found["gradserve_condemned_plans", ""] == 12
+    assert found["gradserve_callers", ""] == 11
+    assert found["gradserve_displaced_total", ""] == 12
 
 
 def test_what_is_kept_and_who_was_denied() -> None:

@@ -1,0 +1,19 @@
+"""Whose account the work of this thread goes on, from here on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextvars import ContextVar
+from typing import Final
+
+_OWNER: Final[ContextVar[Hashable]] = ContextVar("owner", default=None)
+
+
+def charge_to(owner: Hashable) -> None:
+    """What this thread has kept and compiled from now on is this owner's, until it is told of another one."""
+    if _OWNER.get() != owner:
+        _OWNER.set(owner)
+
+
+#: whose it is; None where nobody has said so
+current_owner: Final[Callable[[], Hashable]] = _OWNER.get
