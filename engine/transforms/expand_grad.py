@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from engine.graph.ir import Builder, Graph, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.transforms.sketch import Sketch, look_ahead
 from engine.transforms.vjp import vjp_or_zeros
+
+#: of gradients of one another, that are taken to multiply what there is to look at
+MOST_LEVELS: Final = 8
 
 
 def expand_grad(graph: Graph, limits: Limits | None = None, deadline: Deadline = NO_DEADLINE) -> Graph:
@@ -20,7 +24,8 @@ def expand_grad(graph: Graph, limits: Limits | None = None, deadline: Deadline =
     if not grads:
         return graph
     builder = Builder(graph.registry, limits or Limits(), deadline)
-    look_ahead(builder, grads * len(graph.nodes), partial(_sketched, graph))
+    # Each level of gradients has about three times the nodes of the one below.
+    look_ahead(builder, len(graph.nodes) * 3 ** min(grads, MOST_LEVELS), partial(_sketched, graph))
     values: list[Value] = []
     for node in graph.nodes:
         operands = [values[i] for i in node.operands]

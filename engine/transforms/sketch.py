@@ -26,7 +26,7 @@ _LOOK: Final = 1 << 10
 
 Types = tuple[TensorType, ...]
 #: where a cotangent arrives: at a node, or at one of its further results
-Place = int | tuple[int, int]
+Arrival = int | tuple[int, int]
 
 
 class Given(NamedTuple):
@@ -109,18 +109,16 @@ class Sketch:
 
     def vjp(self, seeds: Sequence[tuple[int, int]], wrt: Sequence[int]) -> list[int | None]:
         """As the function `vjp`: where the gradients are."""
-        self._counted(seeds, wrt)
-        cotangents = dict[Place, int]()
+        pulled, _ = self._counted(seeds, wrt)
+        cotangents = dict[Arrival, int]()
         for output, g in seeds:
             self._accumulate(cotangents, output, g, None)
-        for index in self._paths(seeds, wrt):
-            written = self._pull(index, cotangents)
-            if written is not None:
-                arrived = [cotangents[place] for place in self._places(index) if place in cotangents]
-                operands = self.operands[index]
-                values = self._repeat(written, [*arrived, index, *operands])
-                for operand, result, number, cast in written.given:
-                    self._accumulate(cotangents, _place(operands[operand], result), values[number], cast)
+        for index, written in pulled:
+            arrived = [cotangents[place] for place in self._places(index) if place in cotangents]
+            operands = self.operands[index]
+            values = self._repeat(written, [*arrived, index, *operands])
+            for operand, result, number, cast in written.given:
+                self._accumulate(cotangents, _place(operands[operand], result), values[number], cast)
         return [cotangents.get(x) for x in wrt]
 
     def jvp(self, outputs: Sequence[int], wrt: Sequence[int]) -> None:
@@ -141,7 +139,7 @@ class Sketch:
 
     def _counted(self, seeds: Sequence[tuple[int, int]], wrt: Sequence[int]) -> tuple[list[Pulled], int]:
         """The nodes whose rules write something, from the last one on, and how many nodes that is in all."""
-        count, arrived, pulled = 0, dict[Place, int](), list[Pulled]()
+        count, arrived, pulled = 0, dict[Arrival, int](), list[Pulled]()
         for output, g in seeds:
             count += output in arrived
             arrived[output] = g
@@ -195,7 +193,7 @@ class Sketch:
                         break
         return [index for index in range(past - 1, first - 1, -1) if reached[index]]
 
-    def _pull(self, index: int, arrived: dict[Place, int]) -> Written | None:
+    def _pull(self, index: int, arrived: dict[Arrival, int]) -> Written | None:
         """What the rule of a node writes for what has arrived; None where it writes and gives nothing."""
         outline = self.outlines[index]
         number = tuple([self.outlines[i].types for i in self.operands[index]])
@@ -212,10 +210,10 @@ class Sketch:
             written = outline.pulls[number] = self._ask(outline.node, types, there)
         return written
 
-    def _places(self, index: int) -> list[Place]:
+    def _places(self, index: int) -> list[Arrival]:
         return [_place(index, k) for k in range(len(self.outlines[index].node.types))]
 
-    def _accumulate(self, cotangents: dict[Place, int], place: Place, g: int, cast: DType | None) -> None:
+    def _accumulate(self, cotangents: dict[Arrival, int], place: Arrival, g: int, cast: DType | None) -> None:
         if cast is not None:
             g = self.apply(("cast", cast), lambda x: x.cast(dtype=cast), g)
         before = cotangents.get(place)
@@ -303,7 +301,7 @@ def _way(nodes: Sequence[Node], arrived: int, outer: int, end: int) -> frozenset
     return frozenset(i for i in back if i in forth and i >= outer and isinstance(nodes[i].op, Elementwise))
 
 
-def _place(index: int, result: int) -> Place:
+def _place(index: int, result: int) -> Arrival:
     return (index, result) if result else index
 
 

@@ -143,7 +143,9 @@ def test_of_any_op_what_fits_is_accepted(case: Case, monkeypatch: pytest.MonkeyP
         accepted(program, types, call, monkeypatch)
 
 
-@pytest.mark.parametrize(("program", "call"), [(nested(40), Gradients), (chain(4_000), Hessian)])
+@pytest.mark.parametrize(
+    ("program", "call"), [(nested(12), Gradients), (nested(40), Gradients), (chain(4_000), Hessian)]
+)
 def test_what_is_too_much_is_refused_before_it_is_written(
     program: Program, call: type[Gradients], monkeypatch: pytest.MonkeyPatch
 ) -> None:
