@@ -143,7 +143,7 @@ class Lanes:
     def charge(self, ticket: Ticket, seconds: float) -> None:
         """A job has had so much of a worker, where it came in turn, in place of what was expected."""
         if ticket.lane is not None:
-            ticket.lane.charge(ticket.account, seconds - self.expected(ticket))
+            ticket.lane.charge(ticket.account, seconds - ticket.charged)
             ticket.lane = None
 
     def pump(self) -> None:
@@ -157,6 +157,7 @@ class Lanes:
         while len(self.long) and (worker := self._for_long(self.long.next_of(self.long.first()))):
             ticket = self._taken(self.long, self.long.first())
             if ticket.long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
+                self.charge(ticket, 0.0)
                 self._late(ticket)
             else:
                 ticket.bound = None if ticket.long else QUICK
@@ -166,8 +167,9 @@ class Lanes:
 
     def _taken(self, lane: Turns[Ticket], owner: Hashable) -> Ticket:
         """The next one of this owner, who is charged for what is expected of it."""
-        ticket = lane.take(owner, self.expected(lane.next_of(owner)))
-        ticket.lane = lane
+        expected = self.expected(lane.next_of(owner))
+        ticket = lane.take(owner, expected)
+        ticket.lane, ticket.charged = lane, expected
         ticket.bound = QUICK
         return ticket
 

@@ -238,10 +238,13 @@ class WorkerProcess(asyncio.Protocol):
     def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
         """The jobs that wait behind those that are executed, for other workers: this one will not begin them.
 
+        The last one comes first, as each is to be put back before those that wait.
+
         But not those with a body in a slab, which would be given back while this worker reads it.
         """
         taken = [t for t in self.tickets if t not in keeping and t.room is None]
         self._taken_back += len(taken)
+        taken.sort(key=lambda ticket: ticket.submitted, reverse=True)
         for ticket in taken:
             self.stop(ticket)
             self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so

@@ -28,7 +28,7 @@ class Ticket:
     """One job from being admitted until no worker has it any more, which may be later than its reply."""
 
     __slots__ = (
-        "account", "answered", "apart", "bound", "deaths", "done", "doubtful", "estimate", "graph_wanted",
+        "account", "answered", "apart", "bound", "charged", "deaths", "done", "doubtful", "estimate", "graph_wanted",
         "job", "kind", "lane", "long", "promised", "room", "slot", "stopped", "submitted", "wanted", "worker",
     )  # fmt: skip
 
@@ -45,8 +45,9 @@ class Ticket:
         self.apart = False
         #: whether it waits with the long jobs since its caller's short ones have not been short lately
         self.doubtful = False
-        #: where its caller was charged for what was expected of it, until it is known what it took
+        #: where its caller was charged so many seconds, which were expected of it, until it is known what it took
         self.lane: Turns[Ticket] | None = None
+        self.charged = 0.0
         #: seconds that it may take where it is, or else it is handed back
         self.bound: float | None = None
         self.estimate: Estimate | None = None
