@@ -32,7 +32,7 @@ _SIZES: Final = (1 << 20, 16 << 20, 256 << 20, 5 << 30)
 _REFUSED: Final = re.compile(r"status(?: code)?:? (?:400|413)\b")
 
 #: opens a store whose requests may take so long, repeated by itself or not
-Opened = Callable[[timedelta, bool], "ObjectStore"]
+Opener = Callable[[timedelta, bool], "ObjectStore"]
 
 
 def open_remote(url: str) -> Remote:
@@ -68,7 +68,7 @@ class Remote:
 
     exclusive = False
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: Opener) -> None:
         self._open = opened
         self._stores: dict[tuple[timedelta, bool], ObjectStore] = {}
         self._store_for(0)

@@ -55,7 +55,7 @@ async def register_graph(request: Request) -> Response:
             reply = await _registered(state.keeper, job, reply, asked)
         return from_reply(reply)
 
-    return await once(request, state.keeper, answered, upload)
+    return await once(request, state.keeper, answered, upload, timeout)
 
 
 async def _registered(keeper: Keeper, job: Job, reply: Reply, asked: Repetition | None) -> Reply:

@@ -28,8 +28,11 @@ async def once(
     keeper: Keeper,
     answer: Callable[[Repetition | None], Awaitable[Response]],
     upload: Gathering | None = None,
+    seconds: float | None = None,
 ) -> Response:
     """The answer to a request; the one that it was given before, where it has been named and done.
+
+    `seconds` from its arrival on are its time, if not what the server gives any.
 
     Raises Refusal: invalid_field, conflict, not_ready. The body, if any, is given back where it is not answered anew.
     """
@@ -39,7 +42,7 @@ async def once(
     try:
         key = check_key(", ".join(stated))
         asked = Repetition(request.state.caller.namespace, key, await _fingerprint(request, upload))
-        await current(request)
+        await current(request, seconds)
         known = keeper.answers.begin(asked)
     except BaseException:
         _give_back(upload)

@@ -71,7 +71,7 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
         request.state.reply = reply = await awaited(state.pool, job)
         return from_reply(await kept(request, job, reply, asked))
 
-    return await once(request, state.keeper, answered, upload)
+    return await once(request, state.keeper, answered, upload, timeout)
 
 
 def job_of(call: str, request: Request, timeout: float, upload: Gathering) -> Job:

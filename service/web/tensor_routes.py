@@ -60,7 +60,7 @@ async def put_tensor(request: Request) -> Response:
             _told(reply, state.keeper, state.settings, job, durable=durable)
         return from_reply(await kept(request, job, reply, asked, condition))
 
-    return await once(request, state.keeper, answered, upload)
+    return await once(request, state.keeper, answered, upload, job.timeout)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])

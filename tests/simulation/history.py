@@ -64,6 +64,8 @@ class _Run:
 
     def result(self) -> History:
         self.world.run(SPAN)
+        for server in (*self.servers, *self.ended):
+            server.process.forget()
         asked = [each for each in self.operations if each.kind != "begin"]
         answered = sum(each.answer is not None for each in asked)
         known = [each for each in asked if each.kind != "read" or each.answer is not None]

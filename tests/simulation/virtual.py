@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager
 from functools import partial
+from inspect import CORO_CREATED, getcoroutinestate
 from random import Random
 from typing import Any
 
@@ -51,6 +52,14 @@ class Process(asyncio.AbstractEventLoop):
         #: whether nothing comes through between it and the store
         self.cut = False
         self._hub = getcurrent()
+        self._coroutines: list[Any] = []
+
+    def forget(self) -> None:
+        """Nothing of it goes on: what was never begun is no mistake."""
+        self.dead = True
+        for each in self._coroutines:
+            if getcoroutinestate(each) == CORO_CREATED:
+                each.close()
 
     def at(self, when: float, do: Callable[[], object]) -> None:
         """Do this in the process, unless it is dead by then; later, where it is paused."""
@@ -116,6 +125,7 @@ class Process(asyncio.AbstractEventLoop):
         return asyncio.Future(loop=self)
 
     def create_task(self, coro: Any, **_: Any) -> asyncio.Task[Any]:
+        self._coroutines.append(coro)
         return asyncio.Task(coro, loop=self)
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]

@@ -158,3 +158,17 @@ def test_a_replay_is_seen_before_it_is_answered(loop: Loop) -> None:
             assert await report(client) == (503, "not_ready")
 
     run(scenario, loop)
+
+
+@DOORS
+def test_who_waits_for_a_look_has_the_time_that_it_states(loop: Loop, headers: tuple[bytes, ...]) -> None:
+    async def scenario() -> None:
+        async with keeping(Consulting()) as opened:
+            opened.journal.is_due = True
+            opened.journal.look = lambda: opened.journal.may.wait(30.0)  # type: ignore[method-assign]
+            client = await opened.connect()
+            await client.send(post(b"{}", *headers).replace(b" HTTP", b"?timeout_ms=200 HTTP", 1))
+            assert await report(client) == (503, "not_ready")
+            opened.journal.may.set()
+
+    run(scenario, loop)
