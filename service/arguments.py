@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 from engine import printable
-from service.keys.record import KEPT
+from service.keys.record import KEPT_LIMITS
 from service.settings import SECRETS, Settings, default, flag, shown, variable
 from service.spelling import hint
 
@@ -94,7 +94,7 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--namespace", metavar="NS", help="whose graphs and tensors it sees (default: those of its name)")
     add.add_argument("--rate", metavar="N/s", help="requests per s, min or h, as in 10/s (default: any)")
     add.add_argument("--concurrency", metavar="N", help="requests at a time (default: any)")
-    for limit in KEPT:
+    for limit in KEPT_LIMITS:
         usual = "a share of the server's, --namespace-share"
         add.add_argument(flag(limit), metavar="N", help=f"what its namespace may keep (default: {usual})")
 

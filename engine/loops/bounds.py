@@ -73,7 +73,7 @@ class Bounds:
 
 
 #: of this process
-BOUNDS: Final = Bounds()
+WATCHED: Final = Bounds()
 
 
 def reach(array: HostArray) -> tuple[int, int]:
@@ -94,7 +94,7 @@ def _first(position: int) -> int:
     return 3 + 2 * position
 
 
-class Buffer(NamedTuple):
+class BufferExtent(NamedTuple):
     """What a pointer is of: the position in the table that it comes from; and in a checked kernel, names of bounds."""
 
     position: int
@@ -109,36 +109,36 @@ class BoundsWriter:
         self._to = to
         self._count = 0
 
-    def stated(self, position: int) -> Buffer:
+    def stated(self, position: int) -> BufferExtent:
         """The buffer at a position in the table, with the bounds that are stated in front of it."""
-        return Buffer(position, self._word(-_first(position)), self._word(-_first(position) - 1))
+        return BufferExtent(position, self._word(-_first(position)), self._word(-_first(position) - 1))
 
-    def table(self) -> Buffer:
+    def table(self) -> BufferExtent:
         """The table itself."""
         first = self._value("ptrtoint ptr %table to i64")
-        return Buffer(-1, first, self._value(f"add i64 {first}, {self._word(-_LENGTH)}"))
+        return BufferExtent(-1, first, self._value(f"add i64 {first}, {self._word(-_LENGTH)}"))
 
-    def part(self, buffer: Buffer, pointer: str, count: str, size: int) -> Buffer:
+    def part(self, buffer: BufferExtent, pointer: str, count: str, size: int) -> BufferExtent:
         """Of what a buffer has from a pointer on, so many elements of so many bytes, if it has as many."""
         first, nbytes = self._value(f"ptrtoint ptr {pointer} to i64"), self._value(f"mul i64 {count}, {size}")
         past = self._value(f"add i64 {first}, {nbytes}")
         is_more = self._value(f"icmp ugt i64 {past}, {buffer.past}")
-        return Buffer(buffer.position, first, self._value(f"select i1 {is_more}, i64 {buffer.past}, i64 {past}"))
+        return BufferExtent(buffer.position, first, self._value(f"select i1 {is_more}, i64 {buffer.past}, i64 {past}"))
 
-    def bounded(self, buffer: Buffer, pointer: str, size: int, lanes: int, mask: str) -> str:
+    def bounded(self, buffer: BufferExtent, pointer: str, size: int, lanes: int, mask: str) -> str:
         """The pointer, or one elsewhere, unless all elements of `size` bytes inside the mask are in the buffer.
 
         There are as many as lanes, one behind the other.
         """
         return self._looked_at(_BOUNDED, f"bounded.{lanes}", "ptr", buffer, pointer, size, lanes, mask)
 
-    def each_bounded(self, buffer: Buffer, pointers: str, size: int, lanes: int, mask: str) -> str:
+    def each_bounded(self, buffer: BufferExtent, pointers: str, size: int, lanes: int, mask: str) -> str:
         """As `bounded`, of a vector of pointers with an element each."""
         type = f"<{lanes} x ptr>"
         return self._looked_at(_EACH_BOUNDED, f"bounded.each.{lanes}", type, buffer, pointers, size, lanes, mask)
 
     def _looked_at(
-        self, text: Template, function: str, type: str, buffer: Buffer, at: str, size: int, lanes: int, mask: str
+        self, text: Template, function: str, type: str, buffer: BufferExtent, at: str, size: int, lanes: int, mask: str
     ) -> str:
         numbers = {"N": lanes, "ELSEWHERE": 8 * FaultEntry.SIZE, "RECORD": _RECORD} | {
             entry.name: entry.value for entry in FaultEntry

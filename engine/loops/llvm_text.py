@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.loops.llvm_instructions import Assembly, instruction, larger, literal
-from engine.loops.memory import Memory
+from engine.loops.memory import KernelMemory
 from engine.loops.program import Loop, Scalars
 from engine.loops.schedule import Schedule, Sweep, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
@@ -28,7 +28,7 @@ def llvm_text(loop: Loop, lanes: int) -> str:
     then by halves.
     """
     to = Assembly(loop.dtype)
-    nest = _Nest(loop, lanes, schedule(loop), table_layout(loop), to, Memory(to))
+    nest = _Nest(loop, lanes, schedule(loop), table_layout(loop), to, KernelMemory(to))
     nest.kernel()
     return "\n".join((*nest.to.lines, *sorted(nest.to.declarations), _ATTRIBUTES, ""))
 
@@ -42,7 +42,7 @@ class _Nest:
     schedule: Schedule
     layout: TableLayout
     to: Assembly
-    memory: Memory
+    memory: KernelMemory
     #: names of scalars of a row
     row: dict[int, str] = field(default_factory=dict)
 

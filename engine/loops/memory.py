@@ -1,28 +1,28 @@
 """Where kernels touch memory: every load and every store of theirs is printed here.
 
 A pointer comes out of the kernel's table, or is so many elements further than another one; so each is known to be of
-one buffer, and what is of none cannot be printed. A build with `BOUNDS` compares each access with its buffer's extent.
+one buffer, and what is of none cannot be printed. A build with `WATCHED` compares each access with its buffer's extent.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from engine.loops.bounds import BOUNDS, BoundsWriter, Buffer
+from engine.loops.bounds import WATCHED, BoundsWriter, BufferExtent
 from engine.loops.llvm_instructions import Assembly
 
 #: what intrinsics call types that they do not call by their names
 _SUFFIXES: Final = {"float": "f32", "double": "f64"}
 
 
-class Memory:
+class KernelMemory:
     """The accesses of a kernel while it is written. Types are scalars in LLVM's words; lanes make vectors of them."""
 
     def __init__(self, to: Assembly) -> None:
         self._to = to
-        self._checks = BoundsWriter(to) if BOUNDS.checked else None
+        self._checks = BoundsWriter(to) if WATCHED.checked else None
         #: of each pointer, or vector of pointers, by name
-        self._buffers: dict[str, Buffer] = {}
+        self._buffers: dict[str, BufferExtent] = {}
 
     # pointers
 
@@ -33,7 +33,7 @@ class Memory:
             place = self._checks.bounded(self._checks.table(), place, 8, 1, "")
         found = self._to.value(f"load {type}, ptr {place}, align 8", name)
         if type == "ptr":
-            self._buffers[found] = self._checks.stated(position) if self._checks else Buffer(position)
+            self._buffers[found] = self._checks.stated(position) if self._checks else BufferExtent(position)
         return found
 
     def further(self, pointer: str, type: str, index: int | str, name: str = "") -> str:

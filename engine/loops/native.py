@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.graph.op import NONE, KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.bounds import BOUNDS
+from engine.loops.bounds import WATCHED
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code
 from engine.loops.native_call import SIGNATURE, NativeCall
@@ -167,7 +167,7 @@ def _sum(kind: str, parts: HostArray, result: HostArray, sums: Mapping[str, Nati
 def _entries(kernel: NativeKernel, space: Space, threads: int) -> HostArray:
     """A table for each thread, but for addresses."""
     layout = kernel.layout
-    entries = BOUNDS.tables(threads, layout.size)
+    entries = WATCHED.tables(threads, layout.size)
     sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
     entries[:, TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
     for position, strides in zip((*layout.operands, *layout.results), space.strides, strict=True):

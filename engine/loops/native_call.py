@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.bounds import BOUNDS, reach
+from engine.loops.bounds import WATCHED, reach
 from engine.loops.helping_threads import run_in_pieces
 
 #: void kernel(int64 first, int64 past, const int64* table)
@@ -41,14 +41,14 @@ class NativeCall:
         """Put the address of an array in all tables, from the next call on."""
         self.entries[:, position] = array.ctypes.data
         self.arrays[position] = array
-        if BOUNDS.checked:
-            BOUNDS.state(self.entries, position, *reach(array))
+        if WATCHED.checked:
+            WATCHED.state(self.entries, position, *reach(array))
 
     def place(self, position: int, addresses: int | HostArray, nbytes: int) -> None:
         """Put an address in all tables, or one in each, from which on so many bytes are the kernel's."""
         self.entries[:, position] = addresses
-        if BOUNDS.checked:
-            BOUNDS.state(self.entries, position, 0, nbytes)
+        if WATCHED.checked:
+            WATCHED.state(self.entries, position, 0, nbytes)
 
     def __call__(self) -> None:
         """Run it, with as many threads as there are tables."""

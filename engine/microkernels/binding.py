@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.bounds import BOUNDS
+from engine.loops.bounds import WATCHED
 from engine.loops.native import WORTH_THREADS
 from engine.loops.native_call import SIGNATURE, FollowedArray, NativeCall, NativeGuard, followed
 from engine.loops.object_file import load_function
@@ -53,7 +53,7 @@ def bind_recipe(
     calls: list[KernelCall] = []
     for phase, code in zip(recipe.phases, codes, strict=True):
         taking_part = min(threads, phase.items) if phase.work >= WORTH_THREADS else 1
-        entries = BOUNDS.tables(taking_part, len(phase.places))
+        entries = WATCHED.tables(taking_part, len(phase.places))
         call = NativeCall(code.function, code.address, phase.items, entries, (code, workspace))
         _point(call, phase, recipe, operands, result, workspace)
         calls.append((call, ()))

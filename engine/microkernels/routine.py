@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.loops.llvm_instructions import Assembly, literal
-from engine.loops.memory import Memory
+from engine.loops.memory import KernelMemory
 from engine.microkernels.recipe import KernelPhase, PlaceKind, TableEntryOf
 
 Int64 = int | str
@@ -36,7 +36,7 @@ class Routine:
 
     def __init__(self, dtype: str, lanes: int) -> None:
         self.to = Assembly(dtype)
-        self.memory = Memory(self.to)
+        self.memory = KernelMemory(self.to)
         self.lanes = lanes
         self.places: list[TableEntryOf] = []
         self._names = 0

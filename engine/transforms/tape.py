@@ -79,4 +79,4 @@ def _record(op: Definition, told: tuple[Any, ...], attrs: Mapping[str, Any]) -> 
 
 
 #: for an op, told of: the registry, its rule, and the types of its result and operands
-recorded: Final = Memory(_record)
+tape_of: Final = Memory(_record)

@@ -9,7 +9,7 @@ from engine.graph.errors import counted
 from engine.graph.ir import Builder, Node, Origin, Value, ancestors
 from engine.graph.tensor_type import TensorType
 from engine.graph.verify import MalformedGraph
-from engine.transforms.tape import recorded
+from engine.transforms.tape import tape_of
 
 Cotangents = dict[tuple[int, int], Value]
 #: whether a node depends differentiably on one of those that gradients are taken by, as far as that was asked
@@ -89,7 +89,7 @@ def _gradients(builder: Builder, index: int, node: Node, arrived: Sequence[Value
     g = arrived[0]
     if not node.op.several and g is not None and g.type == node.types[0]:
         types = [builder.nodes[i].types[0] for i in node.operands]
-        tape = recorded(node.op, (builder.registry, node.op.vjp, node.types[0], *types), node.attrs)
+        tape = tape_of(node.op, (builder.registry, node.op.vjp, node.types[0], *types), node.attrs)
         if tape is not None and tape.is_admitted(builder):
             return tape.write(builder, (g.index, index, *node.operands))
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]

@@ -14,7 +14,7 @@ from engine import printable
 from service.keys.caller import KeyScope
 from service.keys.credential import digest_of, new_key
 from service.keys.key_file import Keys, change_keys, read_keys
-from service.keys.record import KEPT, KeyRecord
+from service.keys.record import KEPT_LIMITS, KeyRecord
 
 #: what a key is good for unless that is said: all that a client does, and nothing of who runs the server
 USUAL: Final = (KeyScope.COMPUTE, KeyScope.READ, KeyScope.WRITE)
@@ -59,7 +59,7 @@ def _record(options: _Options, digest: str) -> KeyRecord:
                 "scopes": USUAL if scopes is None else tuple(dict.fromkeys(map(str.strip, scopes.split(",")))),
                 "rate": options["rate"],
                 "concurrency": options["concurrency"],
-                **{limit: options[limit] for limit in KEPT},
+                **{limit: options[limit] for limit in KEPT_LIMITS},
             }
         )
     except ValidationError as error:
@@ -79,7 +79,7 @@ def _list(file: Path, _: _Options) -> None:
 
 def _kept(key: KeyRecord) -> str:
     """The limits that a key states, by their flags' names."""
-    stated = {limit: getattr(key, limit) for limit in KEPT}
+    stated = {limit: getattr(key, limit) for limit in KEPT_LIMITS}
     return ",".join(f"{limit.replace('_', '-')}={most}" for limit, most in stated.items() if most is not None) or "-"
 
 
@@ -111,5 +111,7 @@ _WANTED: Final = {
     "scopes": f"scopes are some of {', '.join(KeyScope)}, separated by commas",
     "rate": "a rate is a whole number of requests per s, min or h, as in 10/s",
     "concurrency": "a concurrency is a whole number of at least 1",
-    **dict.fromkeys(KEPT, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"),
+    **dict.fromkeys(
+        KEPT_LIMITS, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"
+    ),
 }

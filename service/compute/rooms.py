@@ -13,7 +13,7 @@ from service.errors import Refusal
 #: bytes of slabs that wait for the next body
 _KEEP: Final = 64 << 20
 #: bytes that a body claims at a time
-STEP: Final = 1 << 20
+ROOM_STEP: Final = 1 << 20
 #: what is cleared on the event loop: less than 0.1 ms
 _AT_ONCE: Final = 1 << 20
 
@@ -40,7 +40,7 @@ class SlabRoom:
         if self._refusal is not None:
             raise self._refusal
         if nbytes > self.written:
-            step = min(len(self.view), -(-nbytes // STEP) * STEP)
+            step = min(len(self.view), -(-nbytes // ROOM_STEP) * ROOM_STEP)
             self.claim.grow(step - self.written)
             self.written = step
         return self.written

@@ -14,7 +14,7 @@ from service.keys.caller import Caller, KeyScope
 from service.keys.credential import digest_of
 from service.keys.key_file import read_keys
 from service.keys.keyholder import Keyholder
-from service.keys.record import KEPT, KeyRecord
+from service.keys.record import KEPT_LIMITS, KeyRecord
 
 #: seconds between two looks at the file
 LOOK: Final = 1.0
@@ -64,7 +64,7 @@ class KeyRing:
         return found.holder if found is not None and hmac.compare_digest(found.digest, digest) else None
 
     def stated(self, namespace: str, limit: str) -> int | None:
-        """The most that a key of this namespace states for a limit of `KEPT`; None where none of them states any."""
+        """The most that a key of this namespace states for one of `KEPT_LIMITS`; None where none does."""
         return self._stated.get((namespace, limit))
 
     def _look(self, file: Path) -> None:
@@ -98,7 +98,7 @@ def _largest(records: Iterable[KeyRecord]) -> dict[tuple[str, str], int]:
     """For each namespace and limit, the most that one of its keys states."""
     found: dict[tuple[str, str], int] = {}
     for record in records:
-        for limit in KEPT:
+        for limit in KEPT_LIMITS:
             stated = getattr(record, limit)
             if stated is not None:
                 found[record.namespace, limit] = max(stated, found.get((record.namespace, limit), 0))

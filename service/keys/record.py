@@ -68,7 +68,7 @@ class KeyRecord(BaseModel):
 
 
 #: limits of what a namespace keeps that a key may state
-KEPT: Final = tuple(name for name in KeyRecord.model_fields if name.startswith("max_"))
+KEPT_LIMITS: Final = tuple(name for name in KeyRecord.model_fields if name.startswith("max_"))
 
 
 class KeyList(BaseModel):

@@ -16,12 +16,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Final
 
-from service.state.claim import Claim
 from service.state.holds import drop_holds, is_held
 from service.state.items import Item, items_of, loaded
 from service.state.journal import Loaded, StateFull, StateLost, StateUnknown
 from service.state.ledger import Ledger, Tidiness
 from service.state.objects import Missing, Objects
+from service.state.ownership import Ownership
 from service.state.packing import Damaged
 from service.state.reading import Reading, Vanished, commit_key, read_item
 from service.state.sole import Sole
@@ -55,7 +55,7 @@ class ObjectJournal:
         """`lease`: seconds for which a look at a place that others reach is good enough; 0: each answer needs one."""
         self._objects, self._place, self._around = objects, place, around
         self.shared = not objects.exclusive
-        self._claim: Claim = Tenure(objects, place, lease, around) if self.shared else Sole(objects, place)
+        self._claim: Ownership = Tenure(objects, place, lease, around) if self.shared else Sole(objects, place)
         self._tidiness = tidiness or Tidiness()
         self._ledger = Ledger(self._tidiness)
         self._lock = around.lock()  # over the ledger and the next number: held while an object is written

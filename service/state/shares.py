@@ -8,17 +8,17 @@ from service.settings import Settings
 from service.state.table import Quota, Share
 
 #: what the keys of a namespace state for a limit of that name; None where they state nothing
-Stated = Callable[[str, str], int | None]
+StatedLimit = Callable[[str, str], int | None]
 #: the namespace of the server itself, which is all of it where no keys are asked for
 _OWN = ""
 
 
-def total(settings: Settings, things: str) -> Quota:
+def total_quota(settings: Settings, things: str) -> Quota:
     """The quota for all `things` together: graph, tensor or answer."""
     return Quota(getattr(settings, f"max_{things}s"), getattr(settings, f"max_{things}_bytes"))
 
 
-def share_of_each(settings: Settings, things: str, stated: Stated | None) -> Share | None:
+def share_of_each(settings: Settings, things: str, stated: StatedLimit | None) -> Share | None:
     """The quota of a namespace: what its keys state, or else its percentage of all; None where no keys are asked for.
 
     The server's own namespace may fill all, unless a key of it states less.

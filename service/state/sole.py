@@ -6,9 +6,9 @@ import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 
-from service.state.claim import loss
 from service.state.items import Item
 from service.state.objects import Data, Exists, Missing, Objects
+from service.state.ownership import loss
 from service.state.packing import Contents, Damaged, encoded
 from service.state.reading import Reading, commit_key, read_head
 
@@ -23,16 +23,16 @@ class Sole:
         self._lost = False
 
     def begin(self, reading: Reading) -> dict[int, Contents]:
-        """As `Claim` has it: nobody else adds any."""
+        """As `Ownership` has it: nobody else adds any."""
         heads = reading.heads(reading.sequences())
         self.next = max(heads, default=0) + 1
         return heads
 
     def settle(self) -> None:
-        """As `Claim` has it: nobody else is there."""
+        """As `Ownership` has it: nobody else is there."""
 
     def write(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
-        """As `Claim` has it."""
+        """As `Ownership` has it."""
         if self._lost:
             raise loss(self._place)
         token = secrets.token_hex(8)
@@ -49,21 +49,21 @@ class Sole:
         return contents
 
     def holds(self) -> bool:
-        """As `Claim` has it: always."""
+        """As `Ownership` has it: always."""
         return True
 
     def look(self) -> None:
-        """As `Claim` has it: there is nobody to look for."""
+        """As `Ownership` has it: there is nobody to look for."""
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
-        """As `Claim` has it: nothing has to stay."""
+        """As `Ownership` has it: nothing has to stay."""
         return None
 
     def give_up(self) -> None:
-        """As `Claim` has it: nothing is tried again."""
+        """As `Ownership` has it: nothing is tried again."""
 
     def end(self) -> None:
-        """As `Claim` has it: the lock goes with the objects."""
+        """As `Ownership` has it: the lock goes with the objects."""
 
     def _create(self, pieces: Sequence[Data], token: str) -> None:
         """Make the next object. What is there already may be one of ours that failed, as we were told: that is undone.

@@ -26,10 +26,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from service.state.claim import loss
 from service.state.items import Item
 from service.state.journal import StateUnknown
 from service.state.objects import Data, Denied, Exists, Missing, Objects
+from service.state.ownership import loss
 from service.state.packing import Contents, Damaged, Note, encoded
 from service.state.reading import Reading, commit_key, read_head
 from service.state.surroundings import Surroundings
@@ -63,7 +63,7 @@ class Tenure:
         self._lost = self._ended = self._gives_up = False
 
     def begin(self, reading: Reading) -> dict[int, Contents]:
-        """As `Claim` has it."""
+        """As `Ownership` has it."""
         heads: dict[int, Contents] = {}
         for _ in range(_ROUNDS):
             listed = reading.sequences()
@@ -75,11 +75,11 @@ class Tenure:
         raise RuntimeError(f"{self._place} is written to by another server all the time; end that one first")
 
     def settle(self) -> None:
-        """As `Claim` has it: the leases of those before are over."""
+        """As `Ownership` has it: the leases of those before are over."""
         self._around.sleep(max(0.0, self._settled - self._around.now()))
 
     def write(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
-        """As `Claim` has it."""
+        """As `Ownership` has it."""
         if self._lost or self._ended:
             raise loss(self._place)
         if self._gives_up:
@@ -95,11 +95,11 @@ class Tenure:
         return contents
 
     def holds(self) -> bool:
-        """As `Claim` has it: a look, or a commit that succeeded, was begun less than a lease ago."""
+        """As `Ownership` has it: a look, or a commit that succeeded, was begun less than a lease ago."""
         return not self._lost and not self._ended and self._around.now() - self._looked < self._lease
 
     def look(self) -> None:
-        """As `Claim` has it. What is there may be a commit of our own of which we do not know yet."""
+        """As `Ownership` has it. What is there may be a commit of our own of which we do not know yet."""
         for turn in range(_LOOKS):
             if self._lost or self._ended:
                 break
@@ -119,16 +119,16 @@ class Tenure:
         raise OSError(errno.EBUSY, "it is not known yet what became of the last commit")
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
-        """As `Claim` has it: what has a number that stays, without its items."""
+        """As `Ownership` has it: what has a number that stays, without its items."""
         head = self._stubs.get(sequence)
         return None if head is None else encoded(sequence, head.token, (), replace(head.note, emptied=True))[0]
 
     def give_up(self) -> None:
-        """As `Claim` has it."""
+        """As `Ownership` has it."""
         self._gives_up = True
 
     def end(self) -> None:
-        """As `Claim` has it. Who comes next need not wait, if this is known to them; it is tried once."""
+        """As `Ownership` has it. Who comes next need not wait, if this is known to them; it is tried once."""
         self._ended = True
         if not self._lost and not self._gives_up:
             pieces, _ = encoded(self.next, secrets.token_hex(8), (), Note(again=self._again, released=True))

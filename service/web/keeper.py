@@ -21,7 +21,7 @@ from service.state.conditions import ALWAYS, Condition, of_store
 from service.state.graphs import GraphStore, Registered
 from service.state.idempotency import AnswerTable
 from service.state.journal import Journal, Loaded
-from service.state.shares import Stated, share_of_each, total
+from service.state.shares import StatedLimit, share_of_each, total_quota
 from service.state.tensors import TensorTable, TensorVersion
 from service.state.values import Stored
 
@@ -43,16 +43,18 @@ class Keeper:
         pool: Pool,
         journal: Journal,
         told: Told = lambda outcome, seconds: None,
-        stated: Stated | None = None,
+        stated: StatedLimit | None = None,
     ) -> None:
         """`stated` are the limits that keys state for their namespaces, where keys are asked for."""
         self._pool = pool
         self._journal = journal
         self._place = settings.state
         shares = {things: share_of_each(settings, things, stated) for things in ("tensor", "graph", "answer")}
-        self.tensors = TensorTable(total(settings, "tensor"), pool.place, shares["tensor"])
-        self.graphs = GraphStore(total(settings, "graph"), shares["graph"])
-        self.answers = AnswerTable(total(settings, "answer"), settings.idempotency_seconds, share=shares["answer"])
+        self.tensors = TensorTable(total_quota(settings, "tensor"), pool.place, shares["tensor"])
+        self.graphs = GraphStore(total_quota(settings, "graph"), shares["graph"])
+        self.answers = AnswerTable(
+            total_quota(settings, "answer"), settings.idempotency_seconds, share=shares["answer"]
+        )
         self.commits = Commits(journal, settings.write_behind_ms / 1000, told)
 
     def load(self) -> Loaded:

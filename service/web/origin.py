@@ -32,7 +32,7 @@ class OriginPolicy:
     def __init__(self, settings: Settings) -> None:
         named = settings.allowed_hosts
         # Who has to send a key is not helped by a name: a browser that is led astray sends none.
-        self._names = None if settings.asks_for_keys or EVERY in named else frozenset(map(canonical, named))
+        self._names = None if settings.asks_for_keys or EVERY in named else frozenset(map(canonical_origin, named))
         self._origins = frozenset(settings.cors_origins)
 
     def check(self, headers: Headers, scheme: str, route: str | None, *, visits: bool) -> None:
@@ -62,7 +62,7 @@ class OriginPolicy:
         raise Refusal("misdirected", detail, expected="localhost, or a name of --allowed-hosts", got=got)
 
 
-def canonical(name: str) -> str:
+def canonical_origin(name: str) -> str:
     """A host's name or address as it is compared: in lower case, without a dot at its end; addresses in short."""
     address = _address(name)
     return str(address) if address is not None else name.lower().removesuffix(".")
@@ -105,17 +105,17 @@ def _is_origin_of(origin: str, scheme: str, host: str) -> bool:
 
 def _place(authority: str, scheme: str) -> tuple[str, str] | None:
     found = _AUTHORITY.fullmatch(authority)
-    return None if found is None else (canonical(found[1]), found[2] or _USUAL_PORTS[scheme])
+    return None if found is None else (canonical_origin(found[1]), found[2] or _USUAL_PORTS[scheme])
 
 
 def _name(authority: str) -> str | None:
     """The name or address without the port."""
     found = _AUTHORITY.fullmatch(authority)
-    return None if found is None else canonical(found[1])
+    return None if found is None else canonical_origin(found[1])
 
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:
-    """The address that a name is; those of IPv6 are in brackets, or were before they were made canonical."""
+    """The address that a name is; those of IPv6 are in brackets, or were before they were made canonical_origin."""
     try:
         found = ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:

@@ -23,7 +23,7 @@ from engine.graph.errors import IndexOutOfRange
 from engine.graph.limits import NO_DEADLINE, NO_END
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.loops import machine_code
-from engine.loops.bounds import BOUNDS, FaultEntry, reach
+from engine.loops.bounds import WATCHED, FaultEntry, reach
 from engine.loops.llvm_text import llvm_text
 from engine.loops.native_call import NativeCall
 from engine.loops.schedule import lanes_of
@@ -102,8 +102,8 @@ class Watching(Binder):
         workspace = guarded(np.full(self._inner.workspace(step), _NEVER_WRITTEN, np.uint8), self._at_end)
         calls = self._inner.calls(xp, step, read, tuple(written) if several else written[0], workspace)
         make_calls(calls)
-        if BOUNDS.record[FaultEntry.FOUND]:
-            fault, BOUNDS.record[:] = BOUNDS.record.copy(), 0
+        if WATCHED.record[FaultEntry.FOUND]:
+            fault, WATCHED.record[:] = WATCHED.record.copy(), 0
             raise Outside(_told(step, [call for call, _ in calls if isinstance(call, NativeCall)], fault))
         for array, found in zip(out if several else [out], written, strict=True):
             array[...] = found
@@ -137,11 +137,11 @@ def all_compiled() -> Iterator[None]:
 def watch(watched: Watched, built: Built, tell: Tell, checked: bool, at_end: bool) -> list[Array]:
     """The results of a graph; none where an index is outside of its axis. Raises Outside."""
     with pytest.MonkeyPatch.context() as patch, all_compiled():
-        patch.setattr(BOUNDS, "checked", checked)
+        patch.setattr(WATCHED, "checked", checked)
         if checked:  # how well that is compiled is of no matter
             patch.setitem(machine_code._OPTIONS, "opt", 0)
         else:
-            patch.setattr(BOUNDS, "tables", partial(_guarded_tables, at_end))
+            patch.setattr(WATCHED, "tables", partial(_guarded_tables, at_end))
         kernels = built.of(checked)
         plan = compiled(watched.graph, kernels.threads)
         binder = kernels.compile(plan)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import engine
-from engine.loops.bounds import BOUNDS, FaultEntry, reach
+from engine.loops.bounds import WATCHED, FaultEntry, reach
 from engine.loops.llvm_instructions import Assembly
 from engine.loops.llvm_text import llvm_text
 from engine.loops.machine_code import machine_code
-from engine.loops.memory import Memory
+from engine.loops.memory import KernelMemory
 from engine.loops.native_call import SIGNATURE, NativeCall
 from engine.loops.object_file import load_function
 from engine.microkernels.recipe import KernelPhase
@@ -33,9 +33,9 @@ LANES = 4
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels look at bounds, and nothing of that is left."""
-    monkeypatch.setattr(BOUNDS, "checked", True)
+    monkeypatch.setattr(WATCHED, "checked", True)
     yield
-    BOUNDS.record[:] = 0
+    WATCHED.record[:] = 0
 
 
 def test_only_one_place_writes_accesses_of_kernels() -> None:
@@ -45,7 +45,7 @@ def test_only_one_place_writes_accesses_of_kernels() -> None:
 
 
 def test_a_pointer_that_is_of_no_buffer_cannot_be_used() -> None:
-    memory = Memory(Assembly("float32"))
+    memory = KernelMemory(Assembly("float32"))
     with pytest.raises(KeyError):
         memory.load("float", "%from.nowhere")
     with pytest.raises(KeyError):
@@ -71,7 +71,7 @@ def kernel(text: str) -> str:
 def test_a_checked_loop_is_the_same_with_lines_more(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     case = random_case(seed)
     usual = llvm_text(case.loop, case.lanes)
-    monkeypatch.setattr(BOUNDS, "checked", True)
+    monkeypatch.setattr(WATCHED, "checked", True)
     assert unchecked(llvm_text(case.loop, case.lanes)) == kernel(usual) != kernel(llvm_text(case.loop, case.lanes))
 
 
@@ -89,7 +89,7 @@ def written() -> KernelPhase:
 
 def test_a_checked_routine_is_the_same_with_lines_more(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = written().text
-    monkeypatch.setattr(BOUNDS, "checked", True)
+    monkeypatch.setattr(WATCHED, "checked", True)
     text = written().text
     assert unchecked(text) == kernel(usual)
     assert len(re.findall(r"call \S+ @bounded|call <4 x ptr> @bounded", kernel(text))) == 8
@@ -106,7 +106,7 @@ def run(write: Write, x: Array, y: Array) -> NativeCall:
     to = Routine("float32", LANES)
     write(to, to.place("operand", 0), to.place("result", 0))
     code = load_function(machine_code(to.phase(1, 0).text))
-    call = NativeCall(SIGNATURE(code.address), code.address, 1, BOUNDS.tables(1, 2), code)
+    call = NativeCall(SIGNATURE(code.address), code.address, 1, WATCHED.tables(1, 2), code)
     call.point(0, x)
     call.point(1, y)
     call()
@@ -168,20 +168,20 @@ def test_what_is_outside_is_written_down_and_not_touched(
     call = run(write, np.arange(3, dtype="float32"), memory[8:11])
     assert (memory[:8] == -7).all()
     assert (memory[11:] == -7).all()
-    assert bool(BOUNDS.record[FaultEntry.FOUND]) is (offset is not None)
+    assert bool(WATCHED.record[FaultEntry.FOUND]) is (offset is not None)
     if offset is not None:
-        assert BOUNDS.record[FaultEntry.TABLE] == call.entries.ctypes.data
-        assert BOUNDS.record[FaultEntry.POSITION] == position
-        assert BOUNDS.record[FaultEntry.OFFSET] == offset
-        assert BOUNDS.record[FaultEntry.EXTENT] == extent
-        assert BOUNDS.record[FaultEntry.ELEMENT] == 4
+        assert WATCHED.record[FaultEntry.TABLE] == call.entries.ctypes.data
+        assert WATCHED.record[FaultEntry.POSITION] == position
+        assert WATCHED.record[FaultEntry.OFFSET] == offset
+        assert WATCHED.record[FaultEntry.EXTENT] == extent
+        assert WATCHED.record[FaultEntry.ELEMENT] == 4
 
 
 @pytest.mark.usefixtures("checked")
 def test_the_first_fault_stays() -> None:
     for write in (store_before, load_of_one_more):
         run(write, np.arange(3, dtype="float32"), np.zeros(3, "float32"))
-    assert BOUNDS.record[FaultEntry.OFFSET] == -4
+    assert WATCHED.record[FaultEntry.OFFSET] == -4
 
 
 def test_how_far_an_array_reaches() -> None:

@@ -34,7 +34,7 @@ def written(case: Case) -> tuple[str, int] | None:
 @each(has_rule)
 def test_what_is_copied_is_what_the_rule_writes(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     copied = [written(case) for _ in range(2)]
-    monkeypatch.setattr(reverse, "recorded", lambda op, told, attrs: None)
+    monkeypatch.setattr(reverse, "tape_of", lambda op, told, attrs: None)
     assert copied == [written(case)] * 2
 
 
@@ -43,10 +43,10 @@ def test_most_rules_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[bool] = []
 
     def noted(*args: Any) -> tape.Tape | None:
-        told.append(tape.recorded(*args) is not None)
-        return tape.recorded(*args)
+        told.append(tape.tape_of(*args) is not None)
+        return tape.tape_of(*args)
 
-    monkeypatch.setattr(reverse, "recorded", noted)
+    monkeypatch.setattr(reverse, "tape_of", noted)
     for case in filter(has_rule, all_cases()):
         written(case)
     assert sum(told) > 0.9 * len(told) > 900
@@ -78,7 +78,7 @@ def test_the_rule_says_where_the_limit_is(room: int, monkeypatch: pytest.MonkeyP
         return "", len(builder.nodes)
 
     taped = refused()
-    monkeypatch.setattr(reverse, "recorded", lambda op, told, attrs: None)
+    monkeypatch.setattr(reverse, "tape_of", lambda op, told, attrs: None)
     assert refused() == taped
 
 

@@ -12,7 +12,7 @@ from service.state.packing import Contents
 from service.state.reading import Reading
 
 
-class Claim(Protocol):
+class Ownership(Protocol):
     """The right to make the next commit. All of it blocks; one thread writes, and another may look meanwhile."""
 
     next: int
