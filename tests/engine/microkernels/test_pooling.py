@@ -16,7 +16,7 @@ from engine.loops.machine_code import host_processor
 from engine.loops.native import WORTH_THREADS
 from engine.microkernels import register_tile
 from engine.microkernels.recipe import Recipe
-from engine.microkernels.register_tile import Vectors
+from engine.microkernels.register_tile import Vectors, lanes_for
 from tests.engine.guarded import guarded
 from tests.engine.microkernels.products import LIES, Lie, laid
 from tests.engine.microkernels.running import AVX2, Array, bits, run_recipe
@@ -151,6 +151,10 @@ def test_nothing_is_read_beside_the_operands(
     x = np.random.default_rng(0).normal(size=(2, 9, 41)).astype(dtype)
     for padding in ((0, 0), (kernel_size[0] // 2, kernel_size[1] // 2)):
         made = case(name, x, kernel_size=kernel_size, stride=stride, padding=padding)
+        if made.recipe() is None:  # a step back that is wider than this processor's vectors is NumPy's
+            assert name == "max_pool2d_back"
+            assert stride[1] > lanes_for(x.itemsize)
+            continue
         for at_end in (False, True):
             there = tuple(guarded(operand, at_end) for operand in made.operands)
             assert bits(made._replace(operands=there).computed()) == bits(made.expected())
