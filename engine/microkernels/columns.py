@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from engine.microkernels.offsets import LANES
+from engine.microkernels.offsets import MOST_LANES
 from engine.microkernels.routine import Int64, Routine
 
 #: taps of a row that are written out one after the other
@@ -35,7 +35,11 @@ class Axis(NamedTuple):
     @property
     def reach(self) -> int:
         """How far from the image's beginning a vector of windows or of taps may look, either way."""
-        return abs(self.start) + (self.windows + LANES) * abs(self.step) + (self.taps + LANES) * abs(self.tap_step)
+        return (
+            abs(self.start)
+            + (self.windows + MOST_LANES) * abs(self.step)
+            + (self.taps + MOST_LANES) * abs(self.tap_step)
+        )
 
     @property
     def stays_inside(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 #: lanes of a vector, at most
-LANES: Final = 16
+MOST_LANES: Final = 16
 
 
 def hold_offsets(axes: Iterable[tuple[int, int]], apart: Iterable[int]) -> bool:
@@ -14,5 +14,5 @@ def hold_offsets(axes: Iterable[tuple[int, int]], apart: Iterable[int]) -> bool:
 
     Of each axis: how far indices go from 0, and bytes to the next one. Lanes are so many elements `apart`.
     """
-    reach = sum((indices + LANES) * abs(step) for indices, step in axes)
-    return reach < 1 << 62 and all(LANES * abs(elements) < 1 << 30 for elements in apart)
+    reach = sum((indices + MOST_LANES) * abs(step) for indices, step in axes)
+    return reach < 1 << 62 and all(MOST_LANES * abs(elements) < 1 << 30 for elements in apart)

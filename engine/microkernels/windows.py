@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from engine.microkernels.offsets import LANES, hold_offsets
+from engine.microkernels.offsets import MOST_LANES, hold_offsets
 from engine.microkernels.planes import at_element, at_plane, sweep
 from engine.microkernels.product import Matrices
 from engine.microkernels.recipe import KernelPhase, TableEntryOf
@@ -46,7 +46,7 @@ class PoolGeometry(NamedTuple):
     def is_addressable(self) -> bool:
         """Whether all offsets that kernels compute fit their words."""
         sizes = zip(self.positions, self.stride, self.size, self.padding, strict=True)
-        reach = [(n + LANES) * stride + size + padding for n, stride, size, padding in sizes]
+        reach = [(n + MOST_LANES) * stride + size + padding for n, stride, size, padding in sizes]
         planes = zip(self.batch, self.planes.batch, strict=True)
         return hold_offsets([*planes, *zip(reach, self.planes[:2], strict=True)], self.stride)
 
