@@ -59,6 +59,7 @@ DTYPES: Final = ("float64", "float32")
 LIMITS: Final = Limits(bytes=1 << 26, flops=1 << 28)
 _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 _KERNELS: Final = Kernels(KernelStore())
+_STANDS_IN: Final = "what stands in"
 
 
 def stand_in(number: int) -> int:
@@ -250,26 +251,26 @@ def tried(extreme: Extreme, known: set[object]) -> Iterator[str]:
     refusal = asked.refusal()
     if refusal is not None:
         wanted = None if refusal == "over_budget" else small.refusal()
-        yield from _compared(Results(refusal, None), Results(wanted, None), "what stands in", is_smaller=True)
+        yield from _compared(Results(refusal, None), Results(wanted, None), ("itself", _STANDS_IN))
         return
     nodes = extreme.case, asked.nodes()
     if nodes not in known:
         known.add(nodes)
         found = asked.results(by_numpy)
-        yield from _compared(found, small.results(by_numpy), "what stands in", is_smaller=True)
+        yield from _compared(found, small.results(by_numpy), ("itself", _STANDS_IN))
         for name, way in WAYS.items():
-            yield from _compared(asked.results(way), found, name)
+            yield from _compared(asked.results(way), found, (name, "NumPy"))
 
 
-def _compared(found: Results, wanted: Results, name: str, *, is_smaller: bool = False) -> Iterator[str]:
-    """What differs. What is wanted of smaller numbers may be over the budget of those that they stand for."""
+def _compared(found: Results, wanted: Results, ways: tuple[str, str]) -> Iterator[str]:
+    """What differs by two ways. A number may be over a budget that the one which stands in for it is not."""
     for what in ("values", "gradients"):
         ours, theirs = getattr(found, what), getattr(wanted, what)
-        excused = is_smaller and (ours == "over_budget" or ours is None)
+        excused = ways[1] == _STANDS_IN and (ours == "over_budget" or ours is None)
         if isinstance(ours, str) and ours not in REFUSALS:
             yield f"{what} are refused as {ours}"
         elif not excused and not _alike(ours, theirs):
-            yield f"{what} are {_shown(ours)}, and by {name} {_shown(theirs)}"
+            yield f"{what} by {ways[0]} are {_shown(ours)}, and by {ways[1]} {_shown(theirs)}"
 
 
 def _alike(one: Outcome, other: Outcome) -> bool:

@@ -120,10 +120,11 @@ def test_one_alone_has_everything(costs: list[int]) -> None:
 
 
 def test_a_turn_that_was_not_taken_is_not_saved_up() -> None:
-    """One who comes late shares from then on."""
-    done = served([Work("a", 0, 1, 1) for _ in range(50)] + [Work("b", 30, 1, 1) for _ in range(15)])
-    assert {each.work.owner for each in done[:30]} == {"a"}
-    assert [each.work.owner for each in done[30:60]].count("b") == 15
+    """One who was there, and comes back late, shares from then on."""
+    late = [Work("b", 30, 1, 1) for _ in range(15)]
+    done = served([Work("b", 0, 1, 1), *(Work("a", 0, 1, 1) for _ in range(50)), *late])
+    assert [each.work.owner for each in done[:30]].count("b") == 1
+    assert 9 <= [each.work.owner for each in done[30:50]].count("b") <= 11
 
 
 def test_one_who_is_seldom_there_is_next() -> None:
