@@ -53,7 +53,7 @@ import json
 from fastapi.testclient import TestClient
 from service.app import create_app
 
-with TestClient(create_app()) as client:
+with TestClient(create_app(), base_url="http://localhost") as client:
     request = {
         "graph": {"nodes": [{"op": "parameter"}, {"op": "ThirdPower", "operands": [0], "attrs": {"sharpness": 2}}]},
         "feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [], "data": [2]}}],

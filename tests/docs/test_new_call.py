@@ -77,7 +77,7 @@ from fastapi.testclient import TestClient
 from service.app import create_app
 from service.calls.sample import MEAN, TYPED
 
-with TestClient(create_app()) as client:
+with TestClient(create_app(), base_url="http://localhost") as client:
     post = lambda path, **more: client.post(path, **more).json()
     print(json.dumps({
         "document": client.get("/openapi.json").json(),

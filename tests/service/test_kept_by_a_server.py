@@ -204,7 +204,7 @@ def test_an_application_in_another_server_writes_what_is_behind(tmp_path: Path) 
         living = asyncio.create_task(app({"type": "lifespan"}, coming.get, told.put))  # type: ignore[arg-type]
         await coming.put({"type": "lifespan.startup"})
         assert (await told.get())["type"] == "lifespan.startup.complete"
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             answer = await client.put("/v1/tensors/w?durable=false", json=tensor([], [4.0]))
             assert json.loads(answer.content)["durable"] is False
         await coming.put({"type": "lifespan.shutdown"})
@@ -213,7 +213,7 @@ def test_an_application_in_another_server_writes_what_is_behind(tmp_path: Path) 
 
     async def found() -> Any:
         app = create_app(settings)
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             return (await client.get("/v1/tensors/w")).json()["tensor"]["data"]
 
     asyncio.run(lived())

@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.app import create_routes, open_gate, wrap
+from service.app import create_routes, open_ring, wrap
+from service.keys.gate import Gate
 from service.settings import Settings
 from service.web.origin import is_of_this_machine
 from tests.service.web.harness import FakePool, chunked, house, on_each_loop, post, run
@@ -47,13 +48,13 @@ def routes() -> Any:
 def app_of(kind: str) -> Any:
     """The application behind its middleware."""
     settings = settings_of(kind)
-    return wrap(routes(), settings, open_gate(settings))
+    return wrap(routes(), settings, Gate(open_ring(settings)))
 
 
 async def through(kind: str, sent: bytes, *, fast: bool) -> bytes:
     """What a connection of this server answers."""
     settings = settings_of(kind)
-    async with house(FakePool(), app_of(kind), settings=settings, gate=open_gate(settings)) as opened:
+    async with house(FakePool(), app_of(kind), settings=settings, gate=Gate(open_ring(settings))) as opened:
         if not fast:
             without_orders(opened.front)
         client = await opened.connect()
