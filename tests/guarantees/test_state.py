@@ -191,7 +191,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of eight MiB."""
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(place)], check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "none", str(place)], check=False)
     if mounted.returncode:
         pytest.skip("no file system can be mounted here")
     yield place

@@ -25,7 +25,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of two megabytes, in memory."""
     place = tmp_path / "disk"
     place.mkdir()
-    options = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(place)]
+    options = ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=700", "tmpfs", str(place)]
     if os.geteuid() != 0 or subprocess.run(options, capture_output=True, check=False).returncode != 0:
         pytest.skip("nothing can be mounted here")
     yield place

@@ -360,7 +360,7 @@ class TestLargeBodies:
         async def scenario() -> None:
             async with house(body_timeout=0.2) as opened:
                 client = await opened.connect()
-                await client.send(post(LARGE[:1000], length=len(LARGE)))
+                await client.send(post(LARGE[:100_000], length=len(LARGE)))
                 if leaves:
                     client.writer.write_eof()
                 assert await client.status() == (400 if leaves else 408)

@@ -134,7 +134,7 @@ async def ask(app: Any, content: memoryview, piece: int, *, announced: bool) -> 
     """Post the body in pieces, as a server hands them on; how long the answer is."""
     sent, received = 0, 0
     length = [(b"content-length", str(len(content)).encode())] if announced else [(b"transfer-encoding", b"chunked")]
-    kinds = [(b"content-type", KIND.encode()), (b"accept", KIND.encode())]
+    kinds = [(b"content-type", KIND.encode()), (b"accept", KIND.encode()), (b"host", b"localhost")]
     scope = {
         "type": "http", "method": "POST", "path": "/v1/forward", "raw_path": b"/v1/forward", "query_string": b"",
         "headers": length + kinds, "http_version": "1.1", "scheme": "http", "root_path": "",
