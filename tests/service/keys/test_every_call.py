@@ -273,7 +273,7 @@ def test_the_document_shows_what_is_answered(service: Service, tmp_path: Path, f
 
 @DOORS
 def test_a_page_of_another_origin_sees_why(service: Service, gate: Gate, fast: bool) -> None:
-    origin = b"Origin: https://app.example"
+    origin, typed = b"Origin: https://app.example", b"Content-Type: application/json"
     asking = (b"Access-Control-Request-Method: POST", b"Access-Control-Request-Headers: authorization,content-type")
 
     async def scenario(opened: House) -> None:
@@ -283,7 +283,7 @@ def test_a_page_of_another_origin_sees_why(service: Service, gate: Gate, fast: b
         status, head, _ = await asked(opened, sent("POST", "/v1/forward", b"{}", origin))
         assert status == 401
         assert b"access-control-allow-origin: https://app.example" in head
-        assert (await asked(opened, sent("POST", "/v1/forward", b"{}", origin, bearer(KEY))))[0] == 422
+        assert (await asked(opened, sent("POST", "/v1/forward", b"{}", origin, typed, bearer(KEY))))[0] == 422
 
     service.run(gate, fast, scenario)
 

@@ -38,7 +38,7 @@ class Consulting(Storing):
 
 def asking(line: bytes) -> bytes:
     length = b"Content-Length: 0\r\n" if line.startswith(b"POST") else b""
-    return line + b" HTTP/1.1\r\nHost: t\r\n" + length + b"\r\n"
+    return line + b" HTTP/1.1\r\nHost: localhost\r\n" + length + b"\r\n"
 
 
 async def report(client: Client) -> tuple[int, Any]:
