@@ -11,11 +11,8 @@ from starlette.types import Scope
 def shortened_path(scope: Scope, routes: Sequence[BaseRoute]) -> str:
     """The path of the request, without a slash at its end where that leads somewhere and the path with it does not."""
     path: str = scope["path"]
-    without = path.removesuffix("/")
-    if without == path or without.endswith("/"):
-        return path
-    if _first(scope, routes) is None and _first({**scope, "path": without}, routes):
-        return without
+    if path.endswith("/") and _first(scope, routes) is None and _first({**scope, "path": path[:-1]}, routes):
+        return path[:-1]
     return path
 
 

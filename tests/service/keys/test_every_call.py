@@ -35,7 +35,7 @@ DOORS = pytest.mark.parametrize("fast", [True, False], ids=["both doors", "the a
 #: what the document does not have, or has in another form
 BESIDE = [
     ("GET", "/metrics"), ("HEAD", "/metrics"), ("GET", "/metrics/"), ("POST", "/metrics"), ("GET", "/nowhere"),
-    ("GET", "//"),
+    ("GET"),
     ("HEAD", "/v1/ops"), ("OPTIONS", "/v1/ops"), ("GET", "/v1/ops/"), ("GET", "/v1/"), ("PATCH", "/v1/graphs"),
     ("POST", "/v1/nothing"), ("PUT", "/v1/forward"), ("GET", "/v1/forward"), ("POST", "/v1/forward/"),
     ("POST", "/v1/gr%61dients"), ("GET", "/v1/graphs/%2e%2e%2fmetrics"), ("GET", "/v1/graphs/../../health/live"),
@@ -231,7 +231,7 @@ def test_a_key_of_one_scope_is_good_for_that(service: Service, tmp_path: Path, s
     assert mine
     for method, path, _ in service.requests():
         plain = re.sub("^http://localhost", "", path.replace("%61", "a"))
-        assert ((method, path) in mine) == (scope_of(method, plain) is scope)
+        assert ((method, path) in mine) == (scope_of(method, plain.removesuffix("/") or "/") is scope)
 
 
 def test_scopes_of_operations(service: Service) -> None:
