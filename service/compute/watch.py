@@ -69,8 +69,8 @@ class Watch:
                 worker.kill("never ready")
             elif is_stopped(worker.pid):
                 worker.kill("stopped")
-        if self._crew.spare is not None:
-            for worker in self._crew.working:
+        if (spare := self._crew.spare) is not None:
+            for worker in (*self._crew.working, spare):  # which may have worked before
                 if reason := self._worn(worker, now):
                     self._crew.retire(worker, reason)
                     return

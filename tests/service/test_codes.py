@@ -172,6 +172,8 @@ ELSEWHERE = {
     "not_found", "method_not_allowed", "not_acceptable", "unsupported_media_type", "body_too_large", "forbidden",
     # test_limits
     "too_many_nodes", "queue_full", "shutting_down", "deadline_exceeded", "internal_error",
+    # web/test_origins
+    "misdirected",
     # test_readiness
     "not_ready",
     # keys/test_every_call

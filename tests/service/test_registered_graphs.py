@@ -254,7 +254,7 @@ class TestRoutes:
         assert client.post(path + "/?timeout_ms=60000", json=without_its_graph(SQUARES)).status_code == 200
         assert problem(client.get(path), 405, "method_not_allowed")["expected"] == "POST"
 
-    @pytest.mark.parametrize("name", [UNKNOWN, "x", "..%2f..%2fetc", "%00", "é", "a" * 3000])
+    @pytest.mark.parametrize("name", [UNKNOWN, "x", "..%2f..%2fetc", "é", "a" * 3000])
     @pytest.mark.parametrize("call", ["", "/gradients", "/plan"])
     def test_an_id_that_is_not_kept(self, client: Client, name: str, call: str) -> None:
         path = f"/v1/graphs/{name}{call}"
