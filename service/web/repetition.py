@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.compute.job import Reply
+from service.keys.caller import KeyScope
 from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
 from service.web.gathering import Gathering
@@ -32,16 +33,18 @@ async def once(
 ) -> Response:
     """The answer to a request; the one that it was given before, where it has been named and done.
 
-    `seconds` from its arrival on are its time, if not what the server gives any.
+    `seconds` from its arrival on are its time, if not what the server gives any. What a caller may not write, it is not
+    told again either: answers that are kept tell of something that was written.
 
     Raises Refusal: invalid_field, conflict, not_ready. The body, if any, is given back where it is not answered anew.
     """
-    stated = request.headers.getlist(KEY_HEADER)
+    caller = request.state.caller
+    stated = request.headers.getlist(KEY_HEADER) if KeyScope.WRITE in caller.scopes else []
     if not stated:
         return await answer(None)
     try:
         key = check_key(", ".join(stated))
-        asked = Repetition(request.state.caller.namespace, key, await _fingerprint(request, upload))
+        asked = Repetition(caller.namespace, key, await _fingerprint(request, upload))
         await current(request, seconds)
         known = keeper.answers.begin(asked)
     except BaseException:
