@@ -17,6 +17,7 @@ REGISTRY ?=
 
 BIN := $(VENV)/bin
 API := build/api
+OBSERVATORY := build/observatory
 BENCH := $(if $(PEERS),build/peers,$(VENV))
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
@@ -112,7 +113,7 @@ lint-api: $(VENV)/.dev $(API)/.installed ## lint both OpenAPI documents; needs N
 	$(API)/node_modules/.bin/spectral lint --ruleset scripts/lint_api/spectral.yaml --fail-severity hint \
 	  $(API)/openapi.json $(API)/openapi-3.0.json
 
-browser-test: $(VENV)/.dev ## open /docs and the site in headless Chromium, offline; installs Debian's Chromium where it may
+browser-test: $(VENV)/.dev $(OBSERVATORY)/.installed ## open /docs and the site in headless Chromium, offline, and grade pages; needs Node 20.6 or newer
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
 	$(BIN)/python -m pytest -q tests/browser $(ARGS)
 
@@ -153,6 +154,12 @@ $(API)/.installed: scripts/lint_api/package.json
 	@command -v npm >/dev/null || { echo "make lint-api needs Node 20.17 or newer, with npm"; exit 1; }
 	@mkdir -p $(API) && cp $< $(API)
 	npm install --prefix $(API) --no-package-lock --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+$(OBSERVATORY)/.installed: scripts/observatory/package.json scripts/observatory/grade.mjs
+	@command -v npm >/dev/null || { echo "make browser-test needs Node 20.6 or newer, with npm"; exit 1; }
+	@mkdir -p $(OBSERVATORY) && cp $^ $(OBSERVATORY)
+	npm install --prefix $(OBSERVATORY) --no-package-lock --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 .PHONY: wrk

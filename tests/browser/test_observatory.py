@@ -1,0 +1,30 @@
+"""Pages graded by Mozilla's HTTP Observatory itself, as `make browser-test` installs it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunningServer
+
+INSTALLED = Path(__file__).parents[2] / "build" / "observatory"
+#: what a server that speaks plain HTTP on the loopback cannot have
+OF_TLS = {"redirection", "strict-transport-security"}
+
+pytestmark = pytest.mark.skipif(
+    not (INSTALLED / "node_modules").exists() or shutil.which("node") is None,
+    reason="make browser-test installs Mozilla's rules",
+)
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/errors", "/docs/errors/forbidden"])
+def test_nothing_is_missed_but_tls(server: RunningServer, path: str) -> None:
+    command = ["node", str(INSTALLED / "grade.mjs"), str(server.address[1]), path]
+    graded = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout)
+    assert graded["status"] == 200
+    assert {test["name"] for test in graded["tests"] if not test["pass"]} == OF_TLS
+    assert graded["grade"] == "A"
