@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
+
+import numpy as np
 
 from engine.planning.plan import Plan
 
@@ -16,11 +19,28 @@ BYTE: Final = 1e-10
 #: which BLAS keeps in registers and caches, and does twice as fast on elements of half the size
 DENSE_FLOP: Final = 2e-12
 DENSE: Final = 8
+#: the side of the matrices whose product is measured, how often, and by what factor the outcome may differ
+_SIDE, _TIMES, _MOST = 384, 24, 4.0
 #: seconds that planning takes for each node that a client wrote, with those that differentiation adds
 NODE: Final = 1e-4
 
 
-def run_seconds(plan: Plan) -> float:
+def measured_dense_flop() -> float:
+    """`DENSE_FLOP` of NumPy's BLAS in this process: the best of some products of matrices. Each is so short
+    that most are not interrupted, where other processes run, too; all together take some 30 ms.
+
+    It is what differs most between machines, and what jobs consist of that take seconds and cannot be interrupted.
+    """
+    a, seconds = np.ones((_SIDE, _SIDE), np.float32), []
+    for _ in range(_TIMES):
+        started = time.perf_counter()
+        a @ a
+        seconds.append(time.perf_counter() - started)
+    measured = min(seconds) / (2 * _SIDE**3 * a.itemsize)
+    return min(DENSE_FLOP * _MOST, max(DENSE_FLOP / _MOST, measured))
+
+
+def run_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> float:
     """Seconds that a run of the plan takes: for each step what a call costs, its arithmetic, and what it moves."""
     sizes = {slot: plan.feed_types[feed].nbytes for feed, slot in plan.feeds.items()}
     seconds = RUN + STEP * len(plan.steps)
@@ -29,7 +49,7 @@ def run_seconds(plan: Plan) -> float:
         if step.places:  # a view moves nothing
             moved += sum([sizes[operand] for operand in step.operands])
             dense = step.flops > DENSE * moved
-            seconds += BYTE * moved + step.flops * (DENSE_FLOP * step.types[0].dtype.itemsize if dense else FLOP)
+            seconds += BYTE * moved + step.flops * (dense_flop * step.types[0].dtype.itemsize if dense else FLOP)
     return seconds
 
 

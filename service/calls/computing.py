@@ -147,11 +147,11 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         admit_answer(response, task.encoding, engine.max_response_bytes)
         return replace(ready, response_bytes=response)
 
-    def cost(self, ready: Prepared) -> Cost:
+    def cost(self, ready: Prepared, engine: Engine) -> Cost:
         """By its plan."""
         plan = ready.compiled.plan
         kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
-        return Cost(run_seconds(plan), plan.peak_bytes, ready.response_bytes + kept)
+        return Cost(run_seconds(plan, engine.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
 
     def run(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
@@ -203,7 +203,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             disconnected=disconnected,
             encoding=task.encoding,
             stats=stats,
-            cost=self.cost(ready),
+            cost=self.cost(ready, engine),
             template=template,
             storing=Storing(task.places, engine.write_behind_ms) if task.places else None,
         )

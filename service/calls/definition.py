@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from engine import Compiler, Deadline, Program
 from engine.executors.interpreter import Executor
-from engine.planning.estimate import planning_seconds
+from engine.planning.estimate import DENSE_FLOP, planning_seconds
 from service.calls.repeated import Cost, Repeated
 from service.wire.answers import Body
 from service.wire.request import ParsedRequest
@@ -36,6 +36,8 @@ class Engine:
     write_behind_ms: int
     #: all limits, as `plan` tells them
     limits: Mapping[str, int]
+    #: seconds of a FLOP in products of matrices, for each byte of an element
+    dense_flop: float = DENSE_FLOP
 
 
 class Guide:
@@ -84,7 +86,7 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
         return cast("Ready", task)
 
     @abstractmethod
-    def cost(self, ready: Ready) -> Cost:
+    def cost(self, ready: Ready, engine: Engine) -> Cost:
         """What `run` will take."""
 
     @abstractmethod

@@ -24,6 +24,7 @@ def computing(settings: Settings) -> Opened:
     """The work of a server."""
     worker = Worker(settings)
     divide(settings.workers)
+    worker.calibrate()
     warm(registry())
     rehearse(worker)
     sharing = Together(worker, settings) if settings.is_coalescing else None

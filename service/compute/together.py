@@ -115,7 +115,7 @@ class Together:
         except Exception:  # a fault of ours: it is no reason for a request to fail
             _logger.exception("a plan for %d at once could not be made", size)
             return _Many(None)
-        return _Many(None) if many is None else _Many(many, run_seconds(many))
+        return _Many(None) if many is None else _Many(many, run_seconds(many, self._engine.dense_flop))
 
     def _rows(self, tasks: Sequence[AskedAgain], deadline: Deadline) -> list[HostArray] | None:
         """The results of all, by rows; None where one of them fails, and nobody knows which."""

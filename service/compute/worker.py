@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
 from engine.planning.cache import Cache
+from engine.planning.estimate import measured_dense_flop
 from engine.shares.owner import charge_to
 from schemas.graph import NAME_CHARACTERS
 from schemas.registered import without_graph
@@ -145,6 +147,11 @@ class Worker:
         """What it says of itself."""
         return Vitals(self._executor.kernels, self._executor.device_bytes)
 
+    def calibrate(self) -> None:
+        """Measure what the cost model has to know of this machine; once BLAS has the threads that it will have."""
+        if self.device == "cpu":
+            self.engine = replace(self.engine, dense_flop=measured_dense_flop())
+
     def condemn(self, digest: bytes) -> None:
         """Run plans of this digest without kernels."""
         self._executor.condemn(digest)
@@ -216,7 +223,7 @@ class Worker:
             turn.deadline.check()
             return _unanswered(estimate=UNPLANNED)
         turn.mark()
-        if turn.is_too_long(cost := call.cost(ready)):
+        if turn.is_too_long(cost := call.cost(ready, self.engine)):
             return _unanswered(estimate=Estimate(*cost))
         outcome = call.run(ready, self.engine, turn.deadline)
         turn.ran()

@@ -8,7 +8,8 @@ import pytest
 
 from engine import Compiler, Limits, Plan, Program, Statement, TensorType, registry
 from engine.graph.tensor_type import FLOAT64
-from engine.planning.estimate import RUN, STEP, planning_seconds, run_seconds
+from engine.planning import estimate
+from engine.planning.estimate import DENSE_FLOP, RUN, STEP, measured_dense_flop, planning_seconds, run_seconds
 
 OPS = registry().ops
 
@@ -32,6 +33,27 @@ def test_a_large_product_takes_its_arithmetic() -> None:
     assert run_seconds(plan("matmul", 2000, 2000)) == pytest.approx(
         8 * run_seconds(plan("matmul", 1000, 1000)), rel=0.1
     )
+
+
+def test_a_product_goes_by_what_was_measured_and_nothing_else_does() -> None:
+    product, moved = plan("matmul", 1000, 1000), plan("neg", 1000, 1000)
+    assert run_seconds(product, 3 * DENSE_FLOP) == pytest.approx(3 * run_seconds(product), rel=0.1)
+    assert run_seconds(moved, 3 * DENSE_FLOP) == run_seconds(moved)
+
+
+@pytest.mark.parametrize(("took", "factor"), [(1e-9, 1 / 4), (1e9, 4)])
+def test_a_measurement_is_believed_within_limits(took: float, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stood still meanwhile, or a clock that did."""
+    moments = iter([0.0, took] * 24)
+    monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(moments))
+    assert measured_dense_flop() == factor * DENSE_FLOP
+
+
+def test_the_best_of_the_measurements_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = DENSE_FLOP * 2 * 384**3 * 4
+    moments = iter([0.0, 3 * seconds] * 11 + [0.0, 2 * seconds] + [0.0, 5 * seconds] * 12)
+    monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(moments))
+    assert measured_dense_flop() == pytest.approx(2 * DENSE_FLOP)
 
 
 def test_what_only_moves_takes_its_bytes() -> None:
