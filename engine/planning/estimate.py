@@ -26,9 +26,9 @@ NODE: Final = 1e-4
 
 
 def measured_dense_flop() -> float:
-    """`DENSE_FLOP` of NumPy's BLAS in this process: the best of some products of matrices. Each is so short
-    that most are not interrupted, where other processes run, too; all together take some 30 ms.
+    """`DENSE_FLOP` of NumPy's BLAS in this process: the best of some products of matrices.
 
+    Each is so short that most are not interrupted, where other processes run, too; all together take some 30 ms.
     It is what differs most between machines, and what jobs consist of that take seconds and cannot be interrupted.
     """
     a, seconds = np.ones((_SIDE, _SIDE), np.float32), []
