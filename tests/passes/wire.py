@@ -74,7 +74,7 @@ class Listener(Client):
     """A client that remembers what it asked."""
 
     def __init__(self) -> None:
-        super().__init__(create_app(Settings(device="cpu")))
+        super().__init__(create_app(Settings(device="cpu", timeout_ms=300_000)))
         self.heard: list[tuple[str, Any]] = []
 
     def post(self, path: str, **options: Any) -> Any:
