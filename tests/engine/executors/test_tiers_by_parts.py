@@ -71,11 +71,16 @@ def twice(made: NumPyExecutor, plan: Plan) -> None:
     assert [run(made, plan) for _ in range(2)] == ["uncompiled"] * 2
 
 
-def loops(plan: Plan) -> list[list[str]]:
-    """The texts of a plan's loops, in the order of the time that a run spends in each: first part, and others."""
+def whole(plan: Plan) -> Plan:
+    """The plan with all that can be compiled."""
     within = compiled_within(graph_of(plan, registry()), plan.peak_bytes, 1)
     assert within is not None
-    found = heaviest_first(within.plan, plan, seconds(plan))
+    return within.plan
+
+
+def loops(plan: Plan) -> list[list[str]]:
+    """The texts of a plan's loops, in the order of the time that a run spends in each: first part, and others."""
+    found = heaviest_first(whole(plan), plan, seconds(plan))
     first = first_part(found)
     parts: list[list[str]] = [[], []]
     for shared in found:
@@ -204,12 +209,34 @@ def test_a_plan_that_is_condemned_meanwhile_runs_without_kernels(
     assert len(texts) == before
 
 
+def test_a_plan_that_is_condemned_while_its_last_kernel_is_compiled(
+    stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, plan = executor(), many()
+    last = loops(plan)[1][-1]
+    texts, compiled = counted(monkeypatch), kernels.machine_code
+
+    def condemning(text: str) -> bytes:
+        if text == last:
+            made.condemn(plan.digest)
+            assert run(made, plan) == "uncompiled"
+        return compiled(text)
+
+    monkeypatch.setattr(kernels, "machine_code", condemning)
+    twice(made, plan)
+    while stepped.waiting:
+        stepped.step()
+    assert texts[-1] == last
+    assert run(made, plan) == "uncompiled"
+
+
 def test_what_is_bound_to_a_part_goes_with_it(stepped: SteppedCompiler) -> None:
     made, plan = executor(), many()
     twice(made, plan)
     for _ in range(2):
+        somebody_runs = made._tiers and made._tiers.current(plan)
         stepped.step()
-        assert made.leases.held == 0
+        assert made.leases.held == 0, somebody_runs
         run(made, plan)
         assert made.leases.held > 0
 
