@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -43,12 +43,17 @@ class Nonfinite(TypedDict):
     operands: Annotated[list[Range], Field(description="what the primitive's operands ranged over")]
 
 
+#: none of a run; what takes most of its time; all that can be compiled of it
+Tier = Literal["uncompiled", "partly_compiled", "compiled"]
+
+
 class Stats(TypedDict):
     """What running the request took, and what it takes to run it again with the same result."""
 
     device: Annotated[str, Field(description="what ran it: cpu, or cuda:N")]
     plan_cached: Annotated[bool, Field(description="whether a plan made earlier was used")]
     execute_ms: Annotated[Double, Field(description="execution alone, in milliseconds")]
+    tier: Annotated[Tier, Field(description="how much of it compiled kernels did")]
     peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels had at once")]
     graph_id: Annotated[str, Field(description="hash of the graph's canonical form: the same for the same graph")]
     opset: Int64

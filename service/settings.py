@@ -178,7 +178,8 @@ class Settings(BaseSettings):
     )
     determinism: Literal["fast", "bitwise"] = Field(
         "fast",
-        description="fast: the last bits of what a plan answers may change once, when its compiled kernels arrive; "
+        description="fast: the last bits of what a plan answers may change while its compiled kernels arrive, twice at "
+        "most; "
         "bitwise: they are decided before its first answer, which waits for the compiler",
     )
     coalesce: Literal["on", "off"] = Field(

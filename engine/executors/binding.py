@@ -16,6 +16,11 @@ class Binder:
     #: makes native calls, where there are some and there is one
     runner: Runner | None = None
 
+    @property
+    def has_kernels(self) -> bool:
+        """Whether any step is bound to a kernel."""
+        return False
+
     def workspace(self, step: Step) -> int:
         """Bytes of memory that a step's calls work in: no other step's are made meanwhile, so that all share it."""
         return 0

@@ -11,7 +11,7 @@ from threading import Condition, Thread, current_thread
 from typing import Final, NamedTuple
 
 from engine.loops.kernel_errors import KernelUnavailable
-from engine.shares.owner import current_owner
+from engine.shares.owner import charge_to, current_owner
 from engine.shares.turns import Turns
 
 #: jobs that wait; one more is refused, and may be handed in again
@@ -44,7 +44,7 @@ class BackgroundCompiler:
 
     A job is known by its key: one that waits, runs or has failed is not taken again; one that has succeeded is, since
     what it made may have been dropped. Where a job raises, one line of the log says why; whoever handed it in goes on
-    with what it has.
+    with what it has. What a job hands in is its owner's, and waits behind what that one has handed in before.
 
     The thread never outlives the interpreter, and is never stopped inside a compiler: `close`, the loss of the last
     reference and the end of the process let the job that runs come to its end, and drop those that wait.
@@ -158,6 +158,7 @@ class _Queue:
             self._known.discard(key)
             self._running.add(key)
         begun = time.perf_counter()
+        charge_to(owner)
         try:
             self._attempt(key, job)
         finally:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from engine.executors.binding import Binder
 from engine.executors.cuda_kernels import CompiledCudaLoop, CudaKernels
-from engine.graph.op import Array, KernelCall, Namespace
+from engine.graph.op import Array, Kernel, KernelCall, Namespace
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
@@ -18,6 +18,11 @@ class CudaBinder(Binder):
 
     def __init__(self, compiled: Mapping[Fused, CompiledCudaLoop]) -> None:
         self._compiled = compiled
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether any loop is."""
+        return bool(self._compiled)
 
     def workspace(self, step: Step) -> int:
         """That of a kernel: what other ops take, they take of the pool."""
@@ -47,7 +52,14 @@ class CudaPlans:
     def __init__(self, kernels: CudaKernels) -> None:
         self._kernels = kernels
 
-    def compile(self, plan: Plan, closing: Callable[[], bool] = lambda: False) -> Binder | None:
-        """What binds all steps of a plan; None where `closing` came true in between. Raises KernelUnavailable."""
-        compiled = self._kernels.compile(plan, closing)
+    @property
+    def compiled(self) -> int:
+        """Kernels that were compiled so far."""
+        return self._kernels.compiled
+
+    def compile(
+        self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
+    ) -> Binder | None:
+        """What binds all steps of a plan; None where `stop` came true in between. Raises KernelUnavailable."""
+        compiled = self._kernels.compile(plan, stop, first)
         return None if compiled is None else CudaBinder(compiled)

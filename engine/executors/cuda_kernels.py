@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from engine.graph.op import Array
+from engine.graph.op import Array, Kernel
 from engine.loops.cuda_launch import CudaLoop, Launch
 from engine.loops.cuda_parts import cuda_parts
 from engine.loops.cuda_text import OPTIONS, cuda_text
@@ -65,14 +65,21 @@ class CudaKernels:
         self._store = KernelStore() if store is None else store
         self._loaded: WeakValueDictionary[str, CudaModule] = WeakValueDictionary()
         self._refused: dict[str, str] = {}
-        #: kernels that were compiled or loaded, so far
+        #: kernels that were compiled or loaded, so far; and of these, those that were compiled
         self.made = 0
+        self.compiled = 0
 
-    def compile(self, plan: Plan, closing: Callable[[], bool] = lambda: False) -> dict[Fused, CompiledCudaLoop] | None:
-        """The loops of a plan; None where `closing` came true between two. Raises KernelUnavailable."""
+    def compile(
+        self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
+    ) -> dict[Fused, CompiledCudaLoop] | None:
+        """The loops of a plan, first those of the ops `first`; None where `stop` came true between two.
+
+        Raises KernelUnavailable.
+        """
         made: dict[Fused, CompiledCudaLoop] = {}
-        for op in dict.fromkeys(step.op for step in plan.steps if isinstance(step.op, Fused)):
-            if closing():
+        there = {step.op: step.op for step in plan.steps if isinstance(step.op, Fused)}
+        for op in dict.fromkeys([*(there[op] for op in first if op in there), *there]):
+            if stop():
                 return None
             loop = cuda_loop(op)
             made[op] = CompiledCudaLoop(self._module(cuda_text(loop.parts, loop.lanes)), loop)
@@ -109,6 +116,7 @@ class CudaKernels:
 
     def _new(self, key: str, text: str, architecture: str) -> CudaModule:
         code = compile_cuda(self._cupy, text, architecture)
+        self.compiled += 1
         module = self._load(code)
         self._store.put(key, code)
         return module

@@ -18,6 +18,7 @@ from engine.executors.tiered import TieredExecutor
 from engine.executors.tiers import Determinism, Tiers
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
+from engine.graph.run_tier import UNCOMPILED
 from engine.graph.tensor_type import TensorType
 from engine.loops.kernel_store import KernelStore
 from engine.planning.plan import Plan
@@ -125,6 +126,7 @@ class CuPyExecutor(TieredExecutor):
         try:
             return super().execute(plan, feeds, deadline, watch)
         except LoopOutOfRange:
+            deadline.ran(UNCOMPILED)
             return self.interpret(plan, feeds, deadline)
 
     def bind(self, plan: Plan, binder: Binder) -> CudaBound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
@@ -60,24 +60,27 @@ class Kernels:
         self._store = KernelStore() if store is None else store
         self._loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._refused: dict[str, str] = {}
-        #: kernels that were compiled or loaded, so far
+        #: kernels that were compiled or loaded, so far; and of these, those that were compiled
         self.made = 0
+        self.compiled = 0
         #: binds fused nodes by NumPy, block by block
         self.without = LoopBinder({}, threads)
 
-    def compile(self, plan: Plan, closing: Callable[[], bool] = _never) -> LoopBinder | None:
-        """What binds the steps of a plan, by kernels that work in what was planned; None where `closing` came true.
+    def compile(self, plan: Plan, stop: Callable[[], bool] = _never, first: Iterable[Kernel] = ()) -> LoopBinder | None:
+        """What binds the steps of a plan, by kernels that work in what was planned; None where `stop` came true.
 
-        What was planned for NumPy may be less than a kernel wants, of a loop over few rows: NumPy runs that one. As
-        many threads take part in kernels as may, unless these would work in more than was planned: then one. Raises
-        KernelUnavailable: either all of these kernels are there, or none is used.
+        Those of the ops `first` are made first, in their order. What was planned for NumPy may be less than a kernel
+        wants, of a loop over few rows: NumPy runs that one. As many threads take part in kernels as may, unless these
+        would work in more than was planned: then one. Raises KernelUnavailable: either all of these kernels are there,
+        or none is used.
         """
-        ops = list(dict.fromkeys(step.op for step in plan.steps if isinstance(step.op, (Fused, Tiled))))
+        there = {step.op: step.op for step in plan.steps if isinstance(step.op, (Fused, Tiled))}
+        ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
         # So that bits do not depend on threads, it is decided for one what fits.
         room = max((_planned(op, 1) for op in ops), default=0)
         made: dict[Kernel, KernelCode] = {}
         for op in ops:
-            if closing():
+            if stop():
                 return None
             if _wanted(op) <= room:
                 made[op] = self._loop(op) if isinstance(op, Fused) else self._phases(op)
@@ -127,6 +130,7 @@ class Kernels:
 
     def _new(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
         code = machine_code(text)
+        self.compiled += 1
         kernel = load(code)
         self._store.put(key, code)
         return kernel
@@ -154,6 +158,11 @@ class LoopBinder(Binder):
         self.compiled = compiled
         self.runner = runner
         self._threads = threads
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether any loop or tile is."""
+        return bool(self.compiled)
 
     def workspace(self, step: Step) -> int:
         """That of a kernel. NumPy's is allocated anew with each run."""

@@ -9,10 +9,12 @@ from typing import ClassVar
 from engine.executors.binding import Binder
 from engine.executors.interpreter import Executor, Observer
 from engine.executors.leases import Leases, ReadyPlan
+from engine.executors.stopwatch import Stopwatch
 from engine.executors.tiers import Tier, Tiers
 from engine.executors.witness import witness
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array
+from engine.graph.run_tier import COMPILED, UNCOMPILED
 from engine.planning.plan import Plan
 
 
@@ -41,15 +43,18 @@ class TieredExecutor(Executor):
         more than a run.
         """
         if watch is not None:
+            deadline.ran(UNCOMPILED)
             return self.interpret(plan, feeds, deadline, watch)
         if self._tiers is None:
             return self._run(Tier(plan, self._without), feeds, deadline)
         tier = self._tiers.current(plan)
+        deadline.ran(tier.name)
         if self.begins_unbound and self._tiers.is_first(plan):
-            results = self.interpret(plan, feeds, deadline)
-        else:
-            results = self._run(tier, feeds, deadline)
-        if tier.plan is plan:
+            results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
+            self._tiers.ran(plan, stopwatch.seconds)
+            return results
+        results = self._run(tier, feeds, deadline)
+        if tier.name is not COMPILED:
             self._tiers.ran(plan)
         return results
 
@@ -59,7 +64,7 @@ class TieredExecutor(Executor):
             self._tiers.condemn(digest)
 
     def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
-        plan, binder = tier
+        plan, binder, _ = tier
         bound = self.leases.take(plan) or self.bind(plan, binder)
         witness.runs(plan.digest)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Final, Literal, NamedTuple, Protocol
@@ -12,12 +12,13 @@ from typing import Final, Literal, NamedTuple, Protocol
 from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
 from engine.executors.witness import witness
+from engine.graph.op import Kernel
+from engine.graph.run_tier import COMPILED, PARTLY_COMPILED, UNCOMPILED, RunTier
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.ops import registry
 from engine.planning.fit import compiled_within
-from engine.planning.fused import Fused
+from engine.planning.heaviest import first_part, heaviest_first
 from engine.planning.plan import Plan, graph_of
-from engine.planning.tiled import Tiled
 
 Determinism = Literal["fast", "bitwise"]
 
@@ -37,6 +38,10 @@ class LoopKernels(Protocol):
         """What may take part in a loop."""
 
     @property
+    def compiled(self) -> int:
+        """Kernels that were compiled so far, and not found where they are kept."""
+
+    @property
     def makes_tiles(self) -> bool:
         """Whether there are kernels of their shapes for single ops, too."""
 
@@ -44,27 +49,40 @@ class LoopKernels(Protocol):
     def without(self) -> Binder:
         """Binds plans of which nothing is compiled."""
 
-    def compile(self, plan: Plan, closing: Callable[[], bool] = ...) -> Binder | None:
-        """Binds a plan's loops by kernels; None where `closing` came true meanwhile. Raises KernelUnavailable."""
+    def compile(self, plan: Plan, stop: Callable[[], bool] = ..., first: Iterable[Kernel] = ...) -> Binder | None:
+        """Binds a plan's loops by kernels, made in the order of the ops `first`; None where `stop` came true meanwhile.
+
+        Raises KernelUnavailable.
+        """
 
 
 class Tier(NamedTuple):
-    """A plan as it runs: itself or one in its place, and what binds its steps."""
+    """A plan as it runs: itself or one in its place, what binds its steps, and how much of it is compiled."""
 
     plan: Plan
     binder: Binder
+    name: RunTier = UNCOMPILED
+
+
+class _Rest(NamedTuple):
+    """What is to take the place of what has taken a plan's, and the order in which its kernels are made."""
+
+    plan: Plan
+    order: Sequence[Kernel]
 
 
 class _Twin:
     """How a plan fares: its runs, and what takes its place, as soon as there is something. Known by its identity."""
 
-    __slots__ = ("asked", "binder", "instead", "lock", "runs", "spared")
+    __slots__ = ("asked", "decided", "instead", "lock", "rest", "runs", "seconds", "spared")
 
     def __init__(self) -> None:
         self.runs = 0
+        self.seconds: Sequence[float] = ()  # of the steps of a run, where that was looked at
         self.asked = False
-        self.binder: Binder | None = None  # of the plan itself
+        self.decided: Tier | None = None  # before the first run
         self.instead: Tier | None = None
+        self.rest: _Rest | None = None
         self.spared = False  # whether it is to have no kernels
         self.lock = Lock()
 
@@ -76,8 +94,10 @@ class _Twin:
 class Tiers:
     """Plans, and the compiled ones in their places.
 
-    `fast`: a plan runs by NumPy until its kernels arrive from the background, so that its bits may change once.
-    `bitwise`: it is decided before the first run. What fusion pays for at once is compiled then, and nothing else ever.
+    `fast`: a plan runs by NumPy until its kernels arrive from the background. Of many, those come first that a run
+    spends most time without, and are used before the others are there. So its bits may change once, or twice, and never
+    after. `bitwise`: it is decided before the first run. What fusion pays for at once is compiled then, and nothing
+    else ever.
     """
 
     def __init__(
@@ -102,7 +122,7 @@ class Tiers:
         if plan.digest in self._condemned:
             return self._spared(plan, twin)
         if not self._is_fast:
-            return Tier(plan, self._decided(plan, twin))
+            return self._decided(plan, twin)
         return twin.instead or Tier(plan, self._kernels.without)
 
     def is_first(self, plan: Plan) -> bool:
@@ -110,12 +130,16 @@ class Tiers:
         twin = self._twins.get(plan)
         return self._is_fast and twin is not None and twin.runs == 0 and twin.instead is None
 
-    def ran(self, plan: Plan) -> None:
-        """It has run once more, and is compiled if that is worth it: not during its first run, which it would slow."""
+    def ran(self, plan: Plan, seconds: Sequence[float] = ()) -> None:
+        """It has run once more, and is compiled if that is worth it: not during its first run, which it would slow.
+
+        `seconds` are those of its steps, where they were looked at.
+        """
         twin = self._twins.get(plan)
-        if twin is None or not self._is_fast or twin.asked or twin.instead is not None:
+        if twin is None or not self._is_fast or twin.asked or (twin.instead is not None and twin.rest is None):
             return
         twin.runs += 1
+        twin.seconds = seconds or twin.seconds
         if twin.runs >= 2 or plan.flops >= LARGE:
             self._ask(plan, twin)
 
@@ -145,38 +169,74 @@ class Tiers:
 
     def _ask(self, plan: Plan, twin: _Twin) -> None:
         """Have a plan compiled, unless nobody wants it any more by then. Where the queue is full, its next run asks."""
-        wanted = weakref.ref(plan)
+        wanted, key = weakref.ref(plan), (twin, twin.rest is None)
         twin.asked = True
-        if not self._compiler.submit(twin, lambda: self._promote(wanted(), twin), twin.ask_again):
+        if not self._compiler.submit(key, lambda: self._promote(wanted(), twin), twin.ask_again):
             twin.asked = False
 
     def _promote(self, plan: Plan | None, twin: _Twin) -> None:
-        """Fuse and tile all that can be, and compile it. Raises KernelUnavailable."""
+        """Fuse and tile all that can be, and compile it; or what is left of it. Raises KernelUnavailable."""
         if plan is None:
             return
-        kernels = self._kernels
-        graph = graph_of(plan, registry())
+        if twin.rest is not None:
+            self._put(plan, twin, *twin.rest)
+            return
+        graph, kernels = graph_of(plan, registry()), self._kernels
         within = compiled_within(graph, plan.peak_bytes, kernels.threads, tiles=kernels.makes_tiles)
-        chosen = replace(within or plan, digest=plan.digest)
-        if any(isinstance(step.op, (Fused, Tiled)) for step in chosen.steps):
-            binder = self._compiled(chosen, plan)
-            if binder is not None and not twin.spared:
-                twin.instead = Tier(chosen, binder)
-                self._replaced(plan)
+        whole = replace(within.plan if within else plan, digest=plan.digest)
+        found = heaviest_first(whole, plan, twin.seconds)
+        order, first = [op for shared in found for op in shared.ops], first_part(found)
+        if within and first:
+            self._put_by_parts(plan, twin, whole, order, lambda: within.partly(first))
+        elif found:
+            self._put(plan, twin, whole, order)
 
-    def _compiled(self, chosen: Plan, plan: Plan) -> Binder | None:
+    def _put_by_parts(
+        self, plan: Plan, twin: _Twin, whole: Plan, order: Sequence[Kernel], partly: Callable[[], Plan | None]
+    ) -> None:
+        """Use what saves the most time, and have the rest compiled behind what others, and this owner, wait for.
+
+        Where all kernels are kept, or there is no memory for a plan that has a part of them, it is done at once.
+        """
+        before = self._kernels.compiled
+        if self._put(plan, twin, whole, order, until=lambda: self._kernels.compiled > before):
+            return
+        part = partly()
+        if part is None:
+            self._put(plan, twin, whole, order)
+        elif self._put(plan, twin, replace(part, digest=plan.digest), order, PARTLY_COMPILED):
+            twin.rest = _Rest(whole, order)
+            self._ask(plan, twin)
+
+    def _put(
+        self,
+        plan: Plan,
+        twin: _Twin,
+        instead: Plan,
+        order: Sequence[Kernel],
+        name: RunTier = COMPILED,
+        until: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Compile what is to take a plan's place, and put it there; False where that has ended early."""
         witness.compiles(plan.digest)
         try:
-            return self._kernels.compile(chosen, lambda: self._compiler.closing)
+            binder = self._kernels.compile(instead, lambda: self._compiler.closing or twin.spared or until(), order)
         finally:
             witness.compiles()
-
-    def _decided(self, plan: Plan, twin: _Twin) -> Binder:
-        """What binds a plan, whoever asks first: others wait, so that all compute the same."""
         with twin.lock:
-            if twin.binder is None:
-                twin.binder = self._decide(plan)
-            return twin.binder
+            if binder is None or twin.spared:
+                return False
+            before = twin.instead.plan if twin.instead else plan
+            twin.instead, twin.rest = _tier(instead, binder, name), None
+        self._replaced(before)
+        return True
+
+    def _decided(self, plan: Plan, twin: _Twin) -> Tier:
+        """How a plan runs, whoever asks first: others wait, so that all compute the same."""
+        with twin.lock:
+            if twin.decided is None:
+                twin.decided = _tier(plan, self._decide(plan), COMPILED)
+            return twin.decided
 
     def _decide(self, plan: Plan) -> Binder:
         try:
@@ -193,3 +253,7 @@ class Tiers:
         if reason not in self._said and len(self._said) < MOST_SAID:
             self._said.add(reason)
             _logger.warning("kernels are not compiled, and NumPy computes them: %s", reason)
+
+
+def _tier(plan: Plan, binder: Binder, name: RunTier) -> Tier:
+    return Tier(plan, binder, name if binder.has_kernels else UNCOMPILED)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from engine.graph.errors import DeadlineExceeded, OverBudget, TooManyNodes, counted
+from engine.graph.run_tier import UNCOMPILED, RunTier
 from engine.graph.tensor_type import TensorType
 
 #: of nodes, axes, bytes or FLOPs: more than any graph comes to
@@ -80,10 +81,11 @@ class Limits:
 class Deadline:
     """A moment on the monotonic clock after which work on a request stops; or before it, when nobody wants it.
 
-    `turned` is when the last run on it, by prebound calls, began its way back; None where it has none.
+    `turned` is when the last run on it, by prebound calls, began its way back; None where it has none. `tier` says how
+    much of that run was done by compiled kernels.
     """
 
-    __slots__ = ("at", "seconds", "stop", "turned")
+    __slots__ = ("at", "seconds", "stop", "tier", "turned")
 
     def __init__(self, seconds: float | None = None, start: float | None = None, stop: Sequence[int] = b"\0") -> None:
         """`seconds` from `start` on the monotonic clock, by default from now; None never passes.
@@ -93,6 +95,7 @@ class Deadline:
         self.seconds = seconds
         self.stop = stop
         self.turned: float | None = None
+        self.tier: RunTier = UNCOMPILED
         begun = time.monotonic() if start is None else start
         self.at = float("inf") if seconds is None else begun + seconds
 
@@ -100,6 +103,11 @@ class Deadline:
         """Note that the way back begins."""
         if self.seconds is not None:  # the deadline of all that have none says nothing of any run
             self.turned = time.monotonic()
+
+    def ran(self, tier: RunTier) -> None:
+        """Note what has run."""
+        if self.seconds is not None:
+            self.tier = tier
 
     def check(self) -> None:
         """Raise DeadlineExceeded once the moment has passed, or the work is stopped."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -42,15 +43,20 @@ def measured_dense_flop() -> float:
 
 def run_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> float:
     """Seconds that a run of the plan takes: for each step what a call costs, its arithmetic, and what it moves."""
+    return RUN + sum(step_seconds(plan, dense_flop))
+
+
+def step_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> Iterator[float]:
+    """Seconds that each step takes."""
     sizes = {slot: plan.feed_types[feed].nbytes for feed, slot in plan.feeds.items()}
-    seconds = RUN + STEP * len(plan.steps)
     for step in plan.steps:
+        seconds = STEP
         moved = sizes[step.result] = sum([type.nbytes for type in step.types])
         if step.places:  # a view moves nothing
             moved += sum([sizes[operand] for operand in step.operands])
             dense = step.flops > DENSE * moved
             seconds += BYTE * moved + step.flops * (dense_flop * step.types[0].dtype.itemsize if dense else FLOP)
-    return seconds
+        yield seconds
 
 
 def planning_seconds(nodes: int) -> float:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Container, Sequence
+from typing import Final, NamedTuple
 
 from engine.graph.ir import Graph
 from engine.graph.limits import NO_END, Limits
+from engine.graph.op import Kernel
 from engine.planning.arena import live_bytes
-from engine.planning.fuse import fuse
+from engine.planning.fuse import WrittenLoop, loops_in, with_loops
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, make_plan
 from engine.planning.storage import Storage
-from engine.planning.tile import tile
+from engine.planning.tile import tile, tile_alike
 
 #: loops that are taken apart, one after the other, before fusing is given up
 MOST_APART: Final = 8
@@ -19,8 +21,30 @@ MOST_APART: Final = 8
 _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
-def compiled_within(graph: Graph, most_bytes: int, threads: int, *, tiles: bool = True) -> Plan | None:
-    """The plan of `graph` with all that can be compiled, of a peak of at most `most_bytes`; None where that is nothing.
+class Compilable(NamedTuple):
+    """A graph, the loops of it that can be compiled, and the `plan` of it with these and all that can be tiled.
+
+    It is to run within `most_bytes`.
+    """
+
+    graph: Graph
+    loops: Sequence[WrittenLoop]
+    tiled: Graph
+    plan: Plan
+    most_bytes: int
+
+    def partly(self, kept: Container[Kernel]) -> Plan | None:
+        """The plan with the kernels of these ops of `plan` alone; None where that takes more memory than it may.
+
+        What else would be compiled runs node by node, as it did before.
+        """
+        loops = [loop for loop in self.loops if loop.node is None or loop.node.op in kept]
+        plan = make_plan(tile_alike(with_loops(self.graph, loops), self.tiled, kept), _UNBOUNDED, tight=True)
+        return plan if plan.peak_bytes <= self.most_bytes else None
+
+
+def compiled_within(graph: Graph, most_bytes: int, threads: int, *, tiles: bool = True) -> Compilable | None:
+    """`graph` with all that can be compiled, of a peak of at most `most_bytes`; None where that is nothing.
 
     At most `threads` take part in a kernel. A loop lets live longer what it reads: where that makes the peak, it is
     left out, and the next one is looked at. What is tiled needs no more than it did, but for a workspace;
@@ -28,13 +52,16 @@ def compiled_within(graph: Graph, most_bytes: int, threads: int, *, tiles: bool 
     """
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
-        fused = fuse(graph, 0, compiled=True, threads=threads, apart=apart)
+        loops = loops_in(graph, 0, compiled=True, threads=threads, apart=apart)
+        fused = with_loops(graph, loops)
         plan = make_plan(fused, _UNBOUNDED, tight=True)
         if plan.peak_bytes <= most_bytes:
             tiled = tile(fused, most_bytes - _without_workspace(plan), threads) if tiles else fused
-            if tiled is fused:
-                return plan if fused is not graph else None
-            return make_plan(tiled, _UNBOUNDED, tight=True)
+            if tiled is graph:
+                return None
+            if tiled is not fused:
+                plan = make_plan(tiled, _UNBOUNDED, tight=True)
+            return Compilable(graph, loops, tiled, plan, most_bytes)
         loop = _at_the_peak(fused)
         if loop is None:
             return None

@@ -47,17 +47,31 @@ def fuse(
     The loops are to be `compiled`, or run by NumPy; at most so many `threads` take part in one. Nodes that stay `apart`
     are in none. Nearly always it needs less memory; where what a loop reads must live longer for it, it may need more.
     """
+    return with_loops(graph, loops_in(graph, least, compiled=compiled, threads=threads, apart=apart))
+
+
+def loops_in(
+    graph: Graph, least: int, *, compiled: bool, threads: int = 1, apart: Container[int] = ()
+) -> Sequence[WrittenLoop]:
+    """The loops that `fuse` writes."""
     if not compiled and not any(isinstance(n.op, Elementwise) and n.type.size >= least for n in graph.nodes):
-        return graph
-    written = _loops(Grouping(graph, least, apart), compiled, threads)
-    return dce(_rewritten(graph, written)) if written else graph
+        return ()
+    return _loops(Grouping(graph, least, apart), compiled, threads)
+
+
+def with_loops(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:
+    """`graph` with these of its loops in the place of their groups; other nodes stay.
+
+    Where some are left out, a value that a loop has for itself, and a node beside it reads, is computed once more.
+    """
+    return dce(_rewritten(graph, loops)) if loops else graph
 
 
 class _Unwritten(Exception):
     """Of a group that no loop can be written for."""
 
 
-class _Loop(NamedTuple):
+class WrittenLoop(NamedTuple):
     """A `fused` node, on operands of the graph as it was, the nodes in whose place it stands, and its results.
 
     There is none where others compute all of the group for themselves.
@@ -73,12 +87,12 @@ class _Loop(NamedTuple):
         return isinstance(op, Fused) and op.loop.results[k].adds_up
 
 
-def _loops(grouping: Grouping, compiled: bool, threads: int) -> list[_Loop]:
+def _loops(grouping: Grouping, compiled: bool, threads: int) -> list[WrittenLoop]:
     graph, storage = grouping.graph, Storage(grouping.graph)
     parts = _worthwhile(grouping, compiled)
     while True:
         groups = with_recomputed(grouping, parts)
-        read, found = _read(graph, groups), list[_Loop]()
+        read, found = _read(graph, groups), list[WrittenLoop]()
         for group in groups:
             with suppress(_Unwritten):
                 found.append(_Writer(storage, grouping, read, group).write(compiled, threads))
@@ -146,11 +160,11 @@ class _Writer:
         self._inside = set(self._order)
         self._scalars: dict[int, Scalar] = {}
 
-    def write(self, compiled: bool, threads: int) -> _Loop:
+    def write(self, compiled: bool, threads: int) -> WrittenLoop:
         """The `fused` node. Raises _Unwritten."""
         results = tuple(i for i in self.group.nodes if self._is_result(i))
         if not results:
-            return _Loop(None, self.group.nodes, ())
+            return WrittenLoop(None, self.group.nodes, ())
         loads = {key: self._builder.load(level, _kind(self.nodes[key[0]].type)) for key, level in self._levels()}
         for i in self._order:
             self._scalars[i] = self._scalar(i, [self._operand(o, i, loads) for o in self.nodes[i].operands])
@@ -160,7 +174,7 @@ class _Writer:
         op = Fused(self._builder.loop(), space, types, self._flops(), self.group.nodes, compiled, threads)
         operands = tuple(operand for operand, _ in self._outside)
         node = Node(op, operands, {}, types, self.nodes[results[0]].origin)
-        return _Loop(node, self.group.nodes, results)
+        return WrittenLoop(node, self.group.nodes, results)
 
     @cached_property
     def _builder(self) -> LoopBuilder:
@@ -270,10 +284,10 @@ def _kind(type: TensorType) -> Scalars:
     return "bool" if type.dtype.kind == "b" else "float"
 
 
-def _rewritten(graph: Graph, loops: Sequence[_Loop]) -> Graph:
+def _rewritten(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:
     """`graph` with the loops in place of their groups, each as late as its results allow."""
     unit = list(range(len(graph.nodes)))  # the number of a loop is that of its last node
-    at: dict[int, _Loop] = {}
+    at: dict[int, WrittenLoop] = {}
     for loop in loops:
         at[loop.group[-1]] = loop
         for i in loop.group:
@@ -284,8 +298,7 @@ def _rewritten(graph: Graph, loops: Sequence[_Loop]) -> Graph:
         if number in at:
             _place(graph, at[number], nodes, moved)
         else:
-            nodes.append(_moved(graph.nodes[number], moved))
-            moved[number] = len(nodes) - 1
+            _append(graph, number, nodes, moved)
     return graph.rewritten(nodes, (moved[i] for i in graph.outputs))
 
 
@@ -309,7 +322,19 @@ def _in_order(graph: Graph, unit: Sequence[int]) -> Iterator[int]:
                 heapq.heappush(ready, reader)
 
 
-def _place(graph: Graph, loop: _Loop, nodes: list[Node], moved: dict[int, int]) -> None:
+def _append(graph: Graph, number: int, nodes: list[Node], moved: dict[int, int]) -> None:
+    """Append a node, behind those that it reads and no loop has written."""
+    waiting = [number]
+    while waiting:
+        missing = [operand for operand in graph.nodes[waiting[-1]].operands if operand not in moved]
+        if missing:
+            waiting += missing
+        elif (i := waiting.pop()) not in moved:
+            nodes.append(_moved(graph.nodes[i], moved))
+            moved[i] = len(nodes) - 1
+
+
+def _place(graph: Graph, loop: WrittenLoop, nodes: list[Node], moved: dict[int, int]) -> None:
     """Append a loop and its results; of a mean, the sum and then its quotient."""
     ops, fused = graph.registry.ops, len(nodes)
     if loop.node is None:

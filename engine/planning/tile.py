@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 
 from engine.graph.ir import Graph, Node
+from engine.graph.op import Kernel
 from engine.graph.tensor_type import Shape, Strided, TensorType
 from engine.microkernels.recipe import Recipe
 from engine.planning.leading import read_extents
@@ -17,13 +18,40 @@ def tile(graph: Graph, room: int, threads: int) -> Graph:
 
     Whether they do is decided for one thread, so that bits do not depend on how many there are.
     """
+    return _with_ops(graph, lambda node, read, types: _tiled(node, read, types, room, threads))
+
+
+def tile_alike(graph: Graph, tiled: Graph, kept: Container[Kernel]) -> Graph:
+    """`graph` with those ops of `tiled`, which `tile` has made, that are `kept`, where it has nodes like theirs."""
+    known: dict[Hashable, Tiled] = {}
+
+    def note(node: Node, read: Shape, types: Sequence[object]) -> Node:
+        if isinstance(node.op, Tiled) and node.op in kept:
+            known[_likeness(node.op.op, node, read, types)] = node.op
+        return node
+
+    def like(node: Node, read: Shape, types: Sequence[object]) -> Node:
+        op = known.get(_likeness(node.op, node, read, types))
+        return node if op is None else node._replace(op=op)
+
+    _with_ops(tiled, note)
+    return _with_ops(graph, like)
+
+
+def _with_ops(graph: Graph, chosen: Callable[[Node, Shape, Sequence[object]], Node]) -> Graph:
+    """`graph` with what is chosen in place of each node; it is told what is read of it, and the operands' types."""
     types, read = Storage(graph).types, read_extents(graph)
     nodes = [
-        _tiled(node, extents, [types[i] for i in node.operands], room, threads)
+        chosen(node, extents, [types[i] for i in node.operands])
         for node, extents in zip(graph.nodes, read, strict=True)
     ]
     changed = any(new is not old for new, old in zip(nodes, graph.nodes, strict=True))
     return graph.rewritten(nodes, graph.outputs) if changed else graph
+
+
+def _likeness(op: object, node: Node, read: Shape, types: Sequence[object]) -> Hashable:
+    """What a recipe is made from; attributes are the same object wherever a node has been moved to."""
+    return op, id(node.attrs), node.types, read, *types
 
 
 def _tiled(node: Node, read: Shape, types: Sequence[object], room: int, threads: int) -> Node:

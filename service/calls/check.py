@@ -65,7 +65,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
         )
         elapsed = 1000 * (time.perf_counter() - started)
         device, peak, identity = engine.executor.device, certificate.peak_bytes, graph_id(ready.program)
-        return certificate, RunStats(device, False, round(elapsed, 4), peak, identity, "float64")
+        return certificate, RunStats(device, False, round(elapsed, 4), deadline.tier, peak, identity, "float64")
 
     def write(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> Body:
         """How far gradients are from differences."""

@@ -164,6 +164,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             device=engine.executor.device,
             plan_cached=compiled.cached,
             execute_ms=round(elapsed, 4),
+            tier=deadline.tier,
             peak_bytes=compiled.plan.peak_bytes,
             graph_id=compiled.name.of(task.program),
             dtype=compiled.dtype,

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine import HostArray, Label, TensorType
+from engine.graph.run_tier import RunTier
 from service.wire.answers import Body, RunStats, write_result
 from service.wire.storing import Kept, Storing
 from service.wire.template import AnswerTemplate
@@ -34,8 +35,8 @@ class Repeated:
     """What is left of a request that was answered: its plan by name, what it fed, and how its answer is written.
 
     It holds no tensors, no graph and no plan. `feeds` are those that came, and `residents` have a name each.
-    `disconnected` is None where there are no gradients; `stats` are those of the answer, but for the time; `storing` is
-    None where nothing is kept.
+    `disconnected` is None where there are no gradients; `stats` are those of the answer, but for the time and the tier;
+    `storing` is None where nothing is kept.
     """
 
     plan: Hashable
@@ -68,17 +69,22 @@ class Repeated:
         return self.storing.kept(arrays[len(arrays) - len(self.storing.nodes) :], conditions)
 
     def write(
-        self, labels: Sequence[Label], arrays: Sequence[HostArray], execute_ms: float, kept: Sequence[Kept]
+        self,
+        labels: Sequence[Label],
+        arrays: Sequence[HostArray],
+        execute_ms: float,
+        tier: RunTier,
+        kept: Sequence[Kept],
     ) -> Body:
         """The answer with these results; those that are kept come last, and are not in it."""
         if self.storing is not None:
             count = len(arrays) - len(self.storing.nodes)
             labels, arrays = labels[:count], arrays[:count]
         stored = [one.told for one in kept] if kept else ()
-        filled = None if self.template is None else self.template.fill(arrays, execute_ms, stored)
+        filled = None if self.template is None else self.template.fill(arrays, execute_ms, tier, stored)
         if filled is not None:
             return filled
-        stats = self.stats.after(execute_ms)
+        stats = self.stats.after(execute_ms, tier)
         return write_result(list(zip(labels, arrays, strict=True)), self.disconnected, stats, self.encoding, stored)
 
     @property

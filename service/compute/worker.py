@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
+from engine.graph.run_tier import RunTier
 from engine.planning.cache import Cache
 from engine.planning.estimate import measured_dense_flop
 from engine.shares.owner import charge_to
@@ -116,10 +117,12 @@ class Worker:
         task.turn.resume()
         return self._safely(self._finish, task.turn.job, task)
 
-    def finish_shared(self, task: AskedAgain, arrays: Sequence[HostArray], seconds: float, backward: float) -> Reply:
+    def finish_shared(
+        self, task: AskedAgain, arrays: Sequence[HostArray], seconds: float, backward: float, tier: RunTier
+    ) -> Reply:
         """The reply to a job that was executed together with others; its share of that, and of the way back."""
         task.turn.shared(seconds, backward)
-        return self._safely(lambda task: _shared(task, arrays, seconds), task.turn.job, task)
+        return self._safely(lambda task: _shared(task, arrays, seconds, tier), task.turn.job, task)
 
     @classmethod
     def _safely(cls, do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
@@ -202,7 +205,7 @@ class Worker:
         turn = task.turn
         started = turn.mark()
         arrays = self.engine.executor.run(task.compiled.plan, task.tensors, turn.deadline)
-        return _written(task, arrays, turn.ran() - started)
+        return _written(task, arrays, turn.ran() - started, turn.deadline.tier)
 
     def _anew(self, turn: Turn, call: AnyCall, message: Message, asked: Asked | None) -> Reply:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
@@ -281,11 +284,11 @@ class AskedAnew(NamedTuple):
     asked: Asked | None
 
 
-def _written(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> Reply:
-    """The reply with these results, which took so long."""
+def _written(task: AskedAgain, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
+    """The reply with these results, which took so long in this tier."""
     repeated = task.repeated
     kept = repeated.kept(arrays, task.conditions) if repeated.storing is not None else ()
-    pieces = repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4), kept)
+    pieces = repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4), tier, kept)
     reply = Reply(200, task.turn.job.accepted, pieces, (), task.turn.phases(), True)
     return _keeping(reply, kept) if kept else reply
 
@@ -297,9 +300,9 @@ def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
     return reply
 
 
-def _shared(task: AskedAgain, arrays: Sequence[HostArray], seconds: float) -> Reply:
+def _shared(task: AskedAgain, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
     task.turn.deadline.check()
-    reply = _written(task, arrays, seconds)
+    reply = _written(task, arrays, seconds, tier)
     reply.coalesced = True
     return reply
 

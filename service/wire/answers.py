@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 
 from engine import OPSET, HostArray, Label
+from engine.graph.run_tier import RunTier
 from engine.tools.diagnose import Nonfinite
 from service.wire.binary import write
 from service.wire.tensors import encode
@@ -33,14 +34,15 @@ class RunStats:
     device: str
     plan_cached: bool
     execute_ms: float
+    tier: RunTier
     peak_bytes: int
     graph_id: str
     dtype: str
     first_nonfinite: Nonfinite | None = None
 
-    def after(self, execute_ms: float) -> RunStats:
+    def after(self, execute_ms: float, tier: RunTier) -> RunStats:
         """The same of another run of the plan, which is known then."""
-        return replace(self, plan_cached=True, execute_ms=execute_ms)
+        return replace(self, plan_cached=True, execute_ms=execute_ms, tier=tier)
 
 
 def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> Body:
@@ -88,6 +90,7 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
         "device": stats.device,
         "plan_cached": stats.plan_cached,
         "execute_ms": stats.execute_ms,
+        "tier": stats.tier,
         "peak_bytes": stats.peak_bytes,
         "graph_id": stats.graph_id,
         "opset": OPSET,

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final, Self, get_args
 
 import numpy as np
 import orjson
 
 from engine import HostArray, Label, TensorType
+from engine.graph.run_tier import UNCOMPILED, RunTier
 from service.wire.answers import Body, RunStats, result_fields
 
 #: bytes of the numbers of an answer, up to which it is put together from pieces: beyond, copies cost more than is saved
 MOST_ELEMENT_BYTES: Final = 1 << 16
 _NO_DATA: Final = b'"data":[]'
-_TIME: Final = b'"execute_ms":0.0'
+_TIME: Final = b'"execute_ms":0.0,"tier":"uncompiled"'
+_TIERS: Final = {tier: f',"tier":"{tier}"'.encode() for tier in get_args(RunTier)}
 
 
 class AnswerTemplate:
-    """A JSON answer without the elements of its tensors, and without the time that it took."""
+    """A JSON answer without the elements of its tensors, and without the time that it took, and in which tier."""
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         """`parts` stand around the elements, each up to `"data":[`, and the last two around the time."""
@@ -37,7 +39,7 @@ class AnswerTemplate:
             return None
         empty = [{"tensor": {"dtype": t.dtype.name, "shape": list(t.shape), "data": []}} for t in types]
         named = zip(labels, empty, strict=True)
-        text = orjson.dumps(result_fields(named, disconnected, stats.after(0.0)))
+        text = orjson.dumps(result_fields(named, disconnected, stats.after(0.0, UNCOMPILED)))
         first, *rest = text.split(_NO_DATA)
         before, _, after = rest[-1].partition(_TIME)
         around = [first, *(b"]" + part for part in (*rest[:-1], before))]
@@ -49,7 +51,11 @@ class AnswerTemplate:
         return sum(map(len, self._pieces))
 
     def fill(
-        self, arrays: Sequence[HostArray], execute_ms: float, stored: Sequence[Mapping[str, Any]] = ()
+        self,
+        arrays: Sequence[HostArray],
+        execute_ms: float,
+        tier: RunTier,
+        stored: Sequence[Mapping[str, Any]] = (),
     ) -> Body | None:
         """The answer with these elements, and what is `stored`; None where JSON has no number for one of them."""
         flat = [a.reshape(-1) if a.dtype != np.bool_ else a.reshape(-1).view(np.uint8) for a in arrays]
@@ -58,7 +64,7 @@ class AnswerTemplate:
             return None
         pieces = self._pieces.copy()
         pieces[1:-2:2] = elements[2:-2].split(b"],[")
-        pieces[-2] = orjson.dumps(execute_ms)
+        pieces[-2] = orjson.dumps(execute_ms) + _TIERS[tier]
         if stored:
             pieces[-1] = b"".join((pieces[-1][:-1], b',"stored":', orjson.dumps(stored), b"}"))
         return [b"".join(pieces)]

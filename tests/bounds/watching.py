@@ -152,8 +152,8 @@ def watch(watched: Watched, built: Built, tell: Tell, checked: bool, at_end: boo
 def watch_text(watched: Watched, printer: str, tell: Tell, at_end: bool) -> list[Array]:
     """As `watch`, by another printer's text, in C: kernels that check nothing."""
     with all_compiled():
-        plan, binder = ready(make_plan(watched.graph, _UNBOUNDED), printer)
-        return _results(watched, plan, Watching(binder, at_end, lambda step: tell(f"{watched.name}: {step}")))
+        tier = ready(make_plan(watched.graph, _UNBOUNDED), printer)
+        return _results(watched, tier.plan, Watching(tier.binder, at_end, lambda step: tell(f"{watched.name}: {step}")))
 
 
 def _results(watched: Watched, plan: Plan, binder: Binder) -> list[Array]:

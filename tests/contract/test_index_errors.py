@@ -40,7 +40,7 @@ def plans(case: Case, arrays: list[Array]) -> tuple[Plan, list[Plan]]:
     gradients = vjp_or_zeros(written.builder, seeds, written.float_operands)
     graph = optimise(written.builder.graph([*written.outputs, *gradients]))
     compiled = [compiled_within(graph, PLENTY, threads) for threads in (1, 3)]
-    return make_plan(graph, Limits()), [plan for plan in compiled if plan is not None]
+    return make_plan(graph, Limits()), [each.plan for each in compiled if each is not None]
 
 
 def looked_up() -> tuple[Program, dict[Any, Array]]:
@@ -64,8 +64,9 @@ def test_of_several_kernels_in_a_region_the_one_that_errs_is_named(which: int, t
     program, feeds = looked_up()
     last = len(program.statements) - 1
     builder, values = program.build({node: TensorType.of(feed) for node, feed in feeds.items()}, [last])
-    plan = compiled_within(optimise(builder.graph([values[last]])), PLENTY, threads)
-    assert plan is not None
+    within = compiled_within(optimise(builder.graph([values[last]])), PLENTY, threads)
+    assert within is not None
+    plan = within.plan
     assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, Tiled)) == 4
     binder = Kernels(STORE, threads).compile(plan)
     assert binder is not None

@@ -20,6 +20,7 @@ from engine.executors.tiers import Tier
 from engine.graph.alignment import aligned
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
 from engine.loops.kernel_store import KernelStore
+from engine.planning.fit import compiled_within
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.layout import BLOCK_ELEMENTS
@@ -133,6 +134,17 @@ def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = 
     return made if any(isinstance(step.op, Fused | Tiled) for step in made.steps) else None
 
 
+def partly_compiled(plan: Plan, threads: int = 1) -> Plan | None:
+    """The plan with every second of what can be compiled in kernels, and what is between them as it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.planning.fuse._COSTLY", 0)
+        within = compiled_within(graph_of(plan, registry()), PLENTY, threads)
+    if within is None:
+        return None
+    ops = dict.fromkeys(step.op for step in within.plan.steps if isinstance(step.op, Fused | Tiled))
+    return within.partly([*ops][::2])
+
+
 def ways() -> Sequence[Way]:
     """All of them; the first is the one that others are held against."""
     found = [
@@ -149,6 +161,7 @@ def ways() -> Sequence[Way]:
                 partial(_guarding, n),
                 partial(fused, compiled=True, threads=n, block=SMALL_BLOCK),
             ),
+            Way(f"half kernels, {n} threads", "half", partial(_kernels, n), partial(partly_compiled, threads=n)),
             Way(f"fast, {n} threads", f"fast {n}", partial(_tiered, "fast", n), runs=4),
             Way(f"bitwise, {n} threads", "bitwise", partial(_tiered, "bitwise", n), partial(fused, threads=n)),
         ]

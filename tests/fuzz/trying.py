@@ -100,7 +100,7 @@ class _Trial:
             self._hold(ways()[0].name, self._tolerated.difference(results))
 
     def run(self, way: Way) -> None:
-        """One way: as often as it says, each time alike, but for what changes once kernels arrive."""
+        """One way: as often as it says, each time alike, but for what changes while kernels arrive."""
         instead = way.instead(self._asked.plan)
         if instead is None:
             return

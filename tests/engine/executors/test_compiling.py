@@ -19,7 +19,7 @@ import pytest
 from engine.executors import compiling
 from engine.executors.compiling import BackgroundCompiler
 from engine.loops.kernel_errors import KernelUnavailable
-from engine.shares.owner import charge_to
+from engine.shares.owner import charge_to, current_owner
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 60.0  # seconds; a test that waits as long has failed
@@ -141,6 +141,27 @@ def test_owners_take_turns(make: Make) -> None:
     assert compiler.settle(PATIENCE)
     assert len(ran) == 103
     assert ran[:99].count("modest") == 3
+
+
+def test_what_a_job_hands_in_is_its_owners(make: Make) -> None:
+    compiler, owners = make(), []
+
+    def job(left: int) -> None:
+        owners.append(current_owner())
+        if left:
+            assert compiler.submit((current_owner(), left), lambda: job(left - 1))
+
+    held = holding(compiler)
+    try:
+        for owner in ("a", "b"):
+            charge_to(owner)
+            assert compiler.submit(owner, lambda: job(2))
+    finally:
+        charge_to(None)
+    held.told.set()
+    assert compiler.settle(PATIENCE)
+    assert sorted(owners) == ["a"] * 3 + ["b"] * 3
+    assert owners[:2] == ["a", "b"]
 
 
 def test_who_has_most_in_a_full_queue_gives_way(make: Make) -> None:

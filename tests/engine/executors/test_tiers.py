@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
@@ -16,6 +16,7 @@ from engine.executors.compiling import BackgroundCompiler
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import Tiers
+from engine.graph.op import Kernel
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.planning.fused import Fused
 from engine.planning.plan import graph_of
@@ -32,7 +33,7 @@ class Recording(Kernels):
         self.first = first
         self.asked: list[Plan] = []
 
-    def compile(self, plan: Plan, closing: Callable[[], bool] = lambda: False) -> Any:
+    def compile(self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()) -> Any:
         self.asked.append(plan)
         self.first()
         return self.without

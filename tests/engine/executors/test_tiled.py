@@ -45,9 +45,9 @@ def attention_like(dtype: str = "float32") -> tuple[Graph, dict[int, Array]]:
 
 
 def compiled(graph: Graph, threads: int = 1) -> Plan:
-    plan = compiled_within(graph, PLENTY, threads)
-    assert plan is not None
-    return plan
+    within = compiled_within(graph, PLENTY, threads)
+    assert within is not None
+    return within.plan
 
 
 def run(plan: Plan, feeds: Mapping[Any, Array], binder: Binder, times: int = 1) -> list[Array]:

@@ -32,7 +32,7 @@ def test_what_fits_is_fused() -> None:
     graph = y.builder.graph([y])
     found = compiled_within(graph, make_plan(graph, Limits()).peak_bytes, 1)
     assert found is not None
-    assert sum(isinstance(step.op, Fused) for step in found.steps) == 1
+    assert sum(isinstance(step.op, Fused) for step in found.plan.steps) == 1
 
 
 def test_what_has_no_kernels_for_shapes_is_fused_alone() -> None:
@@ -43,7 +43,7 @@ def test_what_has_no_kernels_for_shapes_is_fused_alone() -> None:
     for tiles in (True, False):
         found = compiled_within(graph, most, 1, tiles=tiles)
         assert found is not None
-        assert any(isinstance(step.op, Tiled) for step in found.steps) is tiles
+        assert any(isinstance(step.op, Tiled) for step in found.plan.steps) is tiles
 
 
 ALONE = {
@@ -64,7 +64,7 @@ def test_one_op_alone_has_room_for_the_parts_of_its_kernel(op: str, shape: tuple
     graph = builder.graph([ALONE[op](x, y)])
     found = compiled_within(graph, make_plan(graph, Limits()).peak_bytes, 1)
     assert found is not None
-    assert any(isinstance(step.op, Fused) for step in found.steps)
+    assert any(isinstance(step.op, Fused) for step in found.plan.steps)
 
 
 def test_a_lone_node_is_a_loop_where_that_spares_another_one_a_result() -> None:
@@ -75,5 +75,5 @@ def test_a_lone_node_is_a_loop_where_that_spares_another_one_a_result() -> None:
     graph = builder.graph([centred * (centred.square().mean(axes=(0,), keepdims=True) + 1e-5).rsqrt()])
     found = compiled_within(graph, make_plan(graph, Limits()).peak_bytes, 1)
     assert found is not None
-    written = [t.shape for step in found.steps if isinstance(step.op, Fused) for t in step.types]
+    written = [t.shape for step in found.plan.steps if isinstance(step.op, Fused) for t in step.types]
     assert written.count((512, 256)) == 1

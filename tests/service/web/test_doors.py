@@ -34,7 +34,7 @@ from tests.service.wire.safetensors_support import KIND, body
 pytestmark = [on_each_loop, pytest.mark.slow]
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
-#: without the compiler, whose kernels change the last bits of a plan once
+#: without the compiler, whose kernels change the last bits of a plan as they arrive
 SETTINGS = Settings(device="cpu", compile="off", max_nodes=1000, max_body_bytes=100_000, max_chunks=50)
 BINARY = (b"Content-Type: " + KIND.encode(), b"Accept: " + KIND.encode())
 #: of SQUARES, registered

@@ -149,7 +149,7 @@ CALLS = [(name, title) for name, call in calls().items() for title in call.examp
 
 def without_times(answer: Json) -> Json:
     """An answer without what differs from run to run."""
-    stats = {k: v for k, v in answer.get("stats", {}).items() if k not in ("execute_ms", "plan_cached")}
+    stats = {k: v for k, v in answer.get("stats", {}).items() if k not in ("execute_ms", "plan_cached", "tier")}
     return {**answer, "stats": stats}
 
 

@@ -1,0 +1,14 @@
+"""How much of a run compiled kernels do: as it is told to those who asked for the run."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+RunTier = Literal["uncompiled", "partly_compiled", "compiled"]
+
+#: none: NumPy does all of it, or CuPy
+UNCOMPILED: Final = "uncompiled"
+#: those that save the most time; the others are not there yet, or could not be had
+PARTLY_COMPILED: Final = "partly_compiled"
+#: all that there are for it
+COMPILED: Final = "compiled"

@@ -1,0 +1,103 @@
+"""What a run spends most time in for want of kernels: that is compiled first, and used before the rest is there."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from engine.graph.tensor_type import TensorType
+from engine.loops.schedule import lanes_of
+from engine.planning.estimate import step_seconds
+from engine.planning.fused import Fused
+from engine.planning.plan import Plan
+from engine.planning.tiled import Tiled
+
+#: kernels up to which all are waited for: they are there within a tenth of a second or so
+FEW: Final = 8
+#: of the time that a run spends without kernels, what those that come first are for: it takes half as long then, or so
+FIRST_SHARE: Final = 0.6
+#: how many times its estimate a step may take, at most: what calls NumPy often, for few numbers, takes thirty times it
+MOST_WRONG: Final = 100
+
+
+class SharedKernels(NamedTuple):
+    """Ops of a plan that have their kernels in common, and the seconds that a run spends in them without."""
+
+    ops: Sequence[Fused | Tiled]
+    seconds: float
+
+
+def heaviest_first(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) -> list[SharedKernels]:
+    """What is to be compiled of `compiled`, which takes the place of `plan`, whose steps took so many seconds.
+
+    Where nobody has looked how long they take, it is estimated. Of what takes as long, first comes what is run first.
+    """
+    ops: dict[Hashable, dict[Fused | Tiled, None]] = {}
+    taken: dict[Hashable, float] = {}
+    for op, without in zip(
+        _compilable(compiled), _seconds_without(compiled, plan, _believed(plan, seconds)), strict=True
+    ):
+        key = _kernels_of(op)
+        ops.setdefault(key, {})[op] = None
+        taken[key] = taken.get(key, 0.0) + without
+    found = [SharedKernels([*ops[key]], taken[key]) for key in ops]
+    return sorted(found, key=lambda each: -each.seconds)
+
+
+def first_part(found: Sequence[SharedKernels]) -> list[Fused | Tiled]:
+    """The ops whose kernels are used before the others are there: none where there are few in all."""
+    left = FIRST_SHARE * sum(each.seconds for each in found)
+    ops: list[Fused | Tiled] = []
+    for each in found if len(found) > FEW else ():
+        if left <= 0:
+            break
+        left -= each.seconds
+        ops += each.ops
+    return ops
+
+
+def _believed(plan: Plan, seconds: Sequence[float]) -> Sequence[float]:
+    """What its steps take: the first of a process may have waited for a library to be loaded."""
+    estimated = [*step_seconds(plan)]
+    return (
+        [min(took, MOST_WRONG * rough) for took, rough in zip(seconds, estimated, strict=True)]
+        if seconds
+        else estimated
+    )
+
+
+def _compilable(plan: Plan) -> list[Fused | Tiled]:
+    """The ops of its steps that have kernels, in their order."""
+    return [step.op for step in plan.steps if isinstance(step.op, Fused | Tiled)]
+
+
+def _kernels_of(op: Fused | Tiled) -> Hashable:
+    """Equal for ops that share their kernels."""
+    if isinstance(op, Fused):
+        return op.loop, lanes_of(op.loop, op.space.columns)
+    return tuple(phase.text for phase in op.made_by.phases)
+
+
+def _seconds_without(compiled: Plan, plan: Plan, seconds: Sequence[float]) -> Iterator[float]:
+    """What each of `_compilable` takes without kernels.
+
+    Steps that are alike take as long as the quickest of them: what else one was seen to take was something else's.
+    """
+    quickest: dict[Hashable, float] = {}
+    for likeness, took in zip(_likenesses(plan), seconds, strict=True):
+        quickest[likeness] = min(took, quickest.get(likeness, took))
+    of_node = {step.result: quickest[each] for step, each in zip(plan.steps, _likenesses(plan), strict=True)}
+    for step, likeness in zip(compiled.steps, _likenesses(compiled), strict=True):
+        if isinstance(step.op, Fused) and likeness not in quickest:
+            yield sum(of_node.get(node, 0.0) for node in step.op.nodes)
+        elif isinstance(step.op, Fused | Tiled):
+            yield quickest.get(likeness, 0.0)
+
+
+def _likenesses(plan: Plan) -> Iterator[Hashable]:
+    """For each step, its op and the types of what it reads and writes."""
+    types: dict[int, tuple[TensorType, ...]] = {slot: (plan.feed_types[feed],) for feed, slot in plan.feeds.items()}
+    for step in plan.steps:
+        types[step.result] = step.types
+        op = step.op.op if isinstance(step.op, Tiled) else step.op
+        yield op, step.types, *[types[operand] for operand in step.operands]
