@@ -24,12 +24,14 @@ def run_seconds(plan: Plan) -> float:
     """Seconds that a run of the plan takes: for each step what a call costs, its arithmetic, and what it moves."""
     sizes = {slot: plan.feed_types[feed].nbytes for feed, slot in plan.feeds.items()}
     seconds = RUN + STEP * len(plan.steps)
-    for step in plan.steps:
-        moved = sizes[step.result] = sum([type.nbytes for type in step.types])
-        if step.places:  # a view moves nothing
-            moved += sum([sizes[operand] for operand in step.operands])
-            dense = step.flops > DENSE * moved
-            seconds += BYTE * moved + step.flops * (DENSE_FLOP * step.types[0].dtype.itemsize if dense else FLOP)
+    for _, operands, _, result, types, places, _, _, flops in plan.steps:
+        moved = types[0].nbytes if len(types) == 1 else sum([type.nbytes for type in types])
+        sizes[result] = moved
+        if places:  # a view moves nothing
+            for operand in operands:
+                moved += sizes[operand]
+            dense = flops > DENSE * moved
+            seconds += BYTE * moved + flops * (DENSE_FLOP * types[0].dtype.itemsize if dense else FLOP)
     return seconds
 
 

@@ -6,6 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from engine import (
@@ -82,6 +83,13 @@ class Prepared:
         """How many results are the answer's."""
         return sum(label.kind != STORED_VALUES for label in self.compiled.labels)
 
+    @cached_property
+    def cost(self) -> Cost:
+        """By its plan, which is gone through once."""
+        plan = self.compiled.plan
+        kept = sum(type.nbytes for type in plan.result_types[self.answered :])
+        return Cost(run_seconds(plan), plan.peak_bytes, self.response_bytes + kept)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -149,9 +157,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
 
     def cost(self, ready: Prepared) -> Cost:
         """By its plan."""
-        plan = ready.compiled.plan
-        kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
-        return Cost(run_seconds(plan), plan.peak_bytes, ready.response_bytes + kept)
+        return ready.cost
 
     def run(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
@@ -203,7 +209,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             disconnected=disconnected,
             encoding=task.encoding,
             stats=stats,
-            cost=self.cost(ready),
+            cost=ready.cost,
             template=template,
             storing=Storing(task.places, engine.write_behind_ms) if task.places else None,
         )
