@@ -137,7 +137,7 @@ class Executor(ABC):
         if not step.places and isinstance(step.op, View):
             return step.op.view(self.xp, operands[0], **step.attrs)
         out = self.result(step, buffers)
-        step.op.forward(self.xp, *operands, out=out, **step.attrs)
+        step.op.fill(self.xp, operands, out, step.attrs)
         return out
 
     def condemn(self, digest: bytes) -> None:  # noqa: B027 - nothing to do is an answer

@@ -72,21 +72,21 @@ class Storage:
     def blocks(self) -> list[Block]:
         """All blocks by number, and from which step to which they are needed; those of leaves have no bytes."""
         found: list[Block] = []
-        last = self._last_reads()
-        for i, node in enumerate(self.graph.nodes):
-            if not self.is_view[i]:
-                is_leaf = node.op.is_leaf
-                for type in node.types:
-                    found.append(Block(0 if is_leaf else type.nbytes, i, last[len(found)]))
+        last, is_view = self._last_reads(), self.is_view
+        for i, (op, _, _, types, _) in enumerate(self.graph.nodes):
+            if not is_view[i]:
+                for type in types:
+                    found.append(Block(0 if op.is_leaf else type.nbytes, i, last[len(found)]))
         return found
 
     def _last_reads(self) -> list[int]:
         """For each block, the last step that reads it or is its own; what looks at it counts when that is read."""
-        last, block = list[int](), self.block
-        for i, node in enumerate(self.graph.nodes):
-            if not self.is_view[i]:
-                last += [i] * len(node.types)
-                for operand in node.operands:
+        last, block, is_view = [0] * self._count, self.block, self.is_view
+        for i, (_, operands, _, types, _) in enumerate(self.graph.nodes):
+            if not is_view[i]:
+                for k in range(len(types)):
+                    last[block[i] + k] = i
+                for operand in operands:
                     last[block[operand]] = i
         return last
 
@@ -98,7 +98,7 @@ class Storage:
     @cached_property
     def leaves(self) -> frozenset[int]:
         """The blocks of the leaves."""
-        return frozenset(self.block[i] for i, node in enumerate(self.graph.nodes) if node.is_leaf)
+        return frozenset([self.block[i] for i, node in enumerate(self.graph.nodes) if node.op.is_leaf])
 
 
 def _view(op: Definition, types: tuple[TensorType, TensorType], attrs: Mapping[str, Any]) -> TensorType:

@@ -45,7 +45,7 @@ class Tape(NamedTuple):
         nodes, origin, at = builder.nodes, builder.origin, [*read]
         for op, operands, attrs, types, _ in self.nodes:
             at.append(len(nodes))
-            nodes.append(Node(op, tuple([at[i] for i in operands]), attrs, types, origin))
+            nodes.append(Node._make((op, tuple(map(at.__getitem__, operands)), attrs, types, origin)))
         return [None if i is None else builder.value(at[i]) for i in self.gradients]
 
 
