@@ -47,7 +47,7 @@ def fuse(
     The loops are to be `compiled`, or run by NumPy; at most so many `threads` take part in one. Nodes that stay `apart`
     are in none. Nearly always it needs less memory; where what a loop reads must live longer for it, it may need more.
     """
-    if not compiled and not any(isinstance(n.op, Elementwise) and n.type.size >= least for n in graph.nodes):
+    if not compiled and not any(n.types[0].size >= least and isinstance(n.op, Elementwise) for n in graph.nodes):
         return graph
     written = _loops(Grouping(graph, least, apart), compiled, threads)
     return dce(_rewritten(graph, written)) if written else graph

@@ -146,7 +146,7 @@ def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: 
             written = () if is_view[i] else tuple(places[first : first + len(types)])
             written, gone = listed.setdefault(written, written), tuple(dead.get(i, ()))
             own = _own(attrs) if attrs else attrs
-            steps.append(Step(cast("Kernel", op), operands, own, i, types, written, gone, origin, flops[i]))
+            steps.append(Step._make((cast("Kernel", op), operands, own, i, types, written, gone, origin, flops[i])))
     return tuple(steps)
 
 

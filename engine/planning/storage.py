@@ -76,7 +76,7 @@ class Storage:
         for i, (op, _, _, types, _) in enumerate(self.graph.nodes):
             if not is_view[i]:
                 for type in types:
-                    found.append(Block(0 if op.is_leaf else type.nbytes, i, last[len(found)]))
+                    found.append(Block._make((0 if op.is_leaf else type.nbytes, i, last[len(found)])))
         return found
 
     def _last_reads(self) -> list[int]:
