@@ -132,8 +132,8 @@ def _gradients(
     builder: Builder, index: int, node: Node, arrived: Sequence[Value | None], tapes: Tapes
 ) -> Sequence[Any]:
     """What the rule of a node writes: copied, where that is known."""
-    g = arrived[0]
-    if not node.op.several and g is not None and g.type == node.types[0]:
+    g, type = arrived[0], node.types[0]
+    if not node.op.several and g is not None and (g.type is type or g.type == type):
         tape = tapes.of(node)
         if tape is not None and tape.is_admitted(builder):
             return tape.write(builder, (g.index, index, *node.operands))
