@@ -127,6 +127,8 @@ ATTRIBUTE_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str, Callable[[
 
 def bind(declared: Mapping[str, Attr], given: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of one node, checked and completed by defaults. Raises BadAttribute for all that are wrong."""
+    if not declared and not given:
+        return {}
     faults = Faults()
     for name in given:
         if name not in declared:

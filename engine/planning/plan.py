@@ -138,7 +138,7 @@ def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
 
 def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: Allowance) -> tuple[Step, ...]:
     dead, steps = _last_uses(storage.graph), list[Step]()
-    listed: dict[Sequence[Place], Sequence[Place]] = {}  # equal lists of places are one object
+    listed: dict[tuple[Place, ...], tuple[Place, ...]] = {}  # equal lists of places are one object
     block, is_view, places = storage.block, storage.is_view, packing.places
     for i, (op, operands, attrs, types, origin) in enumerate(allowance.over(storage.graph.nodes)):
         if not op.is_leaf:

@@ -62,7 +62,7 @@ def _explore(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int], k
             found.append(index)
             todo += _differentiable_operands(nodes[index])
     for index in sorted(found):
-        known[index] = index in targets or any([known.get(i) for i in _differentiable_operands(nodes[index])])
+        known[index] = index in targets or any(map(known.get, _differentiable_operands(nodes[index])))
 
 
 def _differentiable_operands(node: Node) -> Sequence[int]:
