@@ -70,25 +70,21 @@ class Storage:
         return _viewed(view, (node.type, operand), node.attrs)
 
     def blocks(self) -> list[Block]:
-        """All blocks by number, and from which step to which they are needed; those of leaves have no bytes."""
-        found: list[Block] = []
-        last, is_view = self._last_reads(), self.is_view
-        for i, (op, _, _, types, _) in enumerate(self.graph.nodes):
+        """All blocks by number, and from which step to which they are needed; those of leaves have no bytes.
+
+        A block is needed up to its own step, or the last one that reads it; what looks at it counts when that is read.
+        """
+        sizes, born, last = list[int](), list[int](), list[int]()
+        block, is_view = self.block, self.is_view
+        for i, (op, operands, _, types, _) in enumerate(self.graph.nodes):
             if not is_view[i]:
                 for type in types:
-                    found.append(Block._make((0 if op.is_leaf else type.nbytes, i, last[len(found)])))
-        return found
-
-    def _last_reads(self) -> list[int]:
-        """For each block, the last step that reads it or is its own; what looks at it counts when that is read."""
-        last, block, is_view = [0] * self._count, self.block, self.is_view
-        for i, (_, operands, _, types, _) in enumerate(self.graph.nodes):
-            if not is_view[i]:
-                for k in range(len(types)):
-                    last[block[i] + k] = i
+                    sizes.append(0 if op.is_leaf else type.nbytes)
+                    born.append(i)
+                    last.append(i)
                 for operand in operands:
                     last[block[operand]] = i
-        return last
+        return list(map(Block, sizes, born, last))
 
     def kept(self) -> list[int]:
         """The blocks behind the outputs, in their order, each once; a leaf's memory is its owner's."""
