@@ -70,13 +70,11 @@ class Hessian(Gradients):
         """The gradients, and the rows of each."""
         return 1 + len(self.wrt)
 
-    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> Sequence[int | None]:
-        """As its parent; rows are counted."""
-        found = super().sketch(of, seed, wrt, sketch)
-        for g in found:
+    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> None:
+        """As its parent."""
+        for g in sketch.vjp([(of, seed)], wrt):
             if g is not None:
                 count_rows(sketch, g, wrt)
-        return found
 
 
 def _count_each(outputs: Sequence[Value], wrt: Sequence[Value], sketch: Sketch) -> None:

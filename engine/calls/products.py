@@ -195,11 +195,10 @@ class HVP(Gradients):
         """The gradients, and their derivatives."""
         return 3
 
-    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> Sequence[int | None]:
+    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> None:
         """As its parent."""
-        found = super().sketch(of, seed, wrt, sketch)
+        found = sketch.vjp([(of, seed)], wrt)
         sketch.jvp([g for g in found if g is not None], wrt)
-        return found
 
 
 def _one_for_each(field: str, of: str, nodes: tuple[int, ...], given: GivenTypes) -> GivenTypes:

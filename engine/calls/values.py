@@ -92,9 +92,9 @@ class Gradients(Call):
         """How often the graph is gone through backwards, at least."""
         return 1
 
-    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> Sequence[int | None]:
-        """Append to a sketch what `write` writes, or some of it: where the gradients are."""
-        return sketch.vjp([(of, seed)], wrt)
+    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> None:
+        """Count in a sketch what `write` writes, or some of it."""
+        sketch.count([(of, seed)], wrt)
 
     def _seed(self, scope: Scope) -> Value:
         if self.cotangent is None:

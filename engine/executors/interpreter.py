@@ -110,7 +110,7 @@ class Executor(ABC):
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
-        buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
+        memory = _Memory(self, [self.allocate(nbytes) for nbytes in plan.buffers])
         turned = False
         with np.errstate(all="ignore"):
             for step in plan.steps:
@@ -118,14 +118,14 @@ class Executor(ABC):
                 if not turned and step.origin is not None and step.origin.backward:
                     turned = True
                     deadline.turn()
-                self._run_step(step, slots, buffers, watch)
+                self._run_step(step, slots, memory, watch)
         deadline.check()
         return [slots[i] for i in plan.results]
 
-    def _run_step(self, step: Step, slots: list[Array], buffers: Sequence[Buffer], watch: Observer | None) -> None:
+    def _run_step(self, step: Step, slots: list[Array], memory: _Memory, watch: Observer | None) -> None:
         operands = [slots[i] for i in step.operands]
         try:
-            slots[step.result] = self._compute(step, operands, buffers)
+            slots[step.result] = self._compute(step, operands, memory)
         except EngineError as error:
             raise at_origin(error, step.origin) from None
         if watch is not None:
@@ -133,11 +133,11 @@ class Executor(ABC):
         for i in step.dead:
             slots[i] = None
 
-    def _compute(self, step: Step, operands: Sequence[Array], buffers: Sequence[Buffer]) -> Array:
+    def _compute(self, step: Step, operands: Sequence[Array], memory: _Memory) -> Array:
         if not step.places and isinstance(step.op, View):
             return step.op.view(self.xp, operands[0], **step.attrs)
-        out = self.result(step, buffers)
-        step.op.forward(self.xp, *operands, out=out, **step.attrs)
+        out = memory.result(step)
+        step.op.fill(self.xp, operands, out, step.attrs)
         return out
 
     def condemn(self, digest: bytes) -> None:  # noqa: B027 - nothing to do is an answer
@@ -156,3 +156,18 @@ class Executor(ABC):
             return tuple(self.place(t, buffers[k], at) for t, (k, at) in zip(step.types, step.places, strict=True))
         buffer, offset = step.places[0]
         return self.place(step.types[0], buffers[buffer], offset)
+
+
+class _Memory:
+    """A plan's memory while it is run. Steps that write the same types at the same places, as objects, share arrays."""
+
+    def __init__(self, executor: Executor, buffers: Sequence[Buffer]) -> None:
+        self._executor, self._buffers = executor, buffers
+        self._made: dict[tuple[int, int], Array] = {}
+
+    def result(self, step: Step) -> Array:
+        """Where a step writes."""
+        told = (id(step.types), id(step.places))
+        if told not in self._made:
+            self._made[told] = self._executor.result(step, self._buffers)
+        return self._made[told]

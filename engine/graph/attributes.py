@@ -127,6 +127,8 @@ ATTRIBUTE_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str, Callable[[
 
 def bind(declared: Mapping[str, Attr], given: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of one node, checked and completed by defaults. Raises BadAttribute for all that are wrong."""
+    if not declared and not given:
+        return {}
     faults = Faults()
     for name in given:
         if name not in declared:
@@ -178,12 +180,19 @@ def _meant(name: str, declared: Iterable[str]) -> str | None:
     return meant and names[meant]
 
 
+#: types whose values are told apart by Python, once the type is
+_TOLD_BY_TYPE: Final = frozenset({int, bool, str, type(None)})
+
+
 def key(value: Any) -> Any:
     """A hashable stand-in for an attribute value that tells types and bits apart.
 
     Python holds 1 == True == 1.0 and 0.0 == -0.0; two nodes that differ only so must not be merged. Tensors go by a
     hash of their bytes: a copy of them would be as large as the request.
     """
+    kind = type(value)
+    if kind in _TOLD_BY_TYPE:
+        return (kind.__name__, value)
     if isinstance(value, float):
         return ("float", value.hex())
     if isinstance(value, np.ndarray):
@@ -191,7 +200,7 @@ def key(value: Any) -> Any:
     if isinstance(value, tuple):
         # A list of indices may have a million entries, which tell types and bits apart as they are.
         return ("ints", value) if set(map(type, value)) <= {int} else tuple(key(v) for v in value)
-    return (type(value).__name__, value)
+    return (kind.__name__, value)
 
 
 def keyed(attrs: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

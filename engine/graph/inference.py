@@ -26,6 +26,8 @@ class Work(NamedTuple):
 
 
 def _infer(op: Definition, types: tuple[Any, ...], stated: Mapping[str, Any]) -> Inferred:
+    if not op.is_leaf:
+        op.check_operands(types)
     full = complete(op.name, op.attrs, stated) if stated or op.attrs else {}
     canonical = op.canonical(full, *types)
     found = op.infer(*types, **canonical)
@@ -37,7 +39,8 @@ def _work(op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> W
     return Work(kernel.flops(*types, **attrs), kernel.workspace(*types, **attrs))
 
 
-#: for operands of these types. Raises EngineError, and TypeError for attributes that are unknown or missing
+#: for operands of these types, which are checked. Raises EngineError, and TypeError for attributes that are unknown or
+#: missing
 inferred: Final = Memory(_infer)
 #: for a result and operands of these types, the result's first
 work: Final = Memory(_work)

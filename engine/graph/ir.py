@@ -60,9 +60,8 @@ class Node(NamedTuple):
 
     def on(self, operands: tuple[int, ...]) -> Node:
         """The same node on these operands."""
-        if operands == self.operands:
-            return self
-        return Node(self.op, operands, self.attrs, self.types, self.origin)
+        op, before, attrs, types, origin = self
+        return self if operands == before else Node._make((op, operands, attrs, types, origin))
 
     @property
     def type(self) -> TensorType:
@@ -110,12 +109,13 @@ def works(nodes: Iterable[Node], types: Sequence[ResultTypes]) -> list[Work]:
     them. Raises TypeError where one does not compute.
     """
     known: dict[tuple[int, ...], Work] = {}
-    found = []
+    found, type_of = [], types.__getitem__
     for node in nodes:
-        if node.op.is_leaf:
+        op, operands, attrs, results, _ = node
+        if op.is_leaf:
             found.append(_NO_WORK)
             continue
-        told = (id(node.op), id(node.attrs), id(node.types), *[id(types[i]) for i in node.operands])
+        told = (id(op), id(attrs), id(results), *map(id, map(type_of, operands)))
         taken = known.get(told)
         if taken is None:
             taken = known[told] = node.work(types)

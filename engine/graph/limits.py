@@ -50,14 +50,15 @@ class Limits:
 
     def admit_type(self, type: TensorType) -> None:
         """Raise OverBudget when one tensor alone is over the rank or byte limit."""
-        if type.ndim > self.rank:
+        if len(type.shape) > self.rank:
             most = counted(self.rank, "axis", "axes")
             raise OverBudget(
                 f"a tensor may have at most {most}, but this one has {type.ndim}",
                 expected=f"at most {most}",
                 got=counted(type.ndim, "axis", "axes"),
             )
-        self.admit_bytes(type.span)
+        if type.span > self.bytes:
+            self.admit_bytes(type.span)
 
     def admit_bytes(self, count: int) -> None:
         """Raise OverBudget when `count` bytes are over the limit."""

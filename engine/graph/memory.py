@@ -52,7 +52,7 @@ class Memory(Generic[_Made]):
 
     def __call__(self, op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> _Made:
         """What was made, now or before. Raises what `make` raises."""
-        said = attrs.key if isinstance(attrs, Stated) else _key(attrs)
+        said = attrs.key if isinstance(attrs, Stated) else _key(attrs) if attrs else ()
         if said is None or op.several or len(types) > LONGEST_REMEMBERED or tuple in map(type, types):
             return self._make(op, types, attrs)
         number = op, types, said

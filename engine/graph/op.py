@@ -174,6 +174,10 @@ class Kernel(Definition):
         `xp` is numpy or cupy. Where `several`, `out` is a tuple. Floating-point warnings are off.
         """
 
+    def fill(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
+        """`forward` on these arrays, the attributes as they stand in a plan: a subclass may know them as such."""
+        self.forward(xp, *operands, out=out, **attrs)
+
     def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """`forward` on these arrays as one call, which may be made again whenever their elements have changed.
 

@@ -122,7 +122,7 @@ class Program:
         barriers = self._barriers(wrt, needed)
         for node in needed:
             statement = self.statements[node]
-            if self._is_ready(node, values, types):
+            if not faults.found or self._is_ready(node, values, types):
                 builder.origin = Origin(node, statement.op.name)
                 with faults.at(node, statement.op.name, statement.name):
                     made = self._emit(builder, node, values, types)
@@ -151,7 +151,6 @@ class Program:
             (type,) = inferred(statement.op, (types[node],), self.attrs[node]).types
             return builder.leaf(type, node, statement.op.name)
         before, operands = len(builder.nodes), [values[i] for i in statement.operands]
-        statement.op.check_operands([x.type for x in operands])
         value = builder.emit(statement.op, operands, self.attrs[node])
         # A composite may come down to one of its operands; the client's node is still a node of its own.
         return value if value.index >= before else value.identity()

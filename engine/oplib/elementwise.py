@@ -54,8 +54,10 @@ class Elementwise(Op):
 
     def compute(self, xp: Namespace, *xs: Any, **attrs: Any) -> None:
         """The kernel: write f(xs) into the keyword argument `out`."""
-        out = attrs.pop("out")
-        kernel = self._kernel([x.dtype for x in xs], out.dtype, attrs)
+        self._compute(xp, xs, attrs.pop("out"), attrs)
+
+    def _compute(self, xp: Namespace, xs: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
+        kernel = None if self.ufunc else self._kernel([x.dtype for x in xs], out.dtype, attrs)
         if kernel is None:
             getattr(xp, self.ufunc)(*xs, out=out)
         else:
@@ -98,9 +100,21 @@ class Elementwise(Op):
         """Run the kernel."""
         self.compute(xp, *xs, **attrs)
 
+    @functools.cached_property
+    def _computes_by_itself(self) -> bool:
+        """Whether there is more to it than its ufunc or formula."""
+        return type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward
+
+    def fill(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
+        """As `compute`, the formula's kernel found by what is known to tell the attributes apart."""
+        if self._computes_by_itself:
+            super().fill(xp, operands, out, attrs)
+        else:
+            self._compute(xp, operands, out, attrs)
+
     def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The ufunc itself, or those that a small formula comes down to; of a kernel of its own, `forward`."""
-        if type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward:
+        if self._computes_by_itself:
             return super().bind(xp, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:

@@ -47,9 +47,10 @@ def add_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdi
 def adding_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> KernelCall:
     """The call that adds up: short rows of floats, and short columns side by side, as a product with ones."""
     if x.dtype == out.dtype and x.dtype.kind == "f":
-        rows, columns = short_rows(xp, x, axes, LONGEST_MULTIPLIED), short_columns(xp, x, axes)
+        rows = short_rows(xp, x, axes, LONGEST_MULTIPLIED)
         if rows is not None:
             return xp.matmul, (rows, xp.ones(rows.shape[1], x.dtype), out.reshape(-1))
+        columns = short_columns(xp, x, axes)
         if columns is not None:
             before, over, behind = columns
             return xp.matmul, (xp.ones((1, over), x.dtype), x.reshape(columns), out.reshape(before, 1, behind))

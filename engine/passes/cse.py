@@ -21,13 +21,13 @@ def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     renamed: list[int] = []
     for node in allowance.over(graph.nodes):
         op, operands, attrs, _, _ = node
-        operands = tuple([renamed[i] for i in operands])
+        operands = tuple(map(renamed.__getitem__, operands))
         position = number = len(nodes)
         if not op.is_leaf:
             ordered = tuple(sorted(operands)) if op.commutative else operands
             number = seen.setdefault((op, ordered, _said(attrs) if attrs else ()), position)
         if number == position:
-            nodes.append(node if operands == node.operands else node.on(operands))
+            nodes.append(node.on(operands))
         renamed.append(number)
     return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
 

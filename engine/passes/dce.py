@@ -25,5 +25,5 @@ def _kept(graph: Graph, live: list[bool], allowance: Allowance) -> Graph:
     for node, lives in zip(allowance.over(graph.nodes[first:]), live[first:], strict=True):
         renamed.append(len(nodes) if lives else -1)
         if lives:
-            nodes.append(node.on(tuple([renamed[operand] for operand in node.operands])))
+            nodes.append(node.on(tuple(map(renamed.__getitem__, node.operands))))
     return graph.rewritten(nodes, [renamed[index] for index in graph.outputs])

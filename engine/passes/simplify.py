@@ -7,6 +7,7 @@ factor that could be infinite or NaN: x · 0 stays.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
@@ -32,19 +33,16 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     renamed: list[int] = []
     shared, outputs = set[int](), frozenset(graph.outputs)
     several = _read_by_several(graph)
-    telling = dict[Definition, frozenset[str] | None]()
+    telling = {op: _telling(op) for op in {node.op for node in graph.nodes}}
     for i, node in enumerate(allowance.over(graph.nodes)):
-        op, shorter = node.op, None
-        operands = tuple([renamed[j] for j in node.operands])
-        if op not in telling:
-            telling[op] = _telling(op)
-        told = telling[op]
+        told, shorter = telling[node.op], None
+        operands = tuple(map(renamed.__getitem__, node.operands))
         if told is None or (told and not told.isdisjoint([nodes[j].op.name for j in operands])):
             builder.origin = node.origin
             shorter = _rewritten(node, [builder.value(j) for j in operands], shared, is_output=i in outputs)
         renamed.append(len(nodes) if shorter is None else shorter.index)
         if shorter is None:
-            nodes.append(node if operands == node.operands else node.on(operands))
+            nodes.append(node.on(operands))
         if i in several:
             shared.add(renamed[i])
     return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
@@ -52,11 +50,8 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
 
 def _read_by_several(graph: Graph) -> set[int]:
     """The nodes that are read more than once, by nodes or as outputs."""
-    once, several = set[int](), set[int]()
-    for read in chain([graph.outputs], [node.operands for node in graph.nodes]):
-        for i in read:
-            (several if i in once else once).add(i)
-    return several
+    reads = Counter(chain(graph.outputs, chain.from_iterable([node.operands for node in graph.nodes])))
+    return {i for i, count in reads.items() if count > 1}
 
 
 def _telling(op: Definition) -> frozenset[str] | None:

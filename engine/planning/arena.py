@@ -94,20 +94,24 @@ def _by_time(blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance)
     leaving: dict[int, list[tuple[int, int]]] = {}
     now = 0
     for i, (size, born, last) in enumerate(allowance.over(blocks)):
-        for step in range(now, born):
-            for start, nbytes in leaving.pop(step, ()):
+        while now < born:
+            for start, nbytes in leaving.pop(now, ()):
                 arena.give(start, nbytes)
-        now = born
+            now += 1
         if i in own:
             places.append(own[i])
-            continue
-        nbytes = aligned(size)
-        start = arena.take(nbytes) if nbytes else 0
-        if nbytes:
-            leaving.setdefault(last, []).append((start, nbytes))
-        if start not in at:
-            at[start] = Place(0, start)
-        places.append(at[start])
+        elif not size:
+            places.append(at[0])
+        else:
+            nbytes = aligned(size)
+            start = arena.take(nbytes)
+            if last in leaving:
+                leaving[last].append((start, nbytes))
+            else:
+                leaving[last] = [(start, nbytes)]
+            if start not in at:
+                at[start] = Place(0, start)
+            places.append(at[start])
     return Packing(places, (arena.size, *(aligned(blocks[i].nbytes) for i in kept)))
 
 
@@ -122,10 +126,11 @@ class Arena:
 
     def take(self, nbytes: int) -> int:
         """Where `nbytes`, more than none, are free, and from now on in use."""
-        i = bisect_left(self._gaps, (nbytes, 0))
-        if i == len(self._gaps):
+        gaps = self._gaps
+        i = bisect_left(gaps, (nbytes, 0))
+        if i == len(gaps):
             return self._grow(nbytes)
-        length, start = self._gaps.pop(i)
+        length, start = gaps.pop(i)
         end = start + length
         del self._ends[start], self._starts[end]
         if length > nbytes:

@@ -49,13 +49,15 @@ def run_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> float:
 def step_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> Iterator[float]:
     """Seconds that each step takes."""
     sizes = {slot: plan.feed_types[feed].nbytes for feed, slot in plan.feeds.items()}
-    for step in plan.steps:
+    for _, operands, _, result, types, places, _, _, flops in plan.steps:
         seconds = STEP
-        moved = sizes[step.result] = sum([type.nbytes for type in step.types])
-        if step.places:  # a view moves nothing
-            moved += sum([sizes[operand] for operand in step.operands])
-            dense = step.flops > DENSE * moved
-            seconds += BYTE * moved + step.flops * (dense_flop * step.types[0].dtype.itemsize if dense else FLOP)
+        moved = types[0].nbytes if len(types) == 1 else sum([type.nbytes for type in types])
+        sizes[result] = moved
+        if places:  # a view moves nothing
+            for operand in operands:
+                moved += sizes[operand]
+            dense = flops > DENSE * moved
+            seconds += BYTE * moved + flops * (dense_flop * types[0].dtype.itemsize if dense else FLOP)
         yield seconds
 
 

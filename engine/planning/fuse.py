@@ -54,7 +54,7 @@ def loops_in(
     graph: Graph, least: int, *, compiled: bool, threads: int = 1, apart: Container[int] = ()
 ) -> Sequence[WrittenLoop]:
     """The loops that `fuse` writes."""
-    if not compiled and not any(isinstance(n.op, Elementwise) and n.type.size >= least for n in graph.nodes):
+    if not compiled and not any(n.types[0].size >= least and isinstance(n.op, Elementwise) for n in graph.nodes):
         return ()
     return _loops(Grouping(graph, least, apart), compiled, threads)
 

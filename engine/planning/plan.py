@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -138,14 +138,15 @@ def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
 
 def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: Allowance) -> tuple[Step, ...]:
     dead, steps = _last_uses(storage.graph), list[Step]()
-    listed: dict[Sequence[Place], Sequence[Place]] = {}  # equal lists of places are one object
-    for i, node in enumerate(allowance.over(storage.graph.nodes)):
-        op, operands, attrs, types, origin = node
+    listed: dict[tuple[Place, ...], tuple[Place, ...]] = {}  # equal lists of places are one object
+    block, is_view, places = storage.block, storage.is_view, packing.places
+    for i, (op, operands, attrs, types, origin) in enumerate(allowance.over(storage.graph.nodes)):
         if not op.is_leaf:
-            first = storage.block[i]
-            written = () if storage.is_view[i] else tuple(packing.places[first : first + len(types)])
-            places, gone = listed.setdefault(written, written), tuple(dead.get(i, ()))
-            steps.append(Step(node.kernel, operands, _own(attrs), i, types, places, gone, origin, flops[i]))
+            first = block[i]
+            written = () if is_view[i] else tuple(places[first : first + len(types)])
+            written, gone = listed.setdefault(written, written), tuple(dead.get(i, ()))
+            own = _own(attrs) if attrs else attrs
+            steps.append(Step._make((cast("Kernel", op), operands, own, i, types, written, gone, origin, flops[i])))
     return tuple(steps)
 
 
@@ -177,12 +178,15 @@ def _attribute_bytes(value: Any) -> int:
 def _last_uses(graph: Graph) -> dict[int, list[int]]:
     """For each node, the nodes whose value nobody reads after it. Outputs live on."""
     last = list(range(len(graph.nodes)))
-    for i, node in enumerate(graph.nodes):
-        for operand in node.operands:
+    for i, (_, operands, *_) in enumerate(graph.nodes):
+        for operand in operands:
             last[operand] = i
     dead: dict[int, list[int]] = {}
     outputs = set(graph.outputs)
     for value, user in enumerate(last):
         if value not in outputs:
-            dead.setdefault(user, []).append(value)
+            if user in dead:
+                dead[user].append(value)
+            else:
+                dead[user] = [value]
     return dead

@@ -70,25 +70,21 @@ class Storage:
         return _viewed(view, (node.type, operand), node.attrs)
 
     def blocks(self) -> list[Block]:
-        """All blocks by number, and from which step to which they are needed; those of leaves have no bytes."""
-        found: list[Block] = []
-        last = self._last_reads()
-        for i, node in enumerate(self.graph.nodes):
-            if not self.is_view[i]:
-                is_leaf = node.op.is_leaf
-                for type in node.types:
-                    found.append(Block(0 if is_leaf else type.nbytes, i, last[len(found)]))
-        return found
+        """All blocks by number, and from which step to which they are needed; those of leaves have no bytes.
 
-    def _last_reads(self) -> list[int]:
-        """For each block, the last step that reads it or is its own; what looks at it counts when that is read."""
-        last, block = list[int](), self.block
-        for i, node in enumerate(self.graph.nodes):
-            if not self.is_view[i]:
-                last += [i] * len(node.types)
-                for operand in node.operands:
+        A block is needed up to its own step, or the last one that reads it; what looks at it counts when that is read.
+        """
+        sizes, born, last = list[int](), list[int](), list[int]()
+        block, is_view = self.block, self.is_view
+        for i, (op, operands, _, types, _) in enumerate(self.graph.nodes):
+            if not is_view[i]:
+                for type in types:
+                    sizes.append(0 if op.is_leaf else type.nbytes)
+                    born.append(i)
+                    last.append(i)
+                for operand in operands:
                     last[block[operand]] = i
-        return last
+        return list(map(Block, sizes, born, last))
 
     def kept(self) -> list[int]:
         """The blocks behind the outputs, in their order, each once; a leaf's memory is its owner's."""
@@ -98,7 +94,7 @@ class Storage:
     @cached_property
     def leaves(self) -> frozenset[int]:
         """The blocks of the leaves."""
-        return frozenset(self.block[i] for i, node in enumerate(self.graph.nodes) if node.is_leaf)
+        return frozenset([self.block[i] for i, node in enumerate(self.graph.nodes) if node.op.is_leaf])
 
 
 def _view(op: Definition, types: tuple[TensorType, TensorType], attrs: Mapping[str, Any]) -> TensorType:

@@ -45,7 +45,7 @@ class Tape(NamedTuple):
         nodes, origin, at = builder.nodes, builder.origin, [*read]
         for op, operands, attrs, types, _ in self.nodes:
             at.append(len(nodes))
-            nodes.append(Node(op, tuple([at[i] for i in operands]), attrs, types, origin))
+            nodes.append(Node._make((op, tuple(map(at.__getitem__, operands)), attrs, types, origin)))
         return [None if i is None else builder.value(at[i]) for i in self.gradients]
 
 
@@ -80,3 +80,26 @@ def _record(op: Definition, told: tuple[Any, ...], attrs: Mapping[str, Any]) -> 
 
 #: for an op, told of: the registry, its rule, and the types of its result and operands
 tape_of: Final = Memory(_record)
+
+
+class Tapes:
+    """The tapes of a builder's nodes.
+
+    Nodes that say the same share their attributes and types, as objects: most are told by these, without a look into
+    them.
+    """
+
+    def __init__(self, builder: Builder) -> None:
+        self._nodes, self._registry = builder.nodes, builder.registry
+        self._known: dict[tuple[int, ...], Tape | None] = {}
+
+    def of(self, node: Node) -> Tape | None:
+        """The tape of a node of one result; None where its rule is to be run."""
+        nodes = self._nodes
+        told = (id(node.op), id(node.attrs), id(node.types), *[id(nodes[i].types) for i in node.operands])
+        if told in self._known:
+            return self._known[told]
+        types = [nodes[i].types[0] for i in node.operands]
+        tape = tape_of(node.op, (self._registry, node.op.vjp, node.types[0], *types), node.attrs)
+        self._known[told] = tape
+        return tape

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 from engine.graph.errors import counted
-from engine.graph.ir import Builder, Node, Origin, Value, ancestors
+from engine.graph.ir import Builder, Node, Origin, Value
 from engine.graph.tensor_type import TensorType
 from engine.graph.verify import MalformedGraph
-from engine.transforms.tape import tape_of
+from engine.transforms.tape import Tapes
 
-Cotangents = dict[tuple[int, int], Value]
 #: whether a node depends differentiably on one of those that gradients are taken by, as far as that was asked
 Dependence = dict[int, bool]
 
@@ -26,16 +26,17 @@ def vjp(
     at once, and where several sweeps by the same `wrt` share what is `known`, once for all of them.
     """
     builder.deadline.check()
-    cotangents: Cotangents = {}
+    seeds, targets, known = list(seeds), {x.index for x in wrt}, {} if known is None else known
+    _explore(builder.nodes, [output.index for output, _ in seeds], targets, known)
+    cotangents = Cotangents(builder, known)
     for output, cotangent in seeds:
-        _accumulate(cotangents, (output.index, 0), cotangent)
-    targets = {x.index for x in wrt}
-    found: dict[int, Value] = {}
-    origin = builder.origin
-    for index in reversed(_paths(builder.nodes, [i for i, _ in cotangents], targets, {} if known is None else known)):
-        if index in targets and (index, 0) in cotangents:
-            found[index] = cotangents[index, 0]
-        _pull_back(builder, index, cotangents)
+        cotangents.add(output.index, cotangent)
+    found: dict[int, Value | None] = {}
+    origin, tapes = builder.origin, Tapes(builder)
+    for index, arrived in cotangents:
+        if index in targets:
+            found[index] = arrived[0]
+        _pull_back(builder, index, arrived, cotangents, tapes)
     builder.origin = origin
     return [found.get(x.index) for x in wrt]
 
@@ -50,46 +51,90 @@ def or_zeros(like: Sequence[Value], found: Sequence[Value | None]) -> list[Value
     return [x.full_like(0.0) if g is None else g for x, g in zip(like, found, strict=True)]
 
 
-def _paths(nodes: Sequence[Node], outputs: Sequence[int], targets: set[int], known: Dependence) -> list[int]:
-    """Nodes between `targets` and `outputs`, both included, in ascending order. Writes into `known`."""
+def _explore(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int], known: Dependence) -> None:
+    """Write into `known` which nodes lie between `targets` and `outputs`."""
     first = min(targets, default=len(nodes))
-    for index in _ancestors(nodes, outputs, lambda i: i >= first and i not in known):
-        known[index] = index in targets or any(known.get(i, False) for i in _differentiable_operands(nodes[index]))
-    return _ancestors(nodes, outputs, lambda i: known.get(i, False))
-
-
-def _ancestors(nodes: Sequence[Node], roots: Iterable[int], follow: Callable[[int], bool]) -> list[int]:
-    """What `roots` depend on differentiably, themselves included, through nodes that one is to `follow`."""
-    return ancestors(filter(follow, roots), lambda i: filter(follow, _differentiable_operands(nodes[i])))
+    found, todo = list[int](), list(outputs)
+    while todo:
+        index = todo.pop()
+        if index >= first and index not in known:
+            known[index] = False
+            found.append(index)
+            todo += _differentiable_operands(nodes[index])
+    for index in sorted(found):
+        known[index] = index in targets or any(map(known.get, _differentiable_operands(nodes[index])))
 
 
 def _differentiable_operands(node: Node) -> Sequence[int]:
     if not node.operands or not node.op.is_differentiable:
         return ()
-    return node.operands if any(t.is_float for t in node.types) else ()
+    types = node.types
+    return node.operands if types[0].is_float or any(type.is_float for type in types) else ()
 
 
-def _pull_back(builder: Builder, index: int, cotangents: Cotangents) -> None:
+class Cotangents:
+    """Cotangents on their way back: all of a node, once whatever reads it has been gone through, the last one first.
+
+    Those of nodes on no path wait in vain.
+    """
+
+    def __init__(self, builder: Builder, known: Dependence) -> None:
+        self._nodes = builder.nodes
+        self._known = known
+        self._arrived: dict[int, dict[int, Value]] = {}
+        self._next: list[int] = []  # a heap of numbers of nodes, negated
+
+    def add(self, index: int, g: Value, result: int = 0, by: int | None = None) -> None:
+        """`g` arrives at a result of a node, in whose dtype it is added to what is there.
+
+        Raises MalformedGraph where the rule of node `by` errs in shape.
+        """
+        type = self._nodes[index].types[result]
+        if g.type is not type:
+            if g.type.shape != type.shape:
+                raise _misshapen(self._nodes, g, index, type, by)
+            g = g if g.dtype == type.dtype else g.cast(dtype=type.dtype)
+        there = self._arrived.get(index)
+        if there is None:
+            self._arrived[index] = {result: g}
+            if self._known.get(index):
+                heappush(self._next, -index)
+        else:
+            there[result] = there[result] + g if result in there else g
+
+    def __iter__(self) -> Iterator[tuple[int, list[Value | None]]]:
+        """Each node, and what has arrived at each of its results."""
+        while self._next:
+            index = -heappop(self._next)
+            there = self._arrived.pop(index)
+            yield index, [there.get(k) for k in range(len(self._nodes[index].types))]
+
+
+def _pull_back(
+    builder: Builder, index: int, arrived: Sequence[Value | None], cotangents: Cotangents, tapes: Tapes
+) -> None:
     """Move the cotangents of a node to its operands."""
     node = builder.nodes[index]
-    arrived = [cotangents.pop((index, k), None) for k in range(len(node.types))]
-    if not _differentiable_operands(node) or all(g is None for g in arrived):
+    if not _differentiable_operands(node):
         return
     builder.origin = node.origin and Origin(node.origin.node, node.origin.op, backward=True)
-    for i, g in zip(node.operands, _gradients(builder, index, node, arrived), strict=True):
-        if g is not None:
-            types = builder.nodes[i].types
-            for k, part in _parts(g):
-                if types[k].is_float:
-                    _accumulate(cotangents, (i, k), part, index)
+    for i, g in zip(node.operands, _gradients(builder, index, node, arrived, tapes), strict=True):
+        if isinstance(g, Value):
+            if builder.nodes[i].types[0].is_float:
+                cotangents.add(i, g, 0, index)
+        elif g is not None:
+            for k, part in g.items():
+                if part is not None and builder.nodes[i].types[k].is_float:
+                    cotangents.add(i, part, k, index)
 
 
-def _gradients(builder: Builder, index: int, node: Node, arrived: Sequence[Value | None]) -> Sequence[Any]:
+def _gradients(
+    builder: Builder, index: int, node: Node, arrived: Sequence[Value | None], tapes: Tapes
+) -> Sequence[Any]:
     """What the rule of a node writes: copied, where that is known."""
-    g = arrived[0]
-    if not node.op.several and g is not None and g.type == node.types[0]:
-        types = [builder.nodes[i].types[0] for i in node.operands]
-        tape = tape_of(node.op, (builder.registry, node.op.vjp, node.types[0], *types), node.attrs)
+    g, type = arrived[0], node.types[0]
+    if not node.op.several and g is not None and (g.type is type or g.type == type):
+        tape = tapes.of(node)
         if tape is not None and tape.is_admitted(builder):
             return tape.write(builder, (g.index, index, *node.operands))
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]
@@ -110,26 +155,7 @@ def _check_rule(gradients: Any, index: int, node: Node) -> None:
             raise MalformedGraph(f"its rule gives operand {i} a {type(g).__name__}, not a value", index, node)
 
 
-def _parts(g: Value | Mapping[int, Value | None] | None) -> Iterable[tuple[int, Value]]:
-    """What a rule gives for an operand, by the operand's results."""
-    if g is None:
-        return ()
-    return ((0, g),) if isinstance(g, Value) else [(k, part) for k, part in g.items() if part is not None]
-
-
-def _accumulate(cotangents: Cotangents, key: tuple[int, int], g: Value, by: int | None = None) -> None:
-    """Add `g`, in the dtype of what it belongs to. Raises MalformedGraph where the rule of node `by` errs in shape."""
-    type = g.builder.nodes[key[0]].types[key[1]]
-    if g.type is not type:
-        if g.type.shape != type.shape:
-            raise _misshapen(g, key[0], type, by)
-        g = g if g.dtype == type.dtype else g.cast(dtype=type.dtype)
-    before = cotangents.get(key)
-    cotangents[key] = g if before is None else before + g
-
-
-def _misshapen(g: Value, of: int, type: TensorType, by: int | None) -> MalformedGraph:
-    nodes = g.builder.nodes
+def _misshapen(nodes: Sequence[Node], g: Value, of: int, type: TensorType, by: int | None) -> MalformedGraph:
     if by is None:
         return MalformedGraph(f"it is given a cotangent of {g.type}", of, nodes[of])
     return MalformedGraph(f"its rule gives %{of} : {type} a cotangent of {g.type}", by, nodes[by])

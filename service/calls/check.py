@@ -53,7 +53,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
             tolerance=request.number("tolerance", 1e-6, 1e-12, 1.0),
         )
 
-    def cost(self, ready: Checking, engine: Engine) -> Cost:
+    def cost(self, ready: Checking) -> Cost:
         """Every link of the chain is compared in each direction."""
         return cost_of_analysis(ready.program, 10 * ready.directions)
 

@@ -6,6 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from engine import (
@@ -76,11 +77,19 @@ class Prepared:
     execution: Execution
     compiled: Compiled
     response_bytes: int
+    dense_flop: float
 
     @property
     def answered(self) -> int:
         """How many results are the answer's."""
         return sum(label.kind != STORED_VALUES for label in self.compiled.labels)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """By its plan, which is gone through once."""
+        plan = self.compiled.plan
+        kept = sum(type.nbytes for type in plan.result_types[self.answered :])
+        return Cost(run_seconds(plan, self.dense_flop), plan.peak_bytes, self.response_bytes + kept)
 
 
 @dataclass(frozen=True)
@@ -141,17 +150,15 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
     def prepare(self, task: Execution, engine: Engine, deadline: Deadline) -> Prepared:
         """The plan. Refuses what is over the budgets, of the answer too."""
         compiled = engine.compiler.compile(task.program, task.types, task.call, deadline, node_by_node=task.diagnose)
-        ready = Prepared(task, compiled, 0)
+        ready = Prepared(task, compiled, 0, engine.dense_flop)
         types = compiled.plan.result_types[: ready.answered]
         response = FIELD_BYTES + encoded_bytes(types, task.encoding) + PLACE_BYTES * len(task.places)
         admit_answer(response, task.encoding, engine.max_response_bytes)
         return replace(ready, response_bytes=response)
 
-    def cost(self, ready: Prepared, engine: Engine) -> Cost:
+    def cost(self, ready: Prepared) -> Cost:
         """By its plan."""
-        plan = ready.compiled.plan
-        kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
-        return Cost(run_seconds(plan, engine.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
+        return ready.cost
 
     def run(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
@@ -204,7 +211,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             disconnected=disconnected,
             encoding=task.encoding,
             stats=stats,
-            cost=self.cost(ready, engine),
+            cost=ready.cost,
             template=template,
             storing=Storing(task.places, engine.write_behind_ms) if task.places else None,
         )

@@ -86,7 +86,7 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
         return cast("Ready", task)
 
     @abstractmethod
-    def cost(self, ready: Ready, engine: Engine) -> Cost:
+    def cost(self, ready: Ready) -> Cost:
         """What `run` will take."""
 
     @abstractmethod

@@ -51,7 +51,7 @@ class DifferentiateCall(CallDefinition[Differentiation, Differentiation, Exporte
         call = Gradients.of_program(program, *request.get("of", "wrt"))
         return Differentiation(program, request.types, call, request.graph)
 
-    def cost(self, ready: Differentiation, engine: Engine) -> Cost:
+    def cost(self, ready: Differentiation) -> Cost:
         """By its nodes."""
         return cost_of_analysis(ready.program)
 

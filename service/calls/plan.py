@@ -70,7 +70,7 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
         call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
         return Planning(request.program, request.types, call, request.encoding)
 
-    def cost(self, ready: Planning, engine: Engine) -> Cost:
+    def cost(self, ready: Planning) -> Cost:
         """By its nodes."""
         return cost_of_analysis(ready.program)
 

@@ -40,7 +40,7 @@ class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
         """The graph, once it is a program."""
         return Registering(request.program, request.graph, request.fields.get("description"))
 
-    def cost(self, ready: Registering, engine: Engine) -> Cost:
+    def cost(self, ready: Registering) -> Cost:
         """By its nodes."""
         return cost_of_analysis(ready.program)
 

@@ -226,7 +226,7 @@ class Worker:
             turn.deadline.check()
             return _unanswered(estimate=UNPLANNED)
         turn.mark()
-        if turn.is_too_long(cost := call.cost(ready, self.engine)):
+        if turn.is_too_long(cost := call.cost(ready)):
             return _unanswered(estimate=Estimate(*cost))
         outcome = call.run(ready, self.engine, turn.deadline)
         turn.ran()

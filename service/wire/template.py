@@ -10,6 +10,7 @@ import orjson
 
 from engine import HostArray, Label, TensorType
 from engine.graph.run_tier import UNCOMPILED, RunTier
+from engine.graph.tensor_type import dtype_name
 from service.wire.answers import Body, RunStats, result_fields
 
 #: bytes of the numbers of an answer, up to which it is put together from pieces: beyond, copies cost more than is saved
@@ -37,7 +38,7 @@ class AnswerTemplate:
         """The template of answers of these types; None where elements may need another form, or are many."""
         if sum(t.nbytes for t in types) > MOST_ELEMENT_BYTES or any(t.dtype == np.int64 for t in types):
             return None
-        empty = [{"tensor": {"dtype": t.dtype.name, "shape": list(t.shape), "data": []}} for t in types]
+        empty = [{"tensor": {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "data": []}} for t in types]
         named = zip(labels, empty, strict=True)
         text = orjson.dumps(result_fields(named, disconnected, stats.after(0.0, UNCOMPILED)))
         first, *rest = text.split(_NO_DATA)

@@ -12,6 +12,7 @@ import numpy as np
 import pybase64
 
 from engine import DTYPES, HostArray, Limits, TensorType, printable
+from engine.graph.tensor_type import dtype_name
 from schemas import NodeType, Tensor
 from service.errors import Refusal
 from service.wire.familiar import OR_LEFT_OUT
@@ -62,7 +63,7 @@ def decode_again(payload: tuple[str | None, Any], wanted: TensorType) -> HostArr
 
 def encode(array: HostArray, encoding: str) -> dict[str, Any]:
     """The tensor for an array; as base64 where asked for, and where JSON would not keep its elements."""
-    tensor: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
+    tensor: dict[str, Any] = {"dtype": dtype_name(array.dtype), "shape": list(array.shape)}
     if encoding == "base64" or not _json_keeps(array):
         little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
         return tensor | {"data_b64": pybase64.b64encode_as_string(little_endian.tobytes())}
@@ -82,7 +83,7 @@ def _payload_bytes(t: TensorType, encoding: str) -> int:
     if encoding == "binary":
         return _PLACES + t.nbytes
     base64 = 4 * -(-t.nbytes // 3)
-    return base64 if encoding == "base64" else max(base64, t.size * _JSON_CHARACTERS[t.dtype.name])
+    return base64 if encoding == "base64" else max(base64, t.size * _JSON_CHARACTERS[dtype_name(t.dtype)])
 
 
 def _json_keeps(array: HostArray) -> bool:
