@@ -29,9 +29,9 @@ from service.settings import Settings
 from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read
 from service.wire.graph_source import GraphSource, Programs
-from service.wire.json_codec import parse_json
 from service.wire.json_reader import JsonReader
 from service.wire.lifted import Lifted
+from service.wire.long_lists import parse_tensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 from service.wire.message import NO_TENSORS, Message
 from service.wire.request import ParsedRequest, RequestReader
@@ -250,7 +250,7 @@ class Worker:
             message = read(job.body, self._settings.max_body_bytes, self._json, self._limits)
             return message if source is None else message._replace(source=source)
         if source is not None:
-            return Message(parse_json(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
+            return Message(parse_tensors(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
         request = self._json.read(bytes(job.body))
         return Message(request.fields, NO_TENSORS, request.source)
 
