@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import EngineError, Limits
+from schemas import Tensor
 from service.compute.job import Job
 from service.compute.worker import Worker
 from service.errors import Refusal
@@ -21,13 +22,35 @@ from service.wire import long_lists
 from service.wire.json_codec import parse_json
 from service.wire.long_lists import LongList, WithoutLists, parse_tensors
 from service.wire.tensors import decode
+from service.wire.validation import validate
 from tests.service.support import feed, node, request
 from tests.service.wire.test_json_reader import timeless
 
 WORKER = Worker(Settings(device="cpu", compile="off"))
 DTYPES = ["float64", "float32", "float16", "int64", "int32", "uint8", "bool"]
-ODD = ["-0", "-0.0", "1e5", "1E-400", "1e400", "5e-324", "2.2250738585072011e-308", "0.1", "1.0", "256", "-1", "3.4028236e38", "1.7976931348623159e308", "9007199254740993", "9007199254740993.0", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551616", "123456789012345678901234567890e-10"]
-ODD.append("1" + "0" * 400)
+ODD = [
+    "-0",
+    "-0.0",
+    "1e5",
+    "1E-400",
+    "1e400",
+    "5e-324",
+    "2.2250738585072011e-308",
+    "9007199254740993",
+    "9007199254740993.0",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "18446744073709551616",
+    "0.1",
+    "123456789012345678901234567890e-10",
+    "1.7976931348623159e308",
+    "3.4028236e38",
+    "1.0",
+    "256",
+    "-1",
+    "1" + "0" * 400,
+]
 WRONG = [
     "",
     " ",
@@ -76,7 +99,7 @@ def outcome(read: Callable[[], object]) -> object:
 
 
 def decoded(text: bytes, parse: Callable[[bytes, int], dict[str, object]]) -> object:
-    return outcome(lambda: decode(parse(text, 8), Limits()))  # type: ignore[arg-type]
+    return outcome(lambda: decode(validate(Tensor, parse(text, 8)), Limits()))
 
 
 def tensor(numbers: list[str], dtype: str, count: int) -> bytes:
