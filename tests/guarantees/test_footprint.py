@@ -19,7 +19,7 @@ from tests.guarantees.talk import Connection
 
 pytestmark = pytest.mark.guarantee(13)
 
-REQUESTS = 8_000
+REQUESTS = 12_000
 CLIENTS = 4
 SAMPLES = 80
 #: small enough that they are full after a few requests
