@@ -16,7 +16,7 @@ from engine.graph.op import Definition
 
 _Made = TypeVar("_Made")
 
-#: how much one memory holds: four thousand entries take about 4 MB
+#: how much one memory holds, unless it says otherwise: four thousand entries take about 4 MB
 MOST_REMEMBERED: Final = 4096
 #: types, entries of a list and characters beyond which nothing is remembered, so that each entry is small
 LONGEST_REMEMBERED: Final = 64
@@ -43,8 +43,12 @@ class Memory(Generic[_Made]):
     Threads may share it: two that ask for the same at once make it twice, to the same result. Errors are not kept.
     """
 
-    def __init__(self, make: Callable[[Definition, tuple[Any, ...], Mapping[str, Any]], _Made]) -> None:
+    def __init__(
+        self, make: Callable[[Definition, tuple[Any, ...], Mapping[str, Any]], _Made], most: int | None = None
+    ) -> None:
+        """It holds at most so many; None: MOST_REMEMBERED."""
         self._make = make
+        self._most = most
         self._known: dict[Hashable, _Made] = {}
 
     def __len__(self) -> int:
@@ -59,7 +63,7 @@ class Memory(Generic[_Made]):
         known = self._known.get(number)
         if known is None:
             known = self._make(op, types, attrs)
-            if len(self._known) >= MOST_REMEMBERED:
+            if len(self._known) >= (self._most or MOST_REMEMBERED):
                 self._known.clear()  # what is in use is soon there again, at what it costs without
             self._known[number] = known
         return known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class WholeLoop:
         self.computed = [n for n in order if said[n].op not in ("constant", "load")]
         last = {a: n for n in order for a in said[n].args if a not in self.stored}
         self.ended = {n: [a for a, end in last.items() if end == n] for n in self.computed}
-        self._steps = lru_cache(self._made)
+        self._steps: dict[Namespace, list[tuple[Any, ...]]] = {}
 
     def fill(self, xp: Namespace, operands: Sequence[Array], results: Sequence[Array]) -> None:
         """Run it."""
@@ -50,7 +50,7 @@ class WholeLoop:
         for n, operand, dtype in self.loads:
             x = operands[operand]
             values[n] = x if x.dtype == dtype else x.astype(dtype)
-        for n, function, args, place, ended in self._steps(xp):
+        for n, function, args, place, ended in self._steps.get(xp) or self._made(xp):
             read = [values[a] for a in args]
             if place is not None and results[place[0]].dtype == place[1]:
                 values[n] = function(*read, out=results[place[0]])
@@ -69,6 +69,7 @@ class WholeLoop:
             op, args = self.loop.instructions[n][:2]
             place = self.places.get(n) if op in UFUNCS else None
             steps.append((n, _function(xp, op), args, place, self.ended[n]))
+        self._steps[xp] = steps
         return steps
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -169,7 +169,10 @@ def _kernel_of(op: Definition, dtypes: tuple[DType, ...], attrs: Mapping[str, An
     return ElementKernel(builder.loop(), number)
 
 
-_kernels = Memory(_kernel_of)
+#: kernels that are remembered: each takes some 4 kB, and each number in an attribute makes another
+_MOST_KERNELS: Final = 1024
+
+_kernels = Memory(_kernel_of, _MOST_KERNELS)
 
 
 class Unary(Elementwise):

@@ -21,7 +21,7 @@ from service.state.tensor_names import checked_name, unknown_tensor
 from service.state.values import Stored, nbytes_of
 from service.wire.answers import FIELD_BYTES, write_answer
 from service.wire.binary import own_bytes, read_one, write_one
-from service.wire.json_codec import parse_json
+from service.wire.long_lists import parse_tensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 from service.wire.storing import new_etag
 from service.wire.tensors import decode, encode, encoded_bytes
@@ -84,7 +84,7 @@ class TensorJobs:
         settings = self._settings
         if job.sent == SAFETENSORS:
             return read_one(job.body, settings.max_body_bytes, settings.json_depth, self._limits)
-        stated = validate(Tensor, parse_json(bytes(job.body), settings.json_depth))
+        stated = validate(Tensor, parse_tensors(bytes(job.body), settings.json_depth))
         try:
             return decode(stated, self._limits)
         except (EngineError, Refusal) as error:

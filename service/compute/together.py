@@ -22,7 +22,7 @@ from service.settings import Settings
 #: requests that are executed as one, at most; a power of two, as all sizes are that plans are made for
 MOST: Final = 64
 #: plans for many may take one part in so many of what is there for plans, beside it
-_SHARE: Final = 8
+TOGETHER_SHARE: Final = 8
 #: bytes that remembering takes that there is no plan
 _NO_PLAN_BYTES: Final = 200
 
@@ -54,7 +54,7 @@ class Together:
         self._worker = worker
         self._engine = worker.engine
         self._plans: Cache[_Many] = Cache(
-            settings.plan_cache, settings.plan_cache_bytes // _SHARE, lambda many: many.nbytes
+            settings.plan_cache, settings.plan_cache_bytes // TOGETHER_SHARE, lambda many: many.nbytes
         )
 
     def groups(self, tasks: Sequence[AskedAgain | AskedAnew]) -> list[list[int]]:

@@ -32,9 +32,9 @@ from service.settings import Settings
 from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read
 from service.wire.graph_source import GraphSource, Programs
-from service.wire.json_codec import parse_json
 from service.wire.json_reader import JsonReader
 from service.wire.lifted import Lifted
+from service.wire.long_lists import parse_tensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 from service.wire.message import NO_TENSORS, Message
 from service.wire.request import ParsedRequest, RequestReader
@@ -46,8 +46,11 @@ IDLE_SHARE: Final = 4
 #: and graphs that were read one in so many
 GRAPH_SHARE: Final = 8
 
-#: bytes of what is remembered of requests that may come again
+#: and, beside it, what is remembered of requests that may come again one in so many, and no more than so many bytes
+REPEATED_SHARE: Final = 16
 REPEATED_BYTES: Final = 1 << 24
+#: such requests for each of the plans
+REPEATED_EACH: Final = 4
 #: seconds that planning may take even where what is over a time is not to be run: it is done once
 PLANNING: Final = 0.05
 #: what is expected of a job that was not planned in that time
@@ -87,7 +90,9 @@ class Worker:
         self._programs = programs = Programs(translator, settings.plan_cache, of_graphs, settings.json_depth - 1)
         self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
-        self._repeated: Cache[Repeated] = Cache(4 * settings.plan_cache, REPEATED_BYTES, lambda kept: kept.nbytes)
+        self._repeated: Cache[Repeated] = Cache(
+            REPEATED_EACH * settings.plan_cache, repeated_bytes(settings), lambda kept: kept.nbytes
+        )
         self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
         tensors = TensorJobs(settings, limits)
         self._of_tensors = {PUT_TENSOR: tensors.put, GET_TENSOR: tensors.get}
@@ -260,7 +265,7 @@ class Worker:
             message = read(job.body, self._settings.max_body_bytes, self._json, self._limits)
             return message if source is None else message._replace(source=source)
         if source is not None:
-            return Message(parse_json(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
+            return Message(parse_tensors(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
         request = self._json.read(bytes(job.body))
         return Message(request.fields, NO_TENSORS, request.source)
 
@@ -338,6 +343,11 @@ def limits_of(settings: Settings) -> dict[str, int]:
         "name_characters": NAME_CHARACTERS,
         "timeout_ms": settings.timeout_ms,
     }
+
+
+def repeated_bytes(settings: Settings) -> int:
+    """What may be remembered of requests that may come again."""
+    return min(REPEATED_BYTES, settings.plan_cache_bytes // REPEATED_SHARE)
 
 
 def _bytes_of_plans(settings: Settings) -> int:

@@ -16,6 +16,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "gpu": software.gpu,
     "processors": resources.processors,
     "memory": resources.memory,
+    "caches": resources.caches,
     "descriptors": resources.descriptors,
     "clock": resources.clock,
     "confinement": confinement.held,

@@ -11,6 +11,7 @@ from typing import Final
 
 import service
 from service import machine
+from service.compute.footprint import settled, settled_at_most
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.settings import Settings, flag
 from service.sizes import readable
@@ -45,6 +46,20 @@ def memory(settings: Settings) -> Diagnosis:
         return doubtful(says, f"lower {flag('max_bytes')}, {flag('max_tensor_bytes')} or {flag('held_bytes')}")
     if free < settings.max_bytes:
         return doubtful(says, f"one execution may take {readable(settings.max_bytes)}: stop what else runs here")
+    return fine(says)
+
+
+def caches(settings: Settings) -> Diagnosis:
+    """What the processes settle at, beside bodies, tensors and executions."""
+    usual, most, whole = settled(settings), settled_at_most(settings), machine.memory_bytes()
+    parts = f"the front at {_mebibytes(usual.front)}, {usual.workers} workers at {_mebibytes(usual.worker)} each"
+    says = (
+        f"memory settles at some {_mebibytes(usual.whole)} with small graphs, {_mebibytes(most.whole)} at most: {parts}"
+    )
+    if usual.whole > whole:
+        return broken(says, f"that is more than there is: lower {flag('workers')}")
+    if most.whole > whole:
+        return doubtful(says, f"that may be more than there is: lower {flag('plan_cache_bytes')}")
     return fine(says)
 
 
@@ -84,6 +99,10 @@ def _free_bytes() -> int:
         return min(machine.memory_bytes(), 1024 * int(lines["MemAvailable"].split()[0]))
     except (OSError, KeyError, ValueError):
         return machine.memory_bytes()
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / (1 << 20):,.0f} MiB"
 
 
 def _rounded(size: float) -> str:

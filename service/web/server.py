@@ -30,6 +30,11 @@ from service.web.tls import tls_context
 _BACKLOG: Final = 2048
 #: descriptors of a process beside its connections and the tensors that it keeps
 _DESCRIPTORS: Final = 512
+#: objects that the collector goes through at once, after so many new ones: less than a millisecond; and once in so many
+#: times, those of all these times together
+YOUNG_OBJECTS: Final = 5_000
+YOUNG_STEPS: Final = 5
+_STEPS_BEFORE_ALL: Final = 1_000
 #: seconds of the grace that are kept for last answers to leave
 _LAST_WORDS: Final = 1.0
 
@@ -122,7 +127,7 @@ def serve(
     Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS, or where it would be
     open to other machines.
     """
-    _calm_the_collector()
+    collect_in_short_steps()
     allow_descriptors(settings.max_connections + RESERVE + settings.max_tensors + _DESCRIPTORS)
     with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         tls_context(settings)  # raises before the workers are made
@@ -149,6 +154,7 @@ async def _served(
         app = make_app()
         await starting
         keeper.restore(await loading)
+        gc.freeze()  # it is there to stay, and without a cycle: the collector need not go through it
         for line in banner(settings, pool.device):
             _logger.info(line)
         left = await Server(Front(settings, app, pool, keeper, observer, gate), listening).run()
@@ -169,11 +175,14 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-def _calm_the_collector() -> None:
-    # A request makes up to millions of small objects without a cycle among them. At the default threshold they are
-    # scanned over and over: three quarters of the time that a graph of 100,000 nodes takes to be read.
+def collect_in_short_steps() -> None:
+    """Have the collector go in short steps: whoever waits for Python's lock waits until one is over.
+
+    What is kept makes objects by the million without a cycle among them, which come and go by reference counts. So a
+    step goes through those that are new alone, and all are gone through about never.
+    """
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(YOUNG_OBJECTS, YOUNG_STEPS, _STEPS_BEFORE_ALL)
 
 
 def _leave() -> None:

@@ -1,7 +1,7 @@
 """Between bytes and the engine's terms: JSON, safetensors, tensors, graphs, requests and answers.
 
-    media, json_codec, familiar, tensors → validation → translate → graph_source → json_reader → request
-                                                    apart ┘          message → binary → answers
+    media, json_codec → long_lists, familiar, tensors → validation → translate → graph_source → json_reader → request
+                                                                 apart ┘          message → binary → answers
 
 What may live here: the reading and writing of messages, whatever call they are of. What may not: HTTP, execution.
 """

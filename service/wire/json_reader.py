@@ -10,6 +10,7 @@ from service.errors import Refusal
 from service.wire.apart import nodes_text, take_apart
 from service.wire.graph_source import GraphSource, Programs
 from service.wire.json_codec import elements, parse_json
+from service.wire.long_lists import WithoutLists
 
 #: bytes up to which a request is always read in parts; and, of one that is longer, those for each of its objects: where
 #: there are more, most of it are numbers, and to find its graph takes longer than to read that
@@ -40,7 +41,16 @@ class JsonReader:
         What is wrong with a request is said of it as a whole: where there is anything wrong with one of its parts, it
         is parsed once more in one piece. Raises Refusal, as `parse_json` does, and too_many_nodes.
         """
-        return self._in_parts(text) or JsonRequest(parse_json(text, self.depth, what))
+        return self._without_lists(text) or self._in_parts(text) or JsonRequest(parse_json(text, self.depth, what))
+
+    def _without_lists(self, text: bytes) -> JsonRequest | None:
+        """The request, where it has long lists of numbers, and nothing is wrong with it."""
+        without = WithoutLists.of(text)
+        if without is None:
+            return None
+        rest = without.text
+        request = _or_none(lambda: self._in_parts(rest) or JsonRequest(parse_json(rest, self.depth)))
+        return request if request is not None and without.put_into(request.fields) else None
 
     def _in_parts(self, text: bytes) -> JsonRequest | None:
         """The request, where it pays to look for its parts, and both are as they should be."""

@@ -17,8 +17,9 @@ from schemas import NodeType, Tensor
 from service.errors import Refusal
 from service.wire.familiar import OR_LEFT_OUT
 from service.wire.json_codec import json_kind
+from service.wire.long_lists import LongList
 
-Numbers = list[int | float]
+Numbers = list[int | float] | LongList
 
 _EXACT: Final = 2**53  # up to here every reader of JSON keeps integers apart
 # The longest that one element can be written, with its comma.
@@ -119,6 +120,10 @@ def _miscounted(wanted: TensorType, expected: int, got: int, unit: str) -> Refus
 def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
     """`data`, once it is a list of as many numbers as the type has elements."""
     elements = data if stated else []
+    if isinstance(elements, LongList):
+        if len(elements) != wanted.size:
+            raise _miscounted(wanted, wanted.size, len(elements), "element")
+        return elements
     if not isinstance(elements, list):
         got = json_kind(elements)
         instead = f"; {OR_LEFT_OUT}" if elements is None else ""
@@ -147,7 +152,8 @@ def _from_numbers(numbers: Numbers, wanted: TensorType) -> HostArray:
 
 def _floats(numbers: Numbers, wanted: TensorType) -> HostArray:
     try:
-        flat = np.array(numbers, np.float64).astype(wanted.dtype, copy=False)
+        values = numbers.array if isinstance(numbers, LongList) else numbers
+        flat = np.asarray(values, np.float64).astype(wanted.dtype, copy=False)
     except OverflowError:
         raise _out_of_range(wanted) from None
     if b"\0" in np.isfinite(flat).tobytes():  # for few elements, `all` takes twice as long
@@ -157,16 +163,24 @@ def _floats(numbers: Numbers, wanted: TensorType) -> HostArray:
 
 def _integers(numbers: Numbers, wanted: TensorType) -> HostArray:
     """Whole numbers, exactly; 1.0 counts as one, as some languages write it."""
-    if float in set(map(type, numbers)):
-        numbers = [_whole(x, wanted) for x in numbers]
-    try:
-        flat = np.array(numbers, np.int64)
-    except OverflowError:
-        raise _out_of_range(wanted) from None
+    flat = _whole_numbers(numbers, wanted)
     low, high = _range(wanted)
     if flat.size and (flat.min() < low or flat.max() > high):
         raise _out_of_range(wanted)
     return flat.astype(wanted.dtype, copy=False)
+
+
+def _whole_numbers(numbers: Numbers, wanted: TensorType) -> HostArray:
+    if isinstance(numbers, LongList):
+        if numbers.is_whole:
+            return numbers.array
+        numbers = numbers.numbers()
+    if float in set(map(type, numbers)):
+        numbers = [_whole(x, wanted) for x in numbers]
+    try:
+        return np.array(numbers, np.int64)
+    except OverflowError:
+        raise _out_of_range(wanted) from None
 
 
 def _whole(x: float, wanted: TensorType) -> int:

@@ -15,6 +15,7 @@ from engine.executors.witness import LastWords
 from service import machine
 from service.cli import main
 from service.compute.confinement import Offered, offers
+from service.compute.footprint import settled
 from service.compute.incidents import Incidents
 from service.doctor import confinement, places, resources, software, trial
 from service.doctor.diagnosis import Verdict
@@ -140,6 +141,15 @@ class TestResources:
             monkeypatch.setattr(machine, "memory_bytes", lambda size=size: size)
             monkeypatch.setattr(resources, "_free_bytes", lambda size=size: size)
             assert resources.memory(made(workers=2)).level is OK
+
+    @pytest.mark.parametrize(("memory", "level"), [(1 << 40, OK), (2 << 30, WARN), (1 << 28, FAIL)])
+    def test_what_caches_settle_at(self, memory: int, level: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings = made(workers=2, plan_cache_bytes=2 << 30, max_graph_bytes=1 << 28)
+        monkeypatch.setattr(machine, "memory_bytes", lambda: memory)
+        found = resources.caches(settings)
+        assert found.level is level
+        parts = f"the front at {settled(settings).front >> 20} MiB, 4 workers at {settled(settings).worker >> 20} MiB"
+        assert parts in found.says
 
     def test_descriptors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 4096))

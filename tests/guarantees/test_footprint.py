@@ -1,0 +1,94 @@
+"""Thirteenth guarantee, of caches: memory settles where `gradserve doctor` says, however many graphs are new."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from service.compute.footprint import settled
+from service.settings import Settings
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import feed, node, request
+from tests.guarantees.known import Known, makers
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Connection
+
+pytestmark = pytest.mark.guarantee(13)
+
+REQUESTS = 12_000
+CLIENTS = 4
+SAMPLES = 80
+#: small enough that they are full after a few requests
+CACHES = {"plan_cache": 32, "plan_cache_bytes": 64 << 20}
+#: what allocators may take up once more in half of the requests: 2 MiB a thousand
+MOST_GROWTH = 8 << 20
+MIB = 1 << 20
+
+
+def network(rng: random.Random) -> bytes:
+    """A graph that nobody has sent before, of up to 60 nodes, on a vector."""
+    length, count = rng.randint(1, 40), rng.randint(4, 58)
+    nodes = [node("parameter")]
+    for i in range(1, count):
+        op, x = rng.choice(["sin", "tanh", "square", "neg", "mul", "add", "mul_scalar"]), rng.randrange(i)
+        with_another = [rng.randrange(i)] if op in ("mul", "add") else []
+        attrs = {"scalar": rng.random()} if op == "mul_scalar" else {}
+        nodes.append(node(op, x, *with_another, **attrs))
+    return request([*nodes, node("sum", count - 1)], [feed(0, [length], [rng.random() / 4 for _ in range(length)])])
+
+
+def test_memory_settles_where_the_doctor_says(start: Callable[..., Started], figures: Figures) -> None:
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in CACHES.items()]
+    server = start("--state=memory", *options)
+    sent, wrong = Sent(server), list[str]()
+    threads = [threading.Thread(target=ask, args=(server, seed, sent, wrong)) for seed in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    samples = np.array(sent.resident) / MIB
+    bound = settled(Settings(device="cpu", **CACHES)).whole / MIB
+    note = "MiB by requests: " + ", ".join(f"{mib:.0f}" for mib in samples[:: SAMPLES // 10])
+    figures.at_most("wrong answers to graphs that are new", len(wrong), 0, "", "; ".join(wrong[:3]))
+    figures.at_most("memory with small caches, where the doctor says", round(samples.max(), 1), bound, "MiB", note)
+    half, most = samples[SAMPLES // 2], MOST_GROWTH / MIB
+    grown = float(np.median(samples[-SAMPLES // 10 :]) - half)
+    figures.at_most(f"growth in the second half of {REQUESTS} new graphs", round(grown, 1), most, "MiB", note)
+
+
+class Sent:
+    """Counts requests, and looks at the server's memory now and then."""
+
+    def __init__(self, server: Started) -> None:
+        self.count = 0
+        self.resident: list[int] = []
+        self._server = server
+        self._lock = threading.Lock()
+
+    def one(self) -> None:
+        """A request was answered."""
+        with self._lock:
+            self.count += 1
+            due = self.count * SAMPLES // REQUESTS > len(self.resident)
+            if due:
+                self.resident.append(self._server.resident)
+
+
+def ask(server: Started, seed: int, sent: Sent, wrong: list[str]) -> None:
+    """Half of them graphs of known answers, of other sizes each time, half of them networks; some several times."""
+    rng, numbers, kinds = random.Random(seed), np.random.default_rng(seed), makers(server.address)
+    with Connection(server.address) as connection:
+        while sent.count < REQUESTS:
+            network_of_ours = rng.random() < 0.5
+            known = (
+                Known("network", "/v1/gradients", network(rng), {}) if network_of_ours else rng.choice(kinds)(numbers)
+            )
+            for _ in range(rng.choice((1, 1, 1, 3))):
+                answer = connection.ask(known.path, known.body, kind=known.kind)
+                if answer.status != 200 or not (network_of_ours or known.is_answered_by(answer.body)):
+                    wrong.append(f"{known.name}: {answer.status} {answer.body[:100]!r}")
+                sent.one()
