@@ -17,7 +17,7 @@ from engine.graph.run_tier import COMPILED, PARTLY_COMPILED, UNCOMPILED, RunTier
 from engine.loops.kernel_errors import KernelUnavailable
 from engine.ops import registry
 from engine.planning.fit import compiled_within
-from engine.planning.heaviest import first_part, heaviest_first
+from engine.planning.heaviest import first_parts, heaviest_first
 from engine.planning.plan import Plan, graph_of
 
 Determinism = Literal["fast", "bitwise"]
@@ -185,23 +185,24 @@ class Tiers:
         within = compiled_within(graph, plan.peak_bytes, kernels.threads, tiles=kernels.makes_tiles)
         whole = replace(within.plan if within else plan, digest=plan.digest)
         found = heaviest_first(whole, plan, twin.seconds)
-        order, first = [op for shared in found for op in shared.ops], first_part(found)
-        if within and first:
-            self._put_by_parts(plan, twin, whole, order, lambda: within.partly(first))
+        order, parts = [op for shared in found for op in shared.ops], first_parts(found)
+        if within and parts:
+            self._put_by_parts(plan, twin, whole, order, map(within.partly, parts))
         elif found:
             self._put(plan, twin, whole, order)
 
     def _put_by_parts(
-        self, plan: Plan, twin: _Twin, whole: Plan, order: Sequence[Kernel], partly: Callable[[], Plan | None]
+        self, plan: Plan, twin: _Twin, whole: Plan, order: Sequence[Kernel], parts: Iterable[Plan | None]
     ) -> None:
         """Use what saves the most time, and have the rest compiled behind what others, and this owner, wait for.
 
-        Where all kernels are kept, or there is no memory for a plan that has a part of them, it is done at once.
+        Of `parts`, it is the first that there is memory for. Where there is none, or all kernels are kept, it is done
+        at once.
         """
         before = self._kernels.compiled
         if self._put(plan, twin, whole, order, until=lambda: self._kernels.compiled > before):
             return
-        part = partly()
+        part = next(filter(None, parts), None)
         if part is None:
             self._put(plan, twin, whole, order)
         elif self._put(plan, twin, replace(part, digest=plan.digest), order, PARTLY_COMPILED):

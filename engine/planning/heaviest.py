@@ -14,8 +14,9 @@ from engine.planning.tiled import Tiled
 
 #: kernels up to which all are waited for: they are there within a tenth of a second or so
 FEW: Final = 8
-#: of the time that a run spends without kernels, what those that come first are for: it takes half as long then, or so
-FIRST_SHARE: Final = 0.6
+#: of the time that a run spends without kernels, what those that come first are for: it takes half as long then, or so;
+#: and the same where the first is not to be had
+FIRST_SHARES: Final = (0.6, 0.8)
 #: how many times its estimate a step may take, at most: what calls NumPy often, for few numbers, takes thirty times it
 MOST_WRONG: Final = 100
 
@@ -44,11 +45,15 @@ def heaviest_first(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) ->
     return sorted(found, key=lambda each: -each.seconds)
 
 
-def first_part(found: Sequence[SharedKernels]) -> list[Fused | Tiled]:
-    """The ops whose kernels are used before the others are there: none where there are few in all."""
-    left = FIRST_SHARE * sum(each.seconds for each in found)
+def first_parts(found: Sequence[SharedKernels]) -> list[list[Fused | Tiled]]:
+    """The ops whose kernels may be used before the others are there, for each of FIRST_SHARES; none of a few in all."""
+    return [_first_part(found, share) for share in FIRST_SHARES] if len(found) > FEW else []
+
+
+def _first_part(found: Sequence[SharedKernels], share: float) -> list[Fused | Tiled]:
+    left = share * sum(each.seconds for each in found)
     ops: list[Fused | Tiled] = []
-    for each in found if len(found) > FEW else ():
+    for each in found:
         if left <= 0:
             break
         left -= each.seconds

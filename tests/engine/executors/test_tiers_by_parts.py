@@ -18,7 +18,7 @@ from engine.loops.llvm_text import llvm_text
 from engine.loops.schedule import lanes_of
 from engine.planning.fit import Compilable, compiled_within
 from engine.planning.fused import Fused
-from engine.planning.heaviest import FEW, first_part, heaviest_first
+from engine.planning.heaviest import FEW, first_parts, heaviest_first
 from engine.planning.plan import graph_of, make_plan
 from tests.engine.executors.kernel_plans import FEED as LAYERS_FEED
 from tests.engine.executors.kernel_plans import counted, layers
@@ -81,7 +81,7 @@ def whole(plan: Plan) -> Plan:
 def loops(plan: Plan) -> list[list[str]]:
     """The texts of a plan's loops, in the order of the time that a run spends in each: first part, and others."""
     found = heaviest_first(whole(plan), plan, seconds(plan))
-    first = first_part(found)
+    first = first_parts(found)[0]
     parts: list[list[str]] = [[], []]
     for shared in found:
         (op,) = shared.ops
@@ -262,6 +262,25 @@ def test_where_a_part_needs_more_memory_all_kernels_are_waited_for(
     stepped.step()
     assert run(made, plan) == "compiled"
     assert stepped.waiting == []
+
+
+def test_where_the_first_part_needs_more_memory_a_larger_one_is_used(
+    stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    partly = Compilable.partly
+
+    def second(self: Compilable, kept: Any) -> Plan | None:
+        asked.append(len(kept))
+        return None if len(asked) == 1 else partly(self, kept)
+
+    monkeypatch.setattr(Compilable, "partly", second)
+    made, plan = executor(), many()
+    twice(made, plan)
+    stepped.step()
+    assert run(made, plan) == "partly_compiled"
+    assert len(asked) == 2
+    assert asked[0] < asked[1]
 
 
 def test_other_ways_have_one_tier() -> None:

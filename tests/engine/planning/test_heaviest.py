@@ -11,7 +11,7 @@ from engine import Builder, Limits, Plan, TensorType, Value, registry
 from engine.planning import heaviest
 from engine.planning.fit import Compilable, compiled_within
 from engine.planning.fused import Fused
-from engine.planning.heaviest import SharedKernels, first_part, heaviest_first
+from engine.planning.heaviest import SharedKernels, first_parts, heaviest_first
 from engine.planning.plan import graph_of, make_plan
 
 PLENTY = 1 << 40
@@ -107,13 +107,16 @@ def test_of_steps_that_are_alike_the_quickest_counts(which: int) -> None:
 
 def test_few_kernels_are_waited_for() -> None:
     for count in (1, heaviest.FEW):
-        assert first_part([SharedKernels([], 1.0)] * count) == []
+        assert first_parts([SharedKernels([], 1.0)] * count) == []
 
 
 def test_the_first_part_is_as_few_as_take_most_of_the_time() -> None:
     plan = branches(dict.fromkeys(FUNCTIONS, 100))
     found = heaviest_first(within(plan).plan, plan, taking(plan, {"cos": 30e-6, "exp": 20e-6}))
     assert len(found) > heaviest.FEW
-    first = first_part(found)
-    assert [functions(plan, each) for each in found if each.ops[0] in first] == [{"cos"}, {"exp"}]
-    assert sum(each.seconds for each in found[:2]) >= heaviest.FIRST_SHARE * sum(each.seconds for each in found)
+    whole = sum(each.seconds for each in found)
+    for share, first in zip(heaviest.FIRST_SHARES, first_parts(found), strict=True):
+        taken = [each.seconds for each in found if each.ops[0] in first]
+        assert sum(taken[:-1]) < share * whole <= sum(taken)
+        assert taken == [each.seconds for each in found][: len(taken)]
+    assert [functions(plan, each) for each in found[:2]] == [{"cos"}, {"exp"}]
