@@ -6,7 +6,6 @@ import time
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 from engine import (
@@ -84,13 +83,6 @@ class Prepared:
         """How many results are the answer's."""
         return sum(label.kind != STORED_VALUES for label in self.compiled.labels)
 
-    @cached_property
-    def cost(self) -> Cost:
-        """By its plan, which is gone through once."""
-        plan = self.compiled.plan
-        kept = sum(type.nbytes for type in plan.result_types[self.answered :])
-        return Cost(run_seconds(plan, self.dense_flop), plan.peak_bytes, self.response_bytes + kept)
-
 
 @dataclass(frozen=True)
 class Result:
@@ -158,7 +150,9 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
 
     def cost(self, ready: Prepared) -> Cost:
         """By its plan."""
-        return ready.cost
+        plan = ready.compiled.plan
+        kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
+        return Cost(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
 
     def run(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
@@ -195,7 +189,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         """Whether the plan was made for an earlier request."""
         return ready.compiled.cached
 
-    def remembered(self, ready: Prepared, outcome: Result, engine: Engine) -> Repeated | None:
+    def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Cost) -> Repeated | None:
         """The plan by its key; what a call with `diagnose` looks at differs from run to run."""
         task, compiled = ready.execution, ready.compiled
         if task.diagnose or compiled.key is None:
@@ -211,7 +205,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             disconnected=disconnected,
             encoding=task.encoding,
             stats=stats,
-            cost=ready.cost,
+            cost=cost,
             template=template,
             storing=Storing(task.places, engine.write_behind_ms) if task.places else None,
         )

@@ -105,8 +105,11 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
         """Whether it was planned for an earlier request."""
         return False
 
-    def remembered(self, ready: Ready, outcome: Outcome, engine: Engine) -> Repeated | None:
-        """What is left to do when the same comes with other tensors, once it was done; None where that is all of it."""
+    def remembered(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Cost) -> Repeated | None:
+        """What is left to do when the same comes with other tensors, once it was done; None where that is all of it.
+
+        `cost` is what `cost` said.
+        """
         return None
 
 

@@ -236,7 +236,7 @@ class Worker:
         outcome = call.run(ready, self.engine, turn.deadline)
         turn.ran()
         pieces = call.write(outcome, ready, request.encoding)
-        repeated = None if asked is None else call.remembered(ready, outcome, self.engine)
+        repeated = None if asked is None else call.remembered(ready, outcome, self.engine, cost)
         if asked is not None and repeated is not None:
             self._repeated.get(asked.key, lambda: repeated)
         reply = Reply(200, turn.job.accepted, pieces, (), turn.phases(), call.is_cached(ready))
