@@ -57,7 +57,7 @@ def caches(settings: Settings) -> Diagnosis:
         f"memory settles at some {_mebibytes(usual.whole)} with small graphs, {_mebibytes(most.whole)} at most: {parts}"
     )
     if usual.whole > whole:
-        return broken(says, f"that is more than there is: lower {flag('workers')}")
+        return doubtful(says, f"that is more than there is: lower {flag('workers')}")
     if most.whole > whole:
         return doubtful(says, f"that may be more than there is: lower {flag('plan_cache_bytes')}")
     return fine(says)

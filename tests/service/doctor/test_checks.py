@@ -142,12 +142,21 @@ class TestResources:
             monkeypatch.setattr(resources, "_free_bytes", lambda size=size: size)
             assert resources.memory(made(workers=2)).level is OK
 
-    @pytest.mark.parametrize(("memory", "level"), [(1 << 40, OK), (2 << 30, WARN), (1 << 28, FAIL)])
-    def test_what_caches_settle_at(self, memory: int, level: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        ("memory", "level", "advice"),
+        [
+            (1 << 40, OK, ""),
+            (2 << 30, WARN, "that may be more than there is: lower --plan-cache-bytes"),
+            (1 << 28, WARN, "that is more than there is: lower --workers"),
+        ],
+    )
+    def test_what_caches_settle_at(
+        self, memory: int, level: Verdict, advice: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         settings = made(workers=2, plan_cache_bytes=2 << 30, max_graph_bytes=1 << 28)
         monkeypatch.setattr(machine, "memory_bytes", lambda: memory)
         found = resources.caches(settings)
-        assert found.level is level
+        assert (found.level, found.advice) == (level, advice)
         parts = f"the front at {settled(settings).front >> 20} MiB, 4 workers at {settled(settings).worker >> 20} MiB"
         assert parts in found.says
 
