@@ -32,9 +32,9 @@ _BACKLOG: Final = 2048
 _DESCRIPTORS: Final = 512
 #: objects that the collector goes through at once, after so many new ones: less than a millisecond; and once in so many
 #: times, those of all these times together
-YOUNG_OBJECTS: Final = 5_000
+YOUNG_OBJECTS: Final = 2_000
 YOUNG_STEPS: Final = 5
-_STEPS_BEFORE_ALL: Final = 1_000
+_STEPS_BEFORE_ALL: Final = 5_000
 #: seconds of the grace that are kept for last answers to leave
 _LAST_WORDS: Final = 1.0
 

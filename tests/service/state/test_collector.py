@@ -46,4 +46,5 @@ def test_rewriting_a_history_is_collected_in_short_steps(gone_through: list[int]
     kept.close()
     assert len(commits(objects)) < GRAPHS / 100, "it was rewritten"
     assert gone_through, "there was something to collect"
-    assert max(gone_through) <= 1.1 * YOUNG_OBJECTS * (YOUNG_STEPS + 2)
+    # What goes meanwhile is taken off what has come, so there may be more that are new than were counted.
+    assert max(gone_through) <= 2 * YOUNG_OBJECTS * (YOUNG_STEPS + 1)
