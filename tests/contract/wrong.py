@@ -25,6 +25,7 @@ def doubled(op: Definition, *, value: bool, gradient: bool) -> AbstractContextMa
     methods: dict[str, Method] = {"decompose": _decompose(op, value, gradient)}
     if value and isinstance(op, Kernel):
         methods["forward"] = forward = _forward(op)
+        methods["fill"] = lambda xp, operands, out, attrs: forward(xp, *operands, out=out, **attrs)
         methods["bind"] = lambda xp, operands, out, attrs: (partial(forward, xp, *operands, out=out, **attrs), ())
     if value and isinstance(op, View):
         methods["view"] = _view(op)
