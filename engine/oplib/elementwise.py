@@ -100,7 +100,7 @@ class Elementwise(Op):
         """Run the kernel."""
         self.compute(xp, *xs, **attrs)
 
-    @functools.cached_property
+    @property
     def _computes_by_itself(self) -> bool:
         """Whether there is more to it than its ufunc or formula."""
         return type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward
