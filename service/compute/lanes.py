@@ -208,6 +208,10 @@ class Lanes:
         own = burdens.pop(ticket.account, 0.0)
         return _before(own, self.expected(ticket), burdens.values()) / self._crew.hands
 
+    def is_idle(self, ticket: Ticket) -> bool:
+        """Whether a worker has nothing to do, and may as well find out what a long job takes."""
+        return not len(self.long) and self._for_long(ticket) is not None
+
     @staticmethod
     def expected(ticket: Ticket) -> float:
         """Seconds that a long job takes once it is taken up."""

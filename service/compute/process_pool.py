@@ -339,7 +339,7 @@ class ProcessPool:
         needed = (ahead + estimate.seconds) * self._experience.margin(ticket.job.tenant)
         left = ticket.job.expires - time.monotonic()
         try:
-            if ahead and needed > left:  # a worker that has nothing to do may as well find out
+            if ahead and needed > left and not self._lanes.is_idle(ticket):
                 raise self._admission.hopeless(needed, left)
             ticket.promised = self._claims.claim(ticket.job.tenant, estimate.response_bytes)
         except Refusal as refusal:

@@ -116,7 +116,7 @@ def _arithmetic() -> Iterator[Case]:
     )
     for op in ("inv", "cholesky", "slogdet"):
         last = [node("get_output", 3, index=1)] if op == "slogdet" else []
-        nodes = [*_wide(15_000), node(op, 2), *last, node("mean", 3 + len(last))]
+        nodes = [*_wide(40_000), node(op, 2), *last, node("mean", 3 + len(last))]
         yield _forward(f"FLOPs: {op}", nodes, [feed(0, [], [1], "float32")])
     images = [
         node("input"),

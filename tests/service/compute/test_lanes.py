@@ -120,6 +120,16 @@ async def test_an_idle_server_tries_what_may_be_too_long() -> None:
         assert (await ask(pool, {"estimate": 100.0}, 60)).status == 200
 
 
+@running
+async def test_so_does_one_that_has_a_worker_left() -> None:
+    """Beside a job that is being done, nothing waits for the other worker."""
+    async with processes(2) as pool:
+        busy = asyncio.create_task(ask(pool, {"estimate": 1.0, "stuck": 0.5}))
+        await until(lambda: begun(pool, 1))
+        assert (await ask(pool, {"estimate": 100.0}, 60)).status == 200
+        assert (await busy).status == 200
+
+
 async def crowd(told: dict[str, Any], seconds: float) -> list[str]:
     """What becomes of 60 equal jobs that arrive at once at a fresh server with two workers, in its order."""
     replies = []
