@@ -35,9 +35,7 @@ def heaviest_first(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) ->
     """
     ops: dict[Hashable, dict[Fused | Tiled, None]] = {}
     taken: dict[Hashable, float] = {}
-    for op, without in zip(
-        _compilable(compiled), _seconds_without(compiled, plan, _believed(plan, seconds)), strict=True
-    ):
+    for op, without in _seconds_without(compiled, plan, _believed(plan, seconds)):
         key = _kernels_of(op)
         ops.setdefault(key, {})[op] = None
         taken[key] = taken.get(key, 0.0) + without
@@ -71,11 +69,6 @@ def _believed(plan: Plan, seconds: Sequence[float]) -> Sequence[float]:
     )
 
 
-def _compilable(plan: Plan) -> list[Fused | Tiled]:
-    """The ops of its steps that have kernels, in their order."""
-    return [step.op for step in plan.steps if isinstance(step.op, Fused | Tiled)]
-
-
 def _kernels_of(op: Fused | Tiled) -> Hashable:
     """Equal for ops that share their kernels."""
     if isinstance(op, Fused):
@@ -83,20 +76,20 @@ def _kernels_of(op: Fused | Tiled) -> Hashable:
     return tuple(phase.text for phase in op.made_by.phases)
 
 
-def _seconds_without(compiled: Plan, plan: Plan, seconds: Sequence[float]) -> Iterator[float]:
-    """What each of `_compilable` takes without kernels.
+def _seconds_without(compiled: Plan, plan: Plan, seconds: Sequence[float]) -> Iterator[tuple[Fused | Tiled, float]]:
+    """The ops of `compiled` that have kernels, step by step, each with what it takes without.
 
     Steps that are alike take as long as the quickest of them: what else one was seen to take was something else's.
     """
-    quickest: dict[Hashable, float] = {}
-    for likeness, took in zip(_likenesses(plan), seconds, strict=True):
+    likenesses, quickest = [*_likenesses(plan)], dict[Hashable, float]()
+    for likeness, took in zip(likenesses, seconds, strict=True):
         quickest[likeness] = min(took, quickest.get(likeness, took))
-    of_node = {step.result: quickest[each] for step, each in zip(plan.steps, _likenesses(plan), strict=True)}
+    of_node = {step.result: quickest[each] for step, each in zip(plan.steps, likenesses, strict=True)}
     for step, likeness in zip(compiled.steps, _likenesses(compiled), strict=True):
         if isinstance(step.op, Fused) and likeness not in quickest:
-            yield sum(of_node.get(node, 0.0) for node in step.op.nodes)
+            yield step.op, sum(of_node.get(node, 0.0) for node in step.op.nodes)
         elif isinstance(step.op, Fused | Tiled):
-            yield quickest.get(likeness, 0.0)
+            yield step.op, quickest.get(likeness, 0.0)
 
 
 def _likenesses(plan: Plan) -> Iterator[Hashable]:
