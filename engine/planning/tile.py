@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 
 from engine.graph.ir import Graph, Node
 from engine.graph.op import Kernel
@@ -18,33 +18,29 @@ def tile(graph: Graph, room: int, threads: int) -> Graph:
 
     Whether they do is decided for one thread, so that bits do not depend on how many there are.
     """
-    return _with_ops(graph, lambda node, read, types: _tiled(node, read, types, room, threads))
+    return _rewritten(graph, [_tiled(*each, room, threads) for each in _as_they_lie(graph)])
 
 
 def tile_alike(graph: Graph, tiled: Graph, kept: Container[Kernel]) -> Graph:
     """`graph` with those ops of `tiled`, which `tile` has made, that are `kept`, where it has nodes like theirs."""
-    known: dict[Hashable, Tiled] = {}
-
-    def note(node: Node, read: Shape, types: Sequence[object]) -> Node:
-        if isinstance(node.op, Tiled) and node.op in kept:
-            known[_likeness(node.op.op, node, read, types)] = node.op
-        return node
-
-    def like(node: Node, read: Shape, types: Sequence[object]) -> Node:
-        op = known.get(_likeness(node.op, node, read, types))
-        return node if op is None else node._replace(op=op)
-
-    _with_ops(tiled, note)
-    return _with_ops(graph, like)
+    known = {
+        _likeness(node.op.op, node, read, types): node.op
+        for node, read, types in _as_they_lie(tiled)
+        if isinstance(node.op, Tiled) and node.op in kept
+    }
+    alike = ((node, known.get(_likeness(node.op, node, read, types))) for node, read, types in _as_they_lie(graph))
+    return _rewritten(graph, [node if op is None else node._replace(op=op) for node, op in alike])
 
 
-def _with_ops(graph: Graph, chosen: Callable[[Node, Shape, Sequence[object]], Node]) -> Graph:
-    """`graph` with what is chosen in place of each node; it is told what is read of it, and the operands' types."""
-    types, read = Storage(graph).types, read_extents(graph)
-    nodes = [
-        chosen(node, extents, [types[i] for i in node.operands])
-        for node, extents in zip(graph.nodes, read, strict=True)
-    ]
+def _as_they_lie(graph: Graph) -> Iterator[tuple[Node, Shape, Sequence[object]]]:
+    """The nodes, each with what is read of it, and its operands' types."""
+    types = Storage(graph).types
+    for node, read in zip(graph.nodes, read_extents(graph), strict=True):
+        yield node, read, [types[i] for i in node.operands]
+
+
+def _rewritten(graph: Graph, nodes: Sequence[Node]) -> Graph:
+    """`graph` with these nodes in the place of its own; itself, where they are these."""
     changed = any(new is not old for new, old in zip(nodes, graph.nodes, strict=True))
     return graph.rewritten(nodes, graph.outputs) if changed else graph
 
