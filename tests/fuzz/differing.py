@@ -21,8 +21,10 @@ from engine.graph.ir import Node
 from engine.graph.op import Definition, Kernel
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import TensorType
-from engine.loops.program import Level, LoopBuilder
+from engine.loops.program import REDUCTIONS, Level, LoopBuilder
+from engine.loops.whole import WholeLoop
 from engine.oplib.elementwise import Elementwise
+from engine.oplib.rowwise import Rowwise
 from engine.planning.plan import graph_of
 from tests.fuzz.values import Array, Random
 
@@ -33,6 +35,8 @@ ULPS: Final = 4
 STEP_ULPS: Final = 6.0
 #: how far a result may be beyond the farthest that was seen
 BEYOND: Final = 8.0
+#: steps of a row's formula that are as right as what they get
+CHOOSING: Final = frozenset({"neg", "abs", "minimum", "maximum", "copysign", "select", "row_max", "row_min"})
 #: runs that a difference is held against at first, and before it is called one
 FEW, MANY = 4, 32
 
@@ -159,12 +163,61 @@ def _moved(node: Node, operands: Sequence[Any], rng: Random) -> Any:
         near = _made(node, [_nudged(x, STEP_ULPS, rng) for x in operands])
         found = near if arithmetic_of(node) > 1 else made
         return _nudged(np.where(np.isinf(made) & np.isfinite(near), near, found), STEP_ULPS, rng)
-    # what is added up in lanes and blocks is wrong by the root of how many follow one another: at most some hundreds
-    scale = STEP_ULPS * max(1.0, terms_of(node, operands)) ** 0.25
+    if isinstance(node.op, Rowwise) and made.size and made.dtype.kind == "f" and rng.random() < 0.5:
+        return _moved_within_rows(node, operands[0], rng)
+    scale = added_ulps(terms_of(node, operands))
     read = [_each(x, lambda y: _nudged(y, scale, rng)) for x in operands]
     sizes = _made(node, [_each(x, _magnitudes) for x in operands])
     again = _each(_made(node, read), lambda y: _nudged(y, scale, rng))
     return _overflowing(again, sizes, rng)
+
+
+def _moved_within_rows(node: Node, x: Array, rng: Random) -> Array:
+    """The result by the formula of a row, each of whose steps is moved: of its last ones, few digits may be left."""
+    attrs, rest = node.attrs, list(range(x.ndim))
+    along = [rest[i] for i in (attrs["axes"] if "axes" in attrs else (attrs["axis"],))]
+    order = [i for i in rest if i not in along] + along
+    kept = [x.shape[i] for i in order[: x.ndim - len(along)]]
+    rows = x.transpose(order).reshape(*kept, -1)
+    builder = LoopBuilder("float64" if node.type.dtype.name == "float64" else "float32")
+    value = node.op.row_scalar(builder.load(Level.ELEMENT), rows.shape[-1], attrs)
+    builder.store("element" if value.level == Level.ELEMENT else "row", value)
+    by_rows = value.level == Level.ROW
+    found = np.empty((*kept, 1) if by_rows else rows.shape, builder.dtype)
+    with np.errstate(all="ignore"):
+        _Moving(builder, rng).fill(np, [rows], [found])
+    if by_rows:
+        return found.reshape(node.type.shape).astype(node.type.dtype)
+    return found.reshape([x.shape[i] for i in order]).transpose(np.argsort(order)).astype(node.type.dtype)
+
+
+class _Moving(WholeLoop):
+    """A loop, each of whose steps is moved by what it may be wrong by."""
+
+    def __init__(self, builder: LoopBuilder, rng: Random) -> None:
+        super().__init__(builder.loop(), np.dtype(builder.dtype))
+        self._rng = rng
+
+    def _made(self, xp: Any) -> list[tuple[Any, ...]]:
+        steps = super()._made(xp)
+        return [(n, self._moving(n, function), args, None, ended) for n, function, args, _, ended in steps]
+
+    def _moving(self, number: int, function: Callable[..., Array]) -> Callable[..., Array]:
+        op = self.loop.instructions[number].op
+
+        def moved(*read: Array) -> Array:
+            if op in CHOOSING:
+                return function(*read)
+            ulps = added_ulps(read[0].shape[-1]) if op in REDUCTIONS else STEP_ULPS
+            terms = [_nudged(x, ulps, self._rng) for x in read] if op in REDUCTIONS else read
+            return _nudged(function(*terms), ulps, self._rng)
+
+        return moved
+
+
+def added_ulps(terms: float) -> float:
+    """What is added up in lanes and blocks is wrong by the root of how many follow one another: some hundreds."""
+    return STEP_ULPS * float(max(1.0, terms)) ** 0.25
 
 
 def _made(node: Node, operands: Sequence[Any]) -> Any:

@@ -97,6 +97,21 @@ def test_cancelling_is_taken_into_account() -> None:
     assert tolerated("sum", np.abs(x)).difference([np.asarray(np.float32(2.001e8))])
 
 
+def test_cancelling_within_a_row_is_taken_into_account() -> None:
+    """The logarithm of a sum near one has what the sum has lost, in a result of any size."""
+    x = np.full((2, 8), 0.5)
+    x[0, 5] = 8.8236
+    held = tolerated("log_softmax", x)
+    (expected,) = held.expected
+    for eps, passes in ((1, True), (1000, False)):
+        found = expected.copy()
+        found[0, 5] += eps * np.finfo("float64").eps
+        assert (held.difference([found]) is None) == passes
+    found = expected.copy()
+    found[1, 5] *= 1 + 1000 * np.finfo("float64").eps
+    assert held.difference([found])
+
+
 @pytest.mark.parametrize(
     ("x", "wrong"), [(1.0, 2.71829), (1.0, np.nan), (1.0, np.inf), (np.inf, 1.0), (-np.inf, 0.5), (np.nan, 1.0)]
 )
