@@ -28,6 +28,8 @@ _LONGEST_PAUSE: Final = 30.0
 #: seconds from the end of a worker to the start of another: the start takes a processor for a second, which what the
 #: dead one left behind needs first
 _BREATH: Final = 0.25
+#: workers that are started at once where most are missing: whoever ends them one after the other has not ended all
+_STARTED_AT_ONCE: Final = 2
 
 
 class Boss(Receiver, Protocol):
@@ -55,6 +57,7 @@ class Crew:
             _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
         self.incidents = Incidents(settings.cache_dir)
         self._pause = 0.0
+        self._whole = False
         self._closing = False
         self._alive: dict[WorkerProcess, int] = {}
         self._unreaped: set[asyncio.Future[None]] = set()
@@ -196,9 +199,13 @@ class Crew:
             await asyncio.wait(gone)
 
     def _fill(self) -> None:
-        """Start one more, where one is missing and none is on its way."""
+        """Start what is missing, one by one; several at once where most of those are missing that have been there."""
         staying = [worker for worker in self._alive if worker.reason is None]
-        if len(staying) < self._staff.processes and all(worker.ready for worker in staying) and not self._closing:
+        wanted, ready = self._staff.processes, sum(worker.ready for worker in staying)
+        self._whole |= ready == wanted
+        at_once = _STARTED_AT_ONCE if self._whole and 2 * ready <= wanted else 1
+        starting = len(staying) - ready
+        for _ in range(min(wanted - len(staying), at_once - starting) if not self._closing else 0):
             self._spawn()
 
     def _spawn(self) -> None:

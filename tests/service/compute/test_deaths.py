@@ -50,6 +50,23 @@ async def test_every_worker_at_once() -> None:
 
 
 @running
+async def test_where_most_are_missing_two_are_started_at_once() -> None:
+    """So that one who ends them one after the other, as soon as they are there, does not end all."""
+
+    def starting(pool: ProcessPool) -> int:
+        return sum(not worker.ready for worker in pool._crew)
+
+    async with processes(2) as pool:
+        killed = [worker for worker in pool._crew if worker is not quick(pool)]
+        for worker in killed:
+            os.kill(worker.pid, signal.SIGKILL)
+        await until(lambda: all(worker.ended for worker in killed))
+        await until(lambda: starting(pool))
+        assert starting(pool) == 2
+        await whole(pool)
+
+
+@running
 async def test_a_job_whose_worker_dies_is_done_again(tmp_path: Path) -> None:
     async with processes(1) as pool:
         reply = await ask(pool, {"die_unless": str(tmp_path / "once")})
