@@ -22,11 +22,6 @@ from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_gr
 from schemas.resident import ResidentTensor, TensorSummary
 from service.calls import calls
 from service.calls.computing import computing_calls
-from service.compute.confinement import forbid_looking_in
-from service.compute.pool import Pool
-from service.compute.process_pool import ProcessPool
-from service.compute.threads import ThreadPool
-from service.compute.worker import Worker
 from service.errors import Refusal
 from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
@@ -38,11 +33,14 @@ from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
 from service.pages.openapi import document
 from service.pages.openapi30 import version30
+from service.pool.pool import Pool
+from service.pool.process_pool import ProcessPool
+from service.pool.threads import ThreadPool
 from service.settings import Settings
 from service.state.opening import open_state
+from service.store import Keeper
 from service.web.access import scope_of
 from service.web.graph_routes import graph_router
-from service.web.keeper import Keeper
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
@@ -55,6 +53,8 @@ from service.web.routes import router
 from service.web.server import serve
 from service.web.state import State
 from service.web.tensor_routes import tensor_router
+from service.worker.confinement import forbid_looking_in
+from service.worker.worker import Worker
 
 if TYPE_CHECKING:
     from service.observe.tracing import Tracing

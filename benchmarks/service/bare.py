@@ -108,9 +108,9 @@ class Bare(asyncio.BufferedProtocol):
 def worker(call: str) -> Respond:
     """The service's worker, as the settings have it."""
     from engine import registry, warm  # noqa: PLC0415 - an echo does without
-    from service.compute.job import Job  # noqa: PLC0415
-    from service.compute.worker import Worker  # noqa: PLC0415
     from service.settings import Settings  # noqa: PLC0415
+    from service.transport.job import Job  # noqa: PLC0415
+    from service.worker.worker import Worker  # noqa: PLC0415
 
     work = Worker(Settings(device="cpu"))
     warm(registry())

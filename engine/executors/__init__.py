@@ -6,7 +6,7 @@ from engine.executors import cupy_backend, numpy_backend
 from engine.executors.interpreter import Executor
 from engine.executors.leases import LEASE_BYTES, Leases
 from engine.executors.tiers import Determinism
-from engine.loops.kernel_store import KernelStore
+from engine.native.kernel_store import KernelStore
 
 
 def open_executor(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import HostArray
-from engine.loops.runner import Runner
+from engine.native.runner import Runner
 from engine.planning.plan import Step
 
 

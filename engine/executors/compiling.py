@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from threading import Condition, Thread, current_thread
 from typing import Final, NamedTuple
 
-from engine.loops.kernel_errors import KernelUnavailable
+from engine.native.kernel_errors import KernelUnavailable
 from engine.shares.owner import charge_to, current_owner
 from engine.shares.turns import Turns
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from engine.functions.expansions import reports_range
 from engine.graph.errors import EngineError
 from engine.graph.ir import at_origin
 from engine.graph.op import Array
-from engine.loops.functions import reports_range
 from engine.oplib.indices import outside
 from engine.planning.fused import Fused
 from engine.planning.plan import Step

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from engine.functions.expansions import reports_range
 from engine.graph.op import Array, Kernel
 from engine.loops.cuda_launch import CudaLoop, Launch
 from engine.loops.cuda_parts import cuda_parts
 from engine.loops.cuda_text import OPTIONS, cuda_text
-from engine.loops.functions import reports_range
-from engine.loops.kernel_errors import KernelUnavailable
-from engine.loops.kernel_store import KernelStore, kernel_key
 from engine.loops.schedule import lanes_of
+from engine.native.kernel_errors import KernelUnavailable
+from engine.native.kernel_store import KernelStore, kernel_key
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan
 

@@ -20,7 +20,7 @@ from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.run_tier import UNCOMPILED
 from engine.graph.tensor_type import TensorType
-from engine.loops.kernel_store import KernelStore
+from engine.native.kernel_store import KernelStore
 from engine.planning.plan import Plan
 
 #: of the memory of a card, what is taken at most: the rest is for its context, and for libraries

@@ -11,18 +11,18 @@ from engine.executors.binding import Binder, bind_step
 from engine.graph.op import Array, Kernel, KernelCall, Namespace
 from engine.graph.tensor_type import HostArray
 from engine.loops.blocks import bind_blocks
-from engine.loops.kernel_errors import KernelUnavailable
-from engine.loops.kernel_store import KernelStore, kernel_key
+from engine.loops.compiled import NativeKernel, block_count, kernel_workspace, native_kernel, native_workspace
 from engine.loops.llvm_text import llvm_text
-from engine.loops.machine_code import machine_code, target
-from engine.loops.native import NativeKernel, block_count, kernel_workspace, native_kernel, native_workspace
 from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
-from engine.loops.runner import Runner, shared_runner
 from engine.loops.schedule import lanes_of
-from engine.loops.turns import make_calls
 from engine.loops.within_range import bind_within_range
 from engine.microkernels.binding import PhaseCode, bind_recipe, load_phase
+from engine.native.kernel_errors import KernelUnavailable
+from engine.native.kernel_store import KernelStore, kernel_key
+from engine.native.machine_code import machine_code, target
+from engine.native.runner import Runner, shared_runner
+from engine.native.turns import make_calls
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 from engine.planning.tiled import Tiled

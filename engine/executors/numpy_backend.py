@@ -17,7 +17,7 @@ from engine.executors.tiers import Determinism, Tiers
 from engine.graph.alignment import ALIGNMENT
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
-from engine.loops.kernel_store import KernelStore
+from engine.native.kernel_store import KernelStore
 from engine.planning.plan import Plan
 
 

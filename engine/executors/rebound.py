@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from engine.executors.segments import Segment, StepCalls
 from engine.graph.op import Array, KernelCall
-from engine.loops.native_call import NativeCall, NativeGuard, TablePlace, places_of
+from engine.native.native_call import NativeCall, NativeGuard, TablePlace, places_of
 from engine.planning.plan import Step
 
 #: binds a step: operands and result to calls

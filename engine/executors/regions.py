@@ -12,10 +12,10 @@ from engine.graph.errors import DeadlineExceeded, EngineError
 from engine.graph.ir import Origin, at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.tensor_type import HostArray
-from engine.loops.helping_threads import PIECES_PER_THREAD
-from engine.loops.native_call import NativeCall, NativeGuard
-from engine.loops.runner import Runner
-from engine.loops.runner_layout import MOST_HELPERS, MOST_STEP_PARTS, NEVER_COMES, StepEntry, WatchEntry
+from engine.native.helping_threads import PIECES_PER_THREAD
+from engine.native.native_call import NativeCall, NativeGuard
+from engine.native.runner import Runner
+from engine.native.runner_layout import MOST_HELPERS, MOST_STEP_PARTS, NEVER_COMES, StepEntry, WatchEntry
 
 #: a part takes less, at a nanosecond a FLOP and a byte that is written, where its step has items enough
 PART_NANOSECONDS: Final = 5_000_000

@@ -14,7 +14,7 @@ from engine.executors.compiling import BackgroundCompiler
 from engine.executors.witness import witness
 from engine.graph.op import Kernel
 from engine.graph.run_tier import COMPILED, PARTLY_COMPILED, UNCOMPILED, RunTier
-from engine.loops.kernel_errors import KernelUnavailable
+from engine.native.kernel_errors import KernelUnavailable
 from engine.ops import registry
 from engine.planning.fit import compiled_within
 from engine.planning.heaviest import first_parts, heaviest_first

@@ -1,7 +1,7 @@
 """The loop language: scalar programs swept over rows of columns, and the printers that make kernels of them.
 
-    program → functions → schedule → printers → kernels
+    program → schedule → printers → kernels
 
-What may live here: the language, its expansion into IEEE primitives, its printers, and what compiles, keeps and
-calls what they print. What may not: ops, graphs, plans.
+What may live here: the language, its printers, and what binds what they print. What may not: ops, graphs, plans; what
+runs machine code, which is `engine.native`'s; and how functions are expanded, which is `engine.functions`'.
 """

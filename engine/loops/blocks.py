@@ -21,8 +21,8 @@ from engine.loops.registers import Register, Registers, assign_registers, is_fol
 from engine.loops.special import block_workspace
 from engine.loops.tile_calls import Fixed, Frame, TileCalls, calls_of, spread_arguments
 from engine.loops.tiles import LEAST_SHARED, RowTile, extents, first_tile, is_flat, tiles_of
-from engine.loops.turns import make_calls, make_shared
 from engine.loops.ufuncs import FOLDS, UFUNCS
+from engine.native.turns import make_calls, make_shared
 
 
 def bind_blocks(

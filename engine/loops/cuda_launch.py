@@ -10,9 +10,9 @@ import numpy as np
 
 from engine.graph.op import Array
 from engine.graph.tensor_type import HostArray
+from engine.loops.compiled import block_count
 from engine.loops.cuda_parts import CudaParts
 from engine.loops.cuda_text import WARP, has_reductions, table_entries
-from engine.loops.native import block_count
 from engine.loops.program import Loop, Space
 from engine.loops.table import table_layout
 

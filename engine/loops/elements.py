@@ -14,9 +14,9 @@ from engine.loops.program import Loop
 from engine.loops.registers import Registers, assign_registers
 from engine.loops.tile_calls import Frame
 from engine.loops.tiles import SHARED_TILE, tile_elements, tiles
-from engine.loops.turns import make_calls
 from engine.loops.ufuncs import UFUNCS
 from engine.loops.whole import WholeLoop
+from engine.native.turns import make_calls
 
 #: elements of a result whose calls are worth binding: beyond, arrays of its size would be kept to save little time
 MOST_BOUND = 1 << 12

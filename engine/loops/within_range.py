@@ -8,10 +8,10 @@ import numpy as np
 
 from engine.graph.op import NONE, KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.native import NativeKernel, bind_native
-from engine.loops.native_call import FollowedArray, NativeGuard, followed
+from engine.loops.compiled import NativeKernel, bind_native
 from engine.loops.program import Loop, Space
-from engine.loops.turns import make_calls
+from engine.native.native_call import FollowedArray, NativeGuard, followed
+from engine.native.turns import make_calls
 
 #: binds operands and results to calls that compute the same
 Otherwise = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequence[KernelCall]]

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from engine.loops.processor import described_processor
 from engine.microkernels.routine import Int64, Routine
+from engine.native.processor import described_processor
 
 #: bytes of a vector whose lanes are added up: the same for all processors, since the order of a sum is its lanes'
 SUMMED: Final = 64

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from engine.functions.expansions import expand_functions, reports_range
 from engine.graph.op import Kernel, Namespace, ResultTypes
 from engine.graph.tensor_type import TensorType
 from engine.loops.blocks import bind_blocks, workspace_bytes
-from engine.loops.functions import expand_functions, reports_range
-from engine.loops.native import block_count, native_workspace
+from engine.loops.compiled import block_count, native_workspace
 from engine.loops.on_arrays import run_on_arrays
 from engine.loops.program import Loop, Space
-from engine.loops.turns import make_calls
+from engine.native.turns import make_calls
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ import numpy as np
 
 from engine.graph.op import Definition
 from engine.graph.sample import Operand, Sample
-from service.compute.job import Job
-from service.compute.worker import Worker
 from service.pages.layout import laid_out
+from service.transport.job import Job
+from service.worker.worker import Worker
 
 Json = dict[str, Any]
 Array = np.ndarray[Any, Any]

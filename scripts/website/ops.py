@@ -13,9 +13,9 @@ from engine import describe, registry
 from engine.graph.op import Definition
 from scripts.build_docs import facts, table
 from scripts.website.examples import Exchange, example
-from service.compute.worker import Worker
 from service.pages.layout import laid_out
 from service.settings import Settings
+from service.worker.worker import Worker
 
 Row = Mapping[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.compute.confinement import confine_as_told
+from service.worker.confinement import confine_as_told
 
 if __name__ == "__main__":
     confine_as_told()

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 import service
-from service.compute.confinement import offers
-from service.compute.permitted import permitted, told
 from service.doctor.attempts import ATTEMPTS
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.settings import Settings, flag, without_secrets
+from service.worker.confinement import offers
+from service.worker.permitted import permitted, told
 
 _PATIENCE: Final = 60.0
 _COMMAND: Final = (sys.executable, "-P", "-m", "service.doctor.attempts")

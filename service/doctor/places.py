@@ -14,10 +14,10 @@ from tempfile import NamedTemporaryFile
 from threading import Barrier
 from typing import Final
 
-from service.compute.incidents import incidents_in
 from service.doctor.certificate import seconds_left
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.keys.key_file import read_keys
+from service.pool.incidents import incidents_in
 from service.settings import NO_STATE, Settings, flag
 from service.state.objects import Exists, Objects
 from service.state.opening import described, is_ours, seen

@@ -11,8 +11,8 @@ from typing import Final
 
 import service
 from service import machine
-from service.compute.footprint import settled, settled_at_most
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
+from service.pool.footprint import settled, settled_at_most
 from service.settings import Settings, flag
 from service.sizes import readable
 

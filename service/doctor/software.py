@@ -11,10 +11,10 @@ import orjson
 from threadpoolctl import threadpool_info
 
 from service import machine
-from service.compute.job import Job
-from service.compute.worker import Worker
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.settings import Settings
+from service.transport.job import Job
+from service.worker.worker import Worker
 
 #: sum(exp(x) · x), over enough elements for a loop of its own
 _LENGTH: Final = 4096

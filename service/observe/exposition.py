@@ -13,10 +13,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from service.calls import calls
-from service.compute.pool import Pool
-from service.compute.stats import Stats
 from service.observe.histogram import Histogram
 from service.observe.tally import OTHER, Tally
+from service.pool.pool import Pool
+from service.pool.stats import Stats
 from service.settings import Settings
 from service.wire.answers import VERSIONS
 

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from service.compute.job import Phases, Reply
 from service.observe.histogram import Histogram
+from service.transport.job import Phases, Reply
 
 #: the label of what is no computing call
 OTHER: Final = "other"

@@ -20,8 +20,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, format_trace_id, set_span_in_context
 
-from service.compute.job import Phases, Reply
 from service.observe.answered import Answered
+from service.transport.job import Phases, Reply
 from service.wire.answers import VERSIONS
 
 #: a request's headers: names in lower case, values as they came

@@ -16,15 +16,15 @@ from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 from service.calls.definition import Json
-from service.compute.job import Job, Reply
-from service.compute.registration import REGISTER
 from service.errors import KINDS
 from service.keys.caller import KeyScope
 from service.pages.examples import Failure, denials
 from service.pages.operation import Operation
 from service.pages.operations import SHARED, operations
 from service.state.graphs import Registered
+from service.transport.job import Job, Reply
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
+from service.worker.registration import REGISTER
 
 DESCRIPTION: Final = (
     "Send a computation graph, get gradients back. A graph is a list of nodes; a node's id is its index, and its "

@@ -12,7 +12,6 @@ from schemas.registered import GraphSummary, RegisteredGraph, without_graph
 from service.calls import calls
 from service.calls.definition import AnyCall, Json
 from service.calls.sample import MEAN
-from service.compute.registration import REGISTER, Registration
 from service.pages import examples
 from service.pages.examples import Failure
 from service.pages.operation import Operation
@@ -27,6 +26,7 @@ from service.pages.tensor_operations import (
     tensor_operations,
 )
 from service.wire.translate import Translator
+from service.worker.registration import REGISTER, Registration
 
 #: what the id of an operation on a registered graph ends with, behind the name of the call
 OF_GRAPH: Final = "OfGraph"

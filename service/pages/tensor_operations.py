@@ -11,11 +11,11 @@ from schemas.resident import ResidentTensor, TensorSummary
 from schemas.tensor import Tensor
 from service.calls.definition import Json
 from service.calls.sample import MEAN
-from service.compute.tensor_jobs import GET_TENSOR, PUT_TENSOR
 from service.errors import Refusal
 from service.pages import examples
 from service.pages.examples import Failure
 from service.pages.operation import Operation
+from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR
 
 #: the name that examples have
 SUBJECT: Final = "w"

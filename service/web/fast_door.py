@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from service.compute.job import BodyRoom, Job, Reply, refused
-from service.compute.pool import Done
 from service.errors import Refusal
+from service.pool.pool import Done
 from service.state.graphs import Registered
+from service.transport.job import BodyRoom, Job, Reply, refused
 from service.web.gathering import SMALL, Gathering
 from service.web.head import Order
 from service.web.incoming import Wanted, framing_of

@@ -9,11 +9,11 @@ from typing import Final, Protocol
 
 from starlette.types import ASGIApp
 
-from service.compute.pool import Pool
 from service.errors import Refusal
 from service.keys.gate import Gate
+from service.pool.pool import Pool
 from service.settings import Settings
-from service.web.keeper import Keeper
+from service.store import Keeper
 from service.web.known_heads import KnownHeads
 from service.web.observer import RequestObserver, unobserved
 from service.web.pace import Pace

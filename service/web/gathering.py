@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from service.compute.job import BodyRoom
 from service.errors import Refusal
+from service.transport.job import BodyRoom
 
 #: bytes up to which a body is copied once more rather than given a room
 SMALL: Final = 64 << 10

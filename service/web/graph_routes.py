@@ -12,15 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.calls import calls
-from service.compute.job import Job, Reply
-from service.compute.pool import awaited
-from service.compute.registration import REGISTER
 from service.errors import Refusal
 from service.pages.operations import OF_GRAPH
+from service.pool.pool import awaited
 from service.state.changes import end_of_graph, new_graph
 from service.state.graphs import Registered
 from service.state.idempotency import Repetition
-from service.web.keeper import Keeper
+from service.store import Keeper
+from service.transport.job import Job, Reply
 from service.web.paging import page_of
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
@@ -29,6 +28,7 @@ from service.web.routes import answer_to, job_of, tenant_of_request
 from service.web.state import current, deadline_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
+from service.worker.registration import REGISTER
 
 GRAPHS: Final = "/v1/graphs"
 

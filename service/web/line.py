@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Final, Protocol, cast
 
-from service.compute.job import Reply, refused
 from service.errors import Refusal, fault
 from service.keys.caller import ANYONE
 from service.keys.keyholder import Keyholder
 from service.keys.tenant import tenant_of
+from service.transport.job import Reply, refused
 from service.web.front import Front
 from service.web.incoming import Incoming
 from service.web.observer import Finished

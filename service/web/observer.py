@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from service.compute.job import Reply
+from service.transport.job import Reply
 from service.web.parsing import Head
 
 

@@ -6,10 +6,10 @@ import asyncio
 import time
 from typing import Final
 
-from service.compute.job import Job, Reply
-from service.compute.pool import Pool, awaited
 from service.errors import Refusal, stopping
+from service.pool.pool import Pool, awaited
 from service.state.fence import Fence
+from service.transport.job import Job, Reply
 
 #: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
 _STEP: Final = (

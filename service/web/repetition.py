@@ -10,12 +10,12 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.compute.job import Reply
 from service.keys.caller import KeyScope
 from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
+from service.store import Keeper, outcome
+from service.transport.job import Reply
 from service.web.gathering import Gathering
-from service.web.keeper import Keeper, outcome
 from service.web.state import current
 
 #: the header that says that an answer was given before

@@ -7,7 +7,7 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import Final
 
-from service.compute.job import Reply
+from service.transport.job import Reply
 from service.web.request_ids import HEADER
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engine import printable
-from service.compute.job import Reply
 from service.errors import Refusal, fault, out_of_memory
+from service.transport.job import Reply
 from service.web.sending import PIECE
 from service.wire.media import JSON, PROBLEM
 

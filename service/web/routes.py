@@ -12,13 +12,13 @@ from starlette.responses import Response
 
 from engine import Registry, printable
 from service.calls import calls
-from service.compute.job import Job, Reply
-from service.compute.pool import awaited
 from service.errors import Refusal
 from service.keys.tenant import tenant_of
+from service.pool.pool import awaited
 from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph
 from service.state.idempotency import KEY_HEADER, Repetition
+from service.transport.job import Job, Reply
 from service.web.gathering import Gathering
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded

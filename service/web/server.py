@@ -15,13 +15,13 @@ from typing import Final, Protocol
 
 from starlette.types import ASGIApp
 
-from service.compute.pool import Pool
 from service.keys.gate import Gate
 from service.observe.banner import banner
+from service.pool.pool import Pool
 from service.settings import Settings
+from service.store import Keeper
 from service.web.connection import Connection
 from service.web.front import RESERVE, Front
-from service.web.keeper import Keeper
 from service.web.listening import address, allow_descriptors, bound, keep_to_this_machine
 from service.web.observer import RequestObserver
 from service.web.tls import tls_context

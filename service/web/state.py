@@ -8,10 +8,10 @@ from starlette.requests import Request
 
 from engine import Registry
 from schemas import Catalogue, OpInfo
-from service.compute.pool import Pool
 from service.observe.exposition import Exposition
+from service.pool.pool import Pool
 from service.settings import Settings
-from service.web.keeper import Keeper
+from service.store import Keeper
 from service.web.readiness import Readiness
 
 

@@ -12,9 +12,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.compute.job import Job, Reply
-from service.compute.pool import awaited
-from service.compute.tensor_jobs import GET_TENSOR, PUT_TENSOR, summary
+from service.pool.pool import awaited
 from service.settings import Settings
 from service.state.changes import end_of_tensor
 from service.state.conditions import Condition, of_headers
@@ -22,7 +20,8 @@ from service.state.idempotency import Repetition
 from service.state.tensor_names import checked_name
 from service.state.tensors import TensorVersion
 from service.state.values import Stored, TensorWrite
-from service.web.keeper import Keeper
+from service.store import Keeper
+from service.transport.job import Job, Reply
 from service.web.paging import page_of
 from service.web.query import TIME, choice_in, parameters_of, timeout_in
 from service.web.repetition import once, recorded
@@ -31,6 +30,7 @@ from service.web.routes import job_of, kept, tenant_of_request
 from service.web.state import current, deadline_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
+from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, summary
 
 TENSORS: Final = "/v1/tensors"
 _TENSOR: Final = TENSORS + "/{name}"

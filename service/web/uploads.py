@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from service.compute.pool import Pool
 from service.errors import Refusal
+from service.pool.pool import Pool
 from service.settings import Settings
 from service.web.gathering import Gathering
 from service.web.head import most_bytes

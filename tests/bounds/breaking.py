@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from engine.loops import native
+from engine.loops import compiled as native
 from engine.loops.llvm_instructions import Assembly
 from engine.loops.table import TableEntry, TableLayout
 from engine.microkernels import product

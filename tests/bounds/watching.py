@@ -22,13 +22,13 @@ from engine.executors.tiers import Tier
 from engine.graph.errors import IndexOutOfRange
 from engine.graph.limits import NO_DEADLINE, NO_END
 from engine.graph.op import Array, KernelCall, Namespace
-from engine.loops import machine_code
 from engine.loops.bounds import WATCHED, FaultEntry, reach
 from engine.loops.llvm_text import llvm_text
-from engine.loops.native_call import NativeCall
 from engine.loops.schedule import lanes_of
 from engine.loops.table import table_layout
-from engine.loops.turns import make_calls
+from engine.native import machine_code
+from engine.native.native_call import NativeCall
+from engine.native.turns import make_calls
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.plan import Step, make_plan
@@ -129,7 +129,7 @@ def all_compiled() -> Iterator[None]:
     """From here on nothing is too little to be fused, or for a second thread."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.planning.fuse._COSTLY", 0)
-        patch.setattr("engine.loops.native.WORTH_THREADS", 0)
+        patch.setattr("engine.loops.compiled.WORTH_THREADS", 0)
         patch.setattr("engine.microkernels.binding.WORTH_THREADS", 0)
         yield
 

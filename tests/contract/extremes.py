@@ -40,7 +40,7 @@ from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import Tier
 from engine.graph.attributes import keyed
-from engine.loops.kernel_store import KernelStore
+from engine.native.kernel_store import KernelStore
 from engine.planning.compiler import compile_call
 from engine.planning.plan import graph_of, make_plan
 from engine.planning.tile import tile

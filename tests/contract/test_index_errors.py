@@ -14,8 +14,8 @@ from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.regions import Region
 from engine.graph.errors import IndexOutOfRange
-from engine.loops.kernel_store import KernelStore
-from engine.loops.runner import IS_SUPPORTED
+from engine.native.kernel_store import KernelStore
+from engine.native.runner import IS_SUPPORTED
 from engine.ops import gather
 from engine.passes.pipeline import optimise
 from engine.planning.fit import compiled_within

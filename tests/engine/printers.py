@@ -30,14 +30,14 @@ from engine.executors.tiers import Tier
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import HostArray
+from engine.loops.compiled import NativeKernel
 from engine.loops.cuda_launch import CudaLoop
 from engine.loops.cuda_parts import CudaParts
-from engine.loops.kernel_store import KernelStore
-from engine.loops.native import NativeKernel
 from engine.loops.on_arrays import run_on_arrays
 from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
+from engine.native.kernel_store import KernelStore
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.plan import Step, graph_of, make_plan

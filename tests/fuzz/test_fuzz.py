@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.loops.runner import IS_SUPPORTED
+from engine.native.runner import IS_SUPPORTED
 from tests.fuzz.keeping import kept_files
 
 pytest.importorskip("llvmlite")

@@ -19,7 +19,7 @@ from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import Tier
 from engine.graph.alignment import aligned
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
-from engine.loops.kernel_store import KernelStore
+from engine.native.kernel_store import KernelStore
 from engine.planning.fit import compiled_within
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
@@ -188,7 +188,7 @@ def _tiered(determinism: Any, threads: int, store: KernelStore) -> Executor:
 def little_is_shared_out() -> Iterator[None]:
     """From here on, threads take part in what would not be worth it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("engine.loops.native.WORTH_THREADS", 0)
+        patch.setattr("engine.loops.compiled.WORTH_THREADS", 0)
         patch.setattr("engine.microkernels.binding.WORTH_THREADS", 0)
         patch.setattr("engine.loops.blocks.LEAST_SHARED", 0)
         yield

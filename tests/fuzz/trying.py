@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from engine import EngineError, certify
 from engine.executors.interpreter import Executor
-from engine.loops.kernel_store import KernelStore
+from engine.native.kernel_store import KernelStore
 from engine.planning.plan import Plan
 from service.errors import Refusal
 from tests.fuzz.asking import Planned, Refused, planned, refused

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from service.compute.footprint import settled
+from service.pool.footprint import settled
 from service.settings import Settings
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import feed, node, request

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 from service.app import create_app, open_pool
 from service.calls import calls
-from service.compute.job import Job, Reply
-from service.compute.pool import Done
-from service.compute.registration import REGISTER
-from service.compute.worker import Worker
 from service.pages.examples import failures_on_registered, without_its_graph
+from service.pool.pool import Done
 from service.settings import Settings
 from service.state.graphs import Registered
+from service.transport.job import Job, Reply
 from service.wire.media import JSON, SAFETENSORS
+from service.worker.registration import REGISTER
+from service.worker.worker import Worker
 from tests.conftest import Client
 from tests.docs.test_wire_page import PAGE, VECTOR
 from tests.service.calls.test_derivative_calls import ASKED

@@ -8,10 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from service.compute.job import Job, Reply
-from service.compute.threads import Heap
 from service.errors import Refusal
 from service.keys.caller import ANYONE
+from service.pool.threads import Heap
 from service.settings import Settings
 from service.state.changes import end_of_tensor
 from service.state.commits import Commits
@@ -23,7 +22,8 @@ from service.state.object_journal import ObjectJournal
 from service.state.table import TableKey
 from service.state.tensors import TensorVersion
 from service.state.values import ABSENT, Stored
-from service.web.keeper import Keeper
+from service.store import Keeper
+from service.transport.job import Job, Reply
 from service.web.repetition import recorded
 from tests.simulation.checker import Operation
 from tests.simulation.store import Remote, Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from engine.executors.compiling import CompileJob
-from engine.loops.kernel_errors import KernelUnavailable
+from engine.native.kernel_errors import KernelUnavailable
 
 
 class SteppedCompiler:

@@ -18,7 +18,7 @@ import pytest
 
 from engine.executors import compiling
 from engine.executors.compiling import BackgroundCompiler
-from engine.loops.kernel_errors import KernelUnavailable
+from engine.native.kernel_errors import KernelUnavailable
 from engine.shares.owner import charge_to, current_owner
 
 ROOT = Path(__file__).parents[3]

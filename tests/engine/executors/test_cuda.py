@@ -12,7 +12,7 @@ from engine import Builder, Limits, Plan, TensorType, Value, registry
 from engine.executors.cupy_backend import CuPyExecutor, is_available
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.graph.errors import IndexOutOfRange
-from engine.loops.kernel_store import KernelStore
+from engine.native.kernel_store import KernelStore
 from engine.planning.plan import make_plan
 from tests.engine.executors.kernel_plans import FEED, layers
 

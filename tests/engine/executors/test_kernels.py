@@ -19,12 +19,12 @@ from engine import Builder, Limits, TensorType, registry
 from engine.executors import kernels
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.loops import executable, machine_code
-from engine.loops.kernel_errors import KernelUnavailable
-from engine.loops.kernel_store import KernelStore, kernel_key
-from engine.loops.processor import described_processor
-from engine.loops.runner import IS_SUPPORTED, shared_runner
-from engine.loops.runner_text import runner_text
+from engine.native import executable, machine_code
+from engine.native.kernel_errors import KernelUnavailable
+from engine.native.kernel_store import KernelStore, kernel_key
+from engine.native.processor import described_processor
+from engine.native.runner import IS_SUPPORTED, shared_runner
+from engine.native.runner_text import runner_text
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.plan import make_plan
@@ -206,7 +206,7 @@ import sys, hashlib
 from pathlib import Path
 from engine.executors import kernels
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.loops.kernel_store import KernelStore
+from engine.native.kernel_store import KernelStore
 from tests.engine.executors.kernel_plans import FEED, bits, layers
 texts = []
 compiled = kernels.machine_code

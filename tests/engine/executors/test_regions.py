@@ -17,8 +17,8 @@ from engine.executors.bound import Bound
 from engine.executors.kernels import Kernels, LoopBinder
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.regions import Region
-from engine.loops import native
-from engine.loops.runner import IS_SUPPORTED
+from engine.loops import compiled as native
+from engine.native.runner import IS_SUPPORTED
 from engine.planning.fuse import fuse
 from engine.planning.plan import make_plan
 

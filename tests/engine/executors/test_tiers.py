@@ -17,7 +17,7 @@ from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import Tiers
 from engine.graph.op import Kernel
-from engine.loops.kernel_errors import KernelUnavailable
+from engine.native.kernel_errors import KernelUnavailable
 from engine.planning.fused import Fused
 from engine.planning.plan import graph_of
 from tests.engine.executors.kernel_plans import FEED, assert_right, bits, counted, layers, warnings

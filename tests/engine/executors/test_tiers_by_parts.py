@@ -12,10 +12,10 @@ from engine import Builder, Deadline, Limits, Plan, TensorType, registry
 from engine.executors import kernels, tiers
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import Tiers
-from engine.loops.kernel_errors import KernelUnavailable
-from engine.loops.kernel_store import KernelStore
 from engine.loops.llvm_text import llvm_text
 from engine.loops.schedule import lanes_of
+from engine.native.kernel_errors import KernelUnavailable
+from engine.native.kernel_store import KernelStore
 from engine.planning.fit import Compilable, compiled_within
 from engine.planning.fused import Fused
 from engine.planning.heaviest import FEW, first_parts, heaviest_first

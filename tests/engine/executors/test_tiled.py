@@ -17,9 +17,9 @@ from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.graph.errors import IndexOutOfRange
 from engine.graph.op import KernelCall, Namespace
-from engine.loops.kernel_errors import KernelUnavailable
-from engine.loops.kernel_store import KernelStore
-from engine.loops.native_call import NativeCall
+from engine.native.kernel_errors import KernelUnavailable
+from engine.native.kernel_store import KernelStore
+from engine.native.native_call import NativeCall
 from engine.planning.fit import compiled_within
 from engine.planning.plan import Step, make_plan
 from engine.planning.tile import tile

@@ -13,7 +13,7 @@ from engine import Builder, Limits, Plan, TensorType, Value, registry
 from engine.executors.bound import Bound
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.loops import native
+from engine.loops import compiled as native
 from engine.planning.fit import compiled_within
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.loops.circular import CIRCULAR_LIMIT
-from engine.loops.float_parts import FORMATS
-from engine.loops.functions import WRITERS, expand_functions
-from engine.loops.native import bind_native, compile_loop, native_kernel
+from engine.functions.circular import CIRCULAR_LIMIT
+from engine.functions.expansions import WRITERS, expand_functions
+from engine.functions.float_parts import FORMATS
+from engine.loops.compiled import bind_native, compile_loop, native_kernel
 from engine.loops.program import Level, Loop, LoopBuilder, Scalar, Space
-from engine.loops.turns import make_calls
+from engine.native.turns import make_calls
 
 Array = np.ndarray[Any, Any]
 

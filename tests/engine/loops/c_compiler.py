@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.loops.c_expressions import host_definitions
 from engine.loops.c_text import c_text
-from engine.loops.native import NativeKernel, kernel_at
+from engine.loops.compiled import NativeKernel, kernel_at
 from engine.loops.program import Loop
 
 COMPILER = shutil.which("gcc") or shutil.which("clang")

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from engine.loops import tiles, turns
+from engine.loops import tiles
 from engine.loops.blocks import bind_blocks, workspace_bytes
 from engine.loops.program import Level, Loop, LoopBuilder, Scalar, Space
 from engine.loops.registers import assign_registers, needed
-from engine.loops.turns import make_calls, make_shared
+from engine.native import turns
+from engine.native.turns import make_calls, make_shared
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(7)

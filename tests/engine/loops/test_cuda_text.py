@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.functions.expansions import expand_functions
+from engine.loops.compiled import bind_native
 from engine.loops.cuda_launch import CudaLoop
 from engine.loops.cuda_parts import cuda_parts
 from engine.loops.cuda_text import OPTIONS, cuda_text
-from engine.loops.functions import expand_functions
-from engine.loops.native import bind_native
 from engine.loops.program import Level, Loop, LoopBuilder, Space
 from engine.loops.schedule import schedule
 from tests.engine.loops import nvrtc

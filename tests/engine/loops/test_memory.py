@@ -13,12 +13,12 @@ import engine
 from engine.loops.bounds import WATCHED, FaultEntry, reach
 from engine.loops.llvm_instructions import Assembly
 from engine.loops.llvm_text import llvm_text
-from engine.loops.machine_code import machine_code
 from engine.loops.memory import KernelMemory
-from engine.loops.native_call import SIGNATURE, NativeCall
-from engine.loops.object_file import load_function
 from engine.microkernels.recipe import KernelPhase
 from engine.microkernels.routine import Routine
+from engine.native.machine_code import machine_code
+from engine.native.native_call import SIGNATURE, NativeCall
+from engine.native.object_file import load_function
 from tests.engine.loops.cases import Array, random_case
 
 ROOT = Path(engine.__file__).parent

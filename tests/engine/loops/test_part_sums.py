@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.loops.native import NativeKernel, bind_native, compile_loop, native_kernel
-from engine.loops.native_call import NativeCall
+from engine.loops.compiled import NativeKernel, bind_native, compile_loop, native_kernel
 from engine.loops.part_sums import LANES, sum_loop, sum_space
 from engine.loops.program import Level, LoopBuilder, Space
+from engine.native.native_call import NativeCall
 
 pytest.importorskip("llvmlite")
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.functions.expansions import expand_functions
 from engine.graph.op import KernelCall
 from engine.loops.blocks import bind_blocks
-from engine.loops.functions import expand_functions
-from engine.loops.native import NativeKernel, compile_loop, native_kernel
-from engine.loops.native_call import NativeCall
+from engine.loops.compiled import NativeKernel, compile_loop, native_kernel
 from engine.loops.on_arrays import run_on_arrays
 from engine.loops.program import Level, Loop, LoopBuilder, Space
-from engine.loops.turns import make_calls
 from engine.loops.within_range import Otherwise, bind_within_range
+from engine.native.native_call import NativeCall
+from engine.native.turns import make_calls
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from engine.graph.op import KernelCall
-from engine.loops.machine_code import machine_code
-from engine.loops.native_call import NativeCall
 from engine.microkernels.binding import bind_recipe, load_phase
 from engine.microkernels.recipe import Recipe
+from engine.native.machine_code import machine_code
+from engine.native.native_call import NativeCall
 from tests.engine.guarded import guarded
 
 Array = np.ndarray[Any, Any]

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.graph.tensor_type import Strided, TensorType
-from engine.loops.machine_code import host_processor
 from engine.microkernels import by_kernel, correlation, register_tile
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import Vectors
+from engine.native.machine_code import host_processor
 from engine.ops import registry
 from tests.engine.microkernels.layouts import lines
 from tests.engine.microkernels.running import AVX2, Array, run_recipe

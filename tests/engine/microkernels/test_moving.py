@@ -13,8 +13,8 @@ from engine.executors.bound import Bound
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.graph.errors import IndexOutOfRange
-from engine.loops.kernel_store import KernelStore
 from engine.microkernels import binding
+from engine.native.kernel_store import KernelStore
 from engine.ops.gather import Gather
 from engine.planning.plan import graph_of, make_plan
 from engine.planning.tile import tile

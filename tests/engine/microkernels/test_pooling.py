@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from engine import TensorType, registry
 from engine.graph.op import Kernel
 from engine.graph.tensor_type import Strided
-from engine.loops.machine_code import host_processor
-from engine.loops.native import WORTH_THREADS
+from engine.loops.compiled import WORTH_THREADS
 from engine.microkernels import register_tile
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import Vectors, lanes_for
+from engine.native.machine_code import host_processor
 from tests.engine.guarded import guarded
 from tests.engine.microkernels.products import LIES, Lie, laid
 from tests.engine.microkernels.running import AVX2, Array, bits, run_recipe

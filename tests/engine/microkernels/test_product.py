@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.loops.machine_code import host_processor
 from engine.microkernels import product as products
 from engine.microkernels import register_tile
 from engine.microkernels.register_tile import TileShape, Vectors, tile_shape
+from engine.native.machine_code import host_processor
 from tests.engine.microkernels.products import (
     LIES,
     Case,

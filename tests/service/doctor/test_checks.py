@@ -14,14 +14,14 @@ import pytest
 from engine.executors.witness import LastWords
 from service import machine
 from service.cli import main
-from service.compute.confinement import Offered, offers
-from service.compute.footprint import settled
-from service.compute.incidents import Incidents
 from service.doctor import confinement, places, resources, software, trial
 from service.doctor.diagnosis import Verdict
+from service.pool.footprint import settled
+from service.pool.incidents import Incidents
 from service.settings import Settings
 from service.state.objects import MemoryObjects
 from service.web.listening import bound
+from service.worker.confinement import Offered, offers
 from tests.conftest import RunningServer
 
 OK, WARN, FAIL = Verdict

@@ -13,15 +13,15 @@ import pytest
 from starlette.types import ASGIApp
 
 from service.app import create_routes, wrap
-from service.compute.stats import Stats
-from service.compute.worker import Worker
 from service.keys.caller import KeyScope
 from service.keys.credential import new_key
 from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
+from service.pool.stats import Stats
 from service.settings import Settings
+from service.store import Keeper
 from service.web.access import scope_of
-from service.web.keeper import Keeper
+from service.worker.worker import Worker
 from tests.service.keys.cases import bearer, bodies, gate_of, operations, placed, record, sent, sound, unsound, write
 from tests.service.web.harness import FakePool, Forgetful, House, house, run
 from tests.service.web.test_doors import VARYING, without_orders
@@ -338,7 +338,7 @@ def test_no_more_than_so_many_at_a_time(service: Service, tmp_path: Path, fast: 
 
 def pool_answer() -> Any:
     """What a pool says of a job."""
-    from service.compute.job import Reply
+    from service.transport.job import Reply
     from service.wire.media import JSON
 
     return Reply(200, JSON, [b"{}"])

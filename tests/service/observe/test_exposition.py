@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.compute.job import Phases, Reply
-from service.compute.stats import Stats
-from service.compute.threads import ThreadPool
-from service.compute.worker import Worker
 from service.observe.banner import banner
 from service.observe.exposition import Exposition
 from service.observe.tally import Holdings, Tally
+from service.pool.stats import Stats
+from service.pool.threads import ThreadPool
 from service.settings import Settings
+from service.transport.job import Phases, Reply
+from service.worker.worker import Worker
 
 STATS = Stats(
     queued={"quick": 3, "long": 4},

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from service.compute.job import Phases, Reply
 from service.observe.histogram import BOUNDS, Histogram
 from service.observe.tally import OTHER, Tally
+from service.transport.job import Phases, Reply
 
 
 def test_a_histogram_counts_what_is_at_most_each_bound() -> None:

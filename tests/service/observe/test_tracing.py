@@ -16,11 +16,11 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from service import app
-from service.compute.job import Phases, Reply
 from service.observe.answered import Answered
 from service.observe.tally import Tally
 from service.observe.tracing import Tracing, tracing_to
 from service.settings import Settings
+from service.transport.job import Phases, Reply
 from service.web.recorder import Recorder
 from service.wire.media import JSON
 from tests.conftest import ANNOUNCEMENT, ROOT

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from service.app import create_app
-from service.compute.job import Job, Reply
-from service.compute.pool import Done
-from service.compute.stats import Stats
 from service.errors import Refusal
 from service.keys.gate import Gate
+from service.pool.pool import Done
+from service.pool.stats import Stats
 from service.settings import Settings
 from service.state.journal import Forgetful, Journal
 from service.state.tensors import TensorVersion
+from service.store import Keeper
+from service.transport.job import Job, Reply
 from service.web.connection import Connection
 from service.web.front import Front
-from service.web.keeper import Keeper
 from service.web.observer import RequestObserver
 from service.wire.media import JSON
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.compute.job import Job, Reply
+from service.transport.job import Job, Reply
 from service.wire.media import JSON, PROBLEM
 from tests.service.web.harness import ANSWER, FakePool, chunked, house, on_each_loop, post, run
 

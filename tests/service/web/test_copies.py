@@ -23,14 +23,14 @@ import pytest
 
 from engine import DTYPES, Label, Limits, TensorType, registry
 from service.app import create_app
-from service.compute.job import Job, Reply
-from service.compute.worker import Worker
 from service.settings import Settings
+from service.transport.job import Job, Reply
 from service.wire.binary import read, write
 from service.wire.graph_source import Programs
 from service.wire.json_reader import JsonReader
 from service.wire.tensors import encoded_bytes
 from service.wire.translate import Translator
+from service.worker.worker import Worker
 from tests.conftest import Client, RunningServer
 from tests.service.support import Json, node, problem
 from tests.service.wire.safetensors_support import BINARY, KIND, Array, answered, body, same_bits, unpacked
@@ -181,7 +181,7 @@ def test_no_memory_for_a_body_is_no_fault(client: Client, monkeypatch: pytest.Mo
     def exhausted(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("service.compute.threads.np.empty", exhausted)
+    monkeypatch.setattr("service.pool.threads.np.empty", exhausted)
     problem(client.post("/v1/forward", content=body(ECHO, {"feeds.0": X}), headers=BINARY), 413, "over_budget")
 
 

@@ -14,18 +14,18 @@ import pytest
 from starlette.types import ASGIApp
 
 from service.app import create_routes, wrap
-from service.compute.job import Job, Reply
-from service.compute.registration import REGISTER
-from service.compute.worker import Worker
 from service.settings import Settings
 from service.state.graphs import Registered
 from service.state.journal import Forgetful
+from service.store import Keeper
+from service.transport.job import Job, Reply
 from service.web.front import Front
-from service.web.keeper import Keeper
 from service.web.known_heads import KnownHeads
 from service.web.observer import Finished
 from service.web.parsing import HeadReader
 from service.wire.media import JSON
+from service.worker.registration import REGISTER
+from service.worker.worker import Worker
 from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, node, request
 from tests.service.web.harness import FakePool, chunked, house, on_each_loop, post, run

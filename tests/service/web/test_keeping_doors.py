@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from service.app import create_routes, wrap
-from service.compute.job import Job, Reply
 from service.settings import Settings
 from service.state.conditions import ABSENT
 from service.state.journal import Loaded, StateFull, StateLost
 from service.state.values import Commit, Stored
-from service.web.keeper import Keeper
+from service.store import Keeper
+from service.transport.job import Job, Reply
 from service.wire.media import JSON
 from tests.service.web.harness import Client, FakePool, House, house, on_each_loop, post, run
 

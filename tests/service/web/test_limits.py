@@ -14,11 +14,11 @@ import pytest
 
 from engine import Deadline
 from service.app import create_routes, wrap
-from service.compute.job import Job, Reply
-from service.compute.threads import ThreadPool
-from service.compute.worker import Worker
+from service.pool.threads import ThreadPool
 from service.settings import Settings
+from service.transport.job import Job, Reply
 from service.wire.media import JSON
+from service.worker.worker import Worker
 from tests.conftest import Client
 from tests.service.support import SQUARES, feed, node, problem, request
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import pytest
 
-from service.compute.job import Job, Reply
 from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
 from service.settings import Settings
+from service.transport.job import Job, Reply
 from service.web.connection import Connection
 from service.web.pace import Pace
 from service.wire.media import JSON

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from service.compute.job import Job, Reply
-from service.compute.pool import Done
-from service.compute.stats import Stats
-from service.compute.threads import Heap
 from service.errors import Refusal
+from service.pool.pool import Done
+from service.pool.stats import Stats
+from service.pool.threads import Heap
 from service.state.fence import Fence
 from service.state.journal import Forgetful
+from service.transport.job import Job, Reply
 from service.web import readiness
 from service.web.readiness import Readiness
 from tests.conftest import Client

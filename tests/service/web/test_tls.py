@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.compute.job import Reply
 from service.settings import Settings
+from service.transport.job import Reply
 from service.web.tls import tls_context
 from service.wire.media import JSON
 from tests.conftest import RunningServer

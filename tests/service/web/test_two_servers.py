@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from service.compute.job import Job, Reply
 from service.settings import Settings
 from service.state.journal import StateLost
+from service.transport.job import Job, Reply
 from service.wire.media import JSON
 from tests.service.web.harness import Client, on_each_loop, post, run
 from tests.service.web.test_keeping_doors import DOORS, ETAG, NAMED, Loop, Storing, keeping, until

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.calls import calls
-from service.compute.job import Job, Reply
-from service.compute.worker import Worker
 from service.pages.examples import failures
 from service.settings import Settings
+from service.transport.job import Job, Reply
 from service.wire.apart import STUB, take_apart
 from service.wire.json_codec import elements
 from service.wire.media import SAFETENSORS
+from service.worker.worker import Worker
 from tests.service.support import SQUARES, feed, node, request
 from tests.service.wire.safetensors_support import body as packed
 

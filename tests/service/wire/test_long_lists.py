@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from engine import EngineError, Limits
 from schemas import Tensor
-from service.compute.job import Job
-from service.compute.worker import Worker
 from service.errors import Refusal
 from service.settings import Settings
+from service.transport.job import Job
 from service.wire import long_lists
 from service.wire.json_codec import parse_json
 from service.wire.long_lists import LongList, WithoutLists, parse_tensors
 from service.wire.tensors import decode
 from service.wire.validation import validate
+from service.worker.worker import Worker
 from tests.service.support import feed, node, request
 from tests.service.wire.test_json_reader import timeless
 

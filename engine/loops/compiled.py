@@ -1,0 +1,175 @@
+"""Compiled loops: machine code as a kernel, and kernels bound to their memory, ready to be called."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from engine.graph.op import NONE, KernelCall
+from engine.graph.tensor_type import HostArray
+from engine.loops.bounds import WATCHED
+from engine.loops.llvm_text import llvm_text
+from engine.loops.part_sums import sum_loop, sum_space
+from engine.loops.program import Loop, Space, part_elements
+from engine.loops.schedule import Schedule, lanes_of, schedule
+from engine.loops.table import TableEntry, TableLayout, table_layout
+from engine.native.machine_code import machine_code
+from engine.native.native_call import SIGNATURE, NativeCall
+from engine.native.object_file import load_function
+
+#: instructions on elements, or FLOPs, below which a second thread costs more than it helps: some 20 µs
+WORTH_THREADS: Final = 400_000
+
+
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class NativeKernel:
+    """A loaded kernel. What it needs to be bound was found out once."""
+
+    function: Callable[[int, int, Any], None]
+    address: int
+    lanes: int
+    layout: TableLayout
+    scratch_rows: int
+    #: instructions an element, of all sweeps
+    work: int
+    memory: Any
+
+
+def compile_loop(loop: Loop, lanes: int) -> bytes:
+    """The object file of a loop without FUNCTIONS, for this processor. Raises KernelUnavailable."""
+    return machine_code(llvm_text(loop, lanes))
+
+
+def native_kernel(loop: Loop, lanes: int, data: bytes) -> NativeKernel:
+    """What `compile_loop` made of the same loop and lanes, loaded. Raises KernelUnavailable."""
+    code = load_function(data)
+    return kernel_at(loop, lanes, code.address, code.memory)
+
+
+def kernel_at(loop: Loop, lanes: int, address: int, memory: Any) -> NativeKernel:
+    """The kernel of a loop whose code is at `address`, as long as `memory` lives."""
+    passes = schedule(loop)
+    return NativeKernel(
+        SIGNATURE(address), address, lanes, table_layout(loop), len(passes.scratch), _work(passes), memory
+    )
+
+
+def bind_native(
+    kernel: NativeKernel,
+    loop: Loop,
+    space: Space,
+    operands: Sequence[HostArray],
+    results: Sequence[HostArray],
+    threads: int = 1,
+    workspace: HostArray | None = None,
+    sums: Mapping[str, NativeKernel] = NONE,
+) -> list[KernelCall]:
+    """The calls that compute `results` from `operands`, arrays whose memory starts at row 0, column 0 of the space.
+
+    `loop` is the one that was compiled. Strides are those of `space`; a bool is a byte. Where there are rows, the first
+    call is a `NativeCall`. With several threads, where that is worth it, blocks are shared among them; the bits stay
+    the same. One thread at a time may make these calls.
+
+    `sums` are the kernels of `sum_loop` by kind; NumPy adds up what has none.
+
+    The scratch of each thread and the parts of sums over blocks lie in `workspace`, of at least `kernel_workspace`
+    bytes, which whoever makes the calls may use for something else in between; by default, in memory of their own.
+    """
+    if workspace is None:
+        workspace = np.empty(kernel_workspace(kernel, loop, space, threads), np.uint8)
+    blocks = block_count(space)
+    taking_part = _taking_part(kernel.work, space, threads)
+    each = _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
+    scratch: HostArray = np.ndarray((taking_part, each), loop.dtype, workspace)
+    places = _places(loop, space, blocks, results, workspace[scratch.nbytes :])
+    added = [
+        _sum(result.kind, parts, array, sums if blocks else NONE)
+        for result, parts, array in zip(loop.results, places, results, strict=True)
+        if parts is not array
+    ]
+    if not blocks:
+        return added
+    entries = _entries(kernel, space, taking_part)
+    call = NativeCall(kernel.function, kernel.address, blocks, entries, (kernel, workspace))
+    if scratch.size:
+        owns = scratch.ctypes.data + scratch.strides[0] * np.arange(taking_part)
+        call.place(kernel.layout.scratch, owns, scratch.strides[0])
+    positions = (*kernel.layout.operands, *kernel.layout.results)
+    for position, array in zip(positions, [*operands, *places], strict=True):
+        call.point(position, array)
+    return [(call, ()), *added]
+
+
+def kernel_workspace(kernel: NativeKernel, loop: Loop, space: Space, threads: int) -> int:
+    """Bytes that a bound kernel works in: parts of sums, and the scratch of each thread that takes part."""
+    scratch = _taking_part(kernel.work, space, threads) * _scratch_elements(kernel.scratch_rows, kernel.lanes, space)
+    return np.dtype(loop.dtype).itemsize * (scratch + _elements_of_parts(loop, space))
+
+
+def native_workspace(loop: Loop, space: Space, threads: int) -> int:
+    """`kernel_workspace` of a loop without FUNCTIONS whose kernel is not there yet."""
+    passes = schedule(loop)
+    each = _scratch_elements(len(passes.scratch), lanes_of(loop, space.columns), space)
+    scratch = _taking_part(_work(passes), space, threads) * each
+    return np.dtype(loop.dtype).itemsize * (scratch + _elements_of_parts(loop, space))
+
+
+def _work(passes: Schedule) -> int:
+    return sum(len(sweep.computed) + len(sweep.fetched) for sweep in passes.sweeps)
+
+
+def _elements_of_parts(loop: Loop, space: Space) -> int:
+    blocks = block_count(space)
+    return blocks * part_elements(loop, space) if blocks > 1 else 0
+
+
+def block_count(space: Space) -> int:
+    """Blocks of rows, each of which makes a part of every sum."""
+    return -(-math.prod(space.rows) // space.block)
+
+
+def _taking_part(work: int, space: Space, threads: int) -> int:
+    """How many threads do: one where there is nothing to share, or too little."""
+    return max(1, min(threads, block_count(space))) if work * space.length >= WORTH_THREADS else 1
+
+
+def _scratch_elements(scratch_rows: int, lanes: int, space: Space) -> int:
+    """What one thread keeps of a row between sweeps."""
+    return scratch_rows * -(-space.columns // lanes) * lanes
+
+
+def _places(loop: Loop, space: Space, blocks: int, results: Sequence[HostArray], memory: HostArray) -> list[HostArray]:
+    """Where a kernel writes each result: to itself, or the parts of a sum, of which there are several."""
+    places, start = [], 0
+    for result, array in zip(loop.results, results, strict=True):
+        if not result.adds_up or blocks == 1:
+            places.append(array)
+            continue
+        shape = (space.columns,) if result.kind == "columns" else ()
+        parts: HostArray = np.ndarray((blocks, *shape), array.dtype, memory, start)
+        start += parts.nbytes
+        places.append(parts)
+    return places
+
+
+def _sum(kind: str, parts: HostArray, result: HostArray, sums: Mapping[str, NativeKernel]) -> KernelCall:
+    """The call that adds up the parts of a result."""
+    if kind not in sums:
+        return np.add.reduce, (parts, 0, None, np.reshape(result, parts.shape[1:], copy=False))
+    (call,) = bind_native(sums[kind], sum_loop(parts.dtype.name, kind), sum_space(parts), [parts], [result])
+    return call
+
+
+def _entries(kernel: NativeKernel, space: Space, threads: int) -> HostArray:
+    """A table for each thread, but for addresses."""
+    layout = kernel.layout
+    entries = WATCHED.tables(threads, layout.size)
+    sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
+    entries[:, TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
+    for position, strides in zip((*layout.operands, *layout.results), space.strides, strict=True):
+        entries[:, position + 1 : position + 1 + len(strides)] = strides
+    return entries

@@ -1,0 +1,258 @@
+"""The worker processes: each has its place, and another takes it when one ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol
+
+from engine.executors.witness import LastWords
+from service import machine
+from service.pool.incidents import Incidents
+from service.pool.process import COMMAND, Receiver, WorkerProcess
+from service.pool.staff import Staff, staff_for
+from service.pool.ticket import Ticket
+from service.settings import SECRETS, Settings
+from service.transport import frames
+from service.worker.confinement import offers
+from service.worker.permitted import make_folders, permitted, told
+from service.worker.prison import SHARE, share_of_memory
+
+_logger = logging.getLogger("gradserve.workers")
+
+#: seconds to the next start, where processes end before they are ready; doubled each time, up to the most
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 30.0
+#: seconds from the end of a worker to the start of another: the start takes a processor for a second, which what the
+#: dead one left behind needs first
+_BREATH: Final = 0.25
+#: workers that are started at once where most are missing: whoever ends them one after the other has not ended all
+_STARTED_AT_ONCE: Final = 2
+
+
+class Boss(Receiver, Protocol):
+    """Who gives the workers jobs."""
+
+    def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
+        """A worker has ended that had these jobs, and executed one of them, or several as one."""
+
+    def staffed(self) -> None:
+        """There is a worker more for jobs."""
+
+
+class Crew:
+    """Keeps a quick worker, general ones, and a spare alive; they are missed in this order."""
+
+    def __init__(self, settings: Settings, boss: Boss, command: Sequence[str] = COMMAND) -> None:
+        self._settings = settings
+        self._boss = boss
+        self._command = command
+        self._staff = Staff(1, quick=False, spare=False, cards=())
+        confined = permitted(settings)
+        make_folders(confined)
+        self._told = {**told(confined), SHARE: str(share_of_memory(settings))}
+        if confined and (missing := offers().missing):
+            _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
+        self.incidents = Incidents(settings.cache_dir)
+        self._pause = 0.0
+        self._whole = False
+        self._closing = False
+        self._alive: dict[WorkerProcess, int] = {}
+        self._unreaped: set[asyncio.Future[None]] = set()
+        self._first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.quick: WorkerProcess | None = None
+        self.general: list[WorkerProcess] = []
+        self.spare: WorkerProcess | None = None
+        #: kernels of workers that have ended
+        self.kernels = 0
+        #: ends of workers by their reason
+        self.ends: Counter[str] = Counter()
+
+    async def start(self) -> str:
+        """Start workers, and wait for the first; the others follow one by one, so as not to slow the first requests.
+
+        Returns the device. Raises RuntimeError when it cannot be had.
+        """
+        if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.cards()):
+            self._staff = staff_for(self._settings, "cpu")
+        self._spawn()
+        try:
+            device = await self._first
+        except BaseException:
+            await self.close(0)
+            raise
+        self._staff = staff_for(self._settings, device)
+        if (first := self.quick) is not None and not self._staff.quick:
+            self.quick = None
+            self.general.append(first)
+        self._fill()
+        return device
+
+    @property
+    def ready(self) -> int:
+        """Workers that take jobs, or could."""
+        return sum(worker.ready for worker in self._alive)
+
+    def count(self) -> dict[str, int]:
+        """Workers that are ready, by what they are for."""
+        alone = {"quick": self.quick, "spare": self.spare}
+        found = {name: int(worker is not None and worker.ready) for name, worker in alone.items()}
+        return found | {"long": sum(worker.ready for worker in self.general)}
+
+    @property
+    def hands(self) -> int:
+        """Workers that long jobs are divided among, with those that are still to start."""
+        return max(1, self._staff.general, len(self.general))
+
+    @property
+    def working(self) -> list[WorkerProcess]:
+        """Workers that are given jobs."""
+        return [*self.general] if self.quick is None else [self.quick, *self.general]
+
+    def __iter__(self) -> Iterator[WorkerProcess]:
+        return iter(tuple(self._alive))
+
+    def came(self, worker: WorkerProcess) -> None:
+        """A worker is ready: it takes the place that misses one most."""
+        for digest in self.incidents.condemned:
+            worker.write(frames.text(frames.CONDEMNED, digest))
+        self._pause = 0.0
+        if not self._first.done():
+            self._first.set_result(worker.device)
+        if self._place(worker):
+            self._boss.staffed()
+        else:
+            worker.finish("surplus")
+        self._fill()
+
+    def went(self, worker: WorkerProcess) -> None:
+        """A worker has ended: the spare takes its place, and another one is started."""
+        tickets, executed = worker.tickets, worker.executed
+        del self._alive[worker]
+        if self._closing:
+            return
+        self.kernels += worker.cell.vitals.kernels
+        reason = worker.reason or "died"
+        self.ends[reason] += 1
+        _logger.log(logging.INFO if worker.reason else logging.WARNING, "worker %d ended: %s", worker.pid, reason)
+        self._leave(worker)
+        self._boss.lost(tickets, executed)
+        if not worker.device:
+            self._failed(worker)
+        elif self.ready:
+            asyncio.get_running_loop().call_later(_BREATH, self._fill)
+        else:
+            self._fill()
+
+    def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
+        """A signal has ended a worker. Where that was once too often at the same plan, all are told."""
+        if self._closing or (condemned := self.incidents.note(worker.pid, number, said)) is None:
+            return
+        for other in self:
+            if other.ready:
+                other.write(frames.text(frames.CONDEMNED, condemned))
+
+    def retire(self, worker: WorkerProcess, reason: str) -> None:
+        """No more jobs for a worker: it ends once it has done those that it has."""
+        self._leave(worker)
+        worker.finish(reason)
+        self._fill()
+
+    def dismiss(self, worker: WorkerProcess, reason: str) -> None:
+        """A worker ends by itself, since something has gone wrong in it: no more jobs for it."""
+        worker.reason = reason
+        self._leave(worker)
+
+    def relieve(self) -> bool:
+        """The quick worker is held up by a long job: another one takes its place. False where all are busy."""
+        helper = self.spare or next((worker for worker in self.general if worker.idle), None)
+        if self.quick is None or helper is None:
+            return False
+        self._remove(helper)
+        self.general.append(self.quick)
+        self.quick = helper
+        return True
+
+    def trim(self) -> None:
+        """Where the spare has become one of the workers, one that is free is the spare again."""
+        while len(self.general) > self._staff.general:
+            worker = next((worker for worker in reversed(self.general) if worker.long is None), None)
+            if worker is None:
+                return
+            self.general.remove(worker)
+            if self.spare is None:
+                self.spare = worker
+            else:
+                worker.finish("surplus")
+
+    async def close(self, grace: float) -> None:
+        """End all: by their leave, or after `grace` seconds without it."""
+        self._closing = True
+        for worker in self:
+            worker.finish("closing")
+        if gone := tuple(self._unreaped):
+            _, late = await asyncio.wait(gone, timeout=grace)
+            for worker in self if late else ():
+                worker.kill("closing")
+            await asyncio.wait(gone)
+
+    def _fill(self) -> None:
+        """Start what is missing, one by one; several at once where most of those are missing that have been there."""
+        staying = [worker for worker in self._alive if worker.reason is None]
+        wanted, ready = self._staff.processes, sum(worker.ready for worker in staying)
+        self._whole |= ready == wanted
+        at_once = _STARTED_AT_ONCE if self._whole and 2 * ready <= wanted else 1
+        starting = len(staying) - ready
+        for _ in range(min(wanted - len(staying), at_once - starting) if not self._closing else 0):
+            self._spawn()
+
+    def _spawn(self) -> None:
+        taken = {number for worker, number in self._alive.items() if worker.reason is None}
+        number = next(number for number in range(len(taken) + 1) if number not in taken)
+        share = self._settings.plan_cache_bytes // self._staff.processes  # each keeps plans of its own
+        stated = self._settings.model_copy(update={"plan_cache_bytes": share}).model_dump_json(exclude={*SECRETS})
+        environment = {**self._staff.environment(number), **self._told}
+        worker = WorkerProcess(self, self._boss, stated, self._command, environment)
+        worker.start()
+        self._unreaped.add(worker.reaped)
+        worker.reaped.add_done_callback(self._unreaped.discard)
+        self._alive[worker] = number
+
+    def _failed(self, worker: WorkerProcess) -> None:
+        """It ended before it was ready: so may the next one."""
+        if not self._first.done():
+            self._first.set_exception(RuntimeError(worker.failure or "the workers end before they are ready"))
+            return
+        self._pause = min(_LONGEST_PAUSE, 2 * self._pause or _FIRST_PAUSE)
+        asyncio.get_running_loop().call_later(self._pause, self._fill)
+
+    def _place(self, worker: WorkerProcess) -> bool:
+        """Give a worker the first place that is free."""
+        if self._staff.quick and self.quick is None:
+            self.quick = worker
+        elif len(self.general) < self._staff.general:
+            self.general.append(worker)
+            if self._staff.quick:
+                worker.step_back()
+        elif self._staff.spare and self.spare is None:
+            self.spare = worker
+        else:
+            return False
+        return True
+
+    def _remove(self, worker: WorkerProcess) -> None:
+        if worker is self.quick:
+            self.quick = None
+        elif worker is self.spare:
+            self.spare = None
+        elif worker in self.general:
+            self.general.remove(worker)
+
+    def _leave(self, worker: WorkerProcess) -> None:
+        """A worker's place is free: the spare takes it."""
+        self._remove(worker)
+        if (spare := self.spare) is not None:
+            self.spare = None
+            self._place(spare)

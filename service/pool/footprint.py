@@ -1,0 +1,66 @@
+"""What the processes of a server take once their caches are full: by the settings, and by what was measured.
+
+Bodies, tensors and executions come on top, each with a budget of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from service.pool.staff import staff_for
+from service.settings import Settings
+from service.worker.kernels import kernel_bytes
+from service.worker.together import TOGETHER_SHARE
+from service.worker.worker import REPEATED_EACH, repeated_bytes
+
+#: of a front that keeps nothing yet: the interpreter and its libraries, and what is known of callers and their jobs
+_FRONT: Final = 80 << 20
+#: of a worker that has compiled kernels: the interpreter, its libraries and LLVM, and what their allocator holds
+_WORKER: Final = 72 << 20
+#: what a worker remembers of types, formulas and attributes, whatever the plans
+_REMEMBERED: Final = 20 << 20
+#: what a plan of a graph of 60 nodes takes, with its memory and its graph, as it was measured; and one that comes again
+_SMALL_PLAN: Final = 64 << 10
+_SMALL_REPEATED: Final = 4 << 10
+
+
+class Footprint(NamedTuple):
+    """Bytes of private memory of the front, and of each of so many workers."""
+
+    front: int
+    workers: int
+    worker: int
+
+    @property
+    def whole(self) -> int:
+        """Of all processes together."""
+        return self.front + self.workers * self.worker
+
+
+def settled(settings: Settings) -> Footprint:
+    """What a server settles at where graphs have some 60 nodes: as many plans as there may be, and all kernels."""
+    own = _of_a_worker(settings)
+    again = min(repeated_bytes(own), _SMALL_REPEATED * REPEATED_EACH * own.plan_cache)
+    plans = min(own.plan_cache_bytes, _SMALL_PLAN * own.plan_cache)
+    return _footprint(settings, _FRONT, plans + again + kernel_bytes(own))
+
+
+def settled_at_most(settings: Settings) -> Footprint:
+    """What it settles at whatever it is sent: as many bytes of everything as there may be, and of what the front keeps.
+
+    What is kept by the front are registered graphs, and answers for those who ask again.
+    """
+    own = _of_a_worker(settings)
+    plans = own.plan_cache_bytes + own.plan_cache_bytes // TOGETHER_SHARE
+    front = _FRONT + settings.max_graph_bytes + settings.max_answer_bytes
+    return _footprint(settings, front, plans + repeated_bytes(own) + kernel_bytes(own))
+
+
+def _of_a_worker(settings: Settings) -> Settings:
+    """The settings that each worker has: plans are divided among them."""
+    share = settings.plan_cache_bytes // staff_for(settings, "cpu").processes
+    return settings.model_copy(update={"plan_cache_bytes": share})
+
+
+def _footprint(settings: Settings, front: int, caches: int) -> Footprint:
+    return Footprint(front, staff_for(settings, "cpu").processes, _WORKER + _REMEMBERED + caches)

@@ -1,0 +1,269 @@
+"""Which worker does a job: short ones the quick worker, so that they wait for no long one; long ones the others.
+
+A caller alone has all of them. Where there are several, they take turns, in either lane by what they have had of it;
+and little is sent to a worker that has not begun what it has, since what is in its socket is out of turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Final
+
+from engine.shares.turns import Turns
+from service.pool.accounts import Accounts
+from service.pool.crew import Crew
+from service.pool.experience import QUICK, Experience, kind_of
+from service.pool.process import WorkerProcess
+from service.pool.ticket import Ticket
+
+#: short jobs in the quick worker's socket from which on others help, where they have nothing to do
+_HELP: Final = 16
+#: short jobs that such a helper has at a time
+_HELPS: Final = 8
+#: short jobs that any worker has at a time, where callers take turns: what it does, and what it does next
+_IN_TURN: Final = 2
+#: seconds that somebody's short job waits for somebody else's
+_PATIENCE: Final = 2 * QUICK
+
+
+class Lanes:
+    """Jobs that wait for a worker, and the choice of one."""
+
+    def __init__(
+        self,
+        crew: Crew,
+        accounts: Accounts,
+        late: Callable[[Ticket], None],
+        overtaken: Callable[[WorkerProcess, Ticket], None],
+    ) -> None:
+        """`late` is told of a long job that cannot be in time any more.
+
+        And `overtaken` of one that takes its time where others' short ones would wait for it, and has been left alone.
+        """
+        self._crew = crew
+        self._accounts = accounts
+        self._late = late
+        self._overtaken = overtaken
+        self._loop = asyncio.get_running_loop()
+        self._looking: asyncio.TimerHandle | None = None
+        self._in_turn = False
+        self.short: Turns[Ticket] = Turns()
+        #: long jobs, and those of which nobody can say whether they are
+        self.long: Turns[Ticket] = Turns()
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that no worker has."""
+        return len(self.short) + len(self.long)
+
+    def put(self, ticket: Ticket) -> None:
+        """A job for the next worker that can take it."""
+        if self._accounts.contended or self._in_turn:
+            self._put_in_turn(ticket)
+        elif ticket.long:
+            self._put_long(ticket)
+        else:
+            ticket.bound = QUICK
+            worker = None if len(self.short) else self._for_short()
+            if worker is None:
+                self._wait(ticket)
+            else:
+                worker.send(ticket)
+
+    def _put_long(self, ticket: Ticket) -> None:
+        """To a worker that is free, whatever is expected of the job; only what waits is looked at again."""
+        worker = None if len(self.long) else self._for_long(ticket)
+        if worker is None:
+            self._wait(ticket)
+        else:
+            ticket.bound = None
+            worker.send_long(ticket)
+
+    def _put_in_turn(self, ticket: Ticket) -> None:
+        """Behind those of the same caller, and beside those of others."""
+        self._take_turns()
+        self._wait(ticket)
+        self.pump()
+        if self._looking is None and self._is_behind():
+            self._look()
+
+    def _take_turns(self) -> None:
+        """See whether there are several callers now: then what waits in sockets comes back, and waits for its turn."""
+        if self._in_turn is self._accounts.contended:
+            return
+        self._in_turn = self._accounts.contended
+        for worker in self._crew.working if self._in_turn else ():
+            for waiting in worker.take_back([*worker.executed, worker.long]):
+                self.put_back(waiting)
+
+    def _is_behind(self) -> bool:
+        """Whether somebody's short job waits for somebody else's in the quick worker."""
+        quick = self._crew.quick
+        running = None if quick is None or quick.long is not None else quick.executing
+        if quick is None or running is None:
+            return False
+        return any(waiting.account is not running.account for waiting in (*quick.tickets, *self.short))
+
+    def _look(self) -> None:
+        """Have another worker do what is short, once the quick one has taken too long over another caller's job."""
+        self._looking = None
+        quick = self._crew.quick
+        if quick is None or not self._is_behind():
+            return
+        left = quick.cell.since + _PATIENCE - time.monotonic()
+        running = quick.executing
+        if left <= 0 and running is not None and self._crew.relieve():
+            self._overtaken(quick, running)
+        else:
+            self._looking = self._loop.call_later(max(left, QUICK), self._look)
+
+    def _wait(self, ticket: Ticket) -> None:
+        self._lane(ticket).put(ticket.account, ticket)
+
+    def _wait_with_long(self, ticket: Ticket) -> None:
+        ticket.doubtful = True
+        ticket.kind = kind_of(ticket.job)
+        self._wait(ticket)
+
+    def _is_doubtful(self, ticket: Ticket) -> bool:
+        return self._in_turn and ticket.account.is_doubtful(time.monotonic())
+
+    def put_back(self, ticket: Ticket) -> None:
+        """A job that a worker had, before those that none had."""
+        self.charge(ticket, 0.0)
+        self._lane(ticket).put_back(ticket.account, ticket)
+
+    def drop(self, ticket: Ticket) -> None:
+        """A job that is not wanted any more."""
+        self._lane(ticket).drop(ticket.account, ticket)
+
+    def charge(self, ticket: Ticket, seconds: float) -> None:
+        """A job has had so much of a worker, where it came in turn, in place of what was expected."""
+        if ticket.lane is not None:
+            ticket.lane.charge(ticket.account, seconds - ticket.charged)
+            ticket.lane = None
+
+    def pump(self) -> None:
+        """Send what waits to those that can take it."""
+        while len(self.short) and (worker := self._for_short()):
+            owner = self.short.first()
+            if self._is_doubtful(self.short.next_of(owner)):
+                self._wait_with_long(self.short.take(owner))
+            else:
+                worker.send(self._taken(self.short, owner))
+        while len(self.long) and (worker := self._for_long(self.long.next_of(self.long.first()))):
+            ticket = self._taken(self.long, self.long.first())
+            if ticket.long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
+                self.charge(ticket, 0.0)
+                self._late(ticket)
+            else:
+                ticket.bound = None if ticket.long else QUICK
+                worker.send_long(ticket)
+        if len(self.long):
+            self._lend()
+
+    def _taken(self, lane: Turns[Ticket], owner: Hashable) -> Ticket:
+        """The next one of this owner, who is charged for what is expected of it."""
+        expected = self.expected(lane.next_of(owner))
+        ticket = lane.take(owner, expected)
+        ticket.lane, ticket.charged = lane, expected
+        ticket.bound = QUICK
+        return ticket
+
+    def _lend(self) -> None:
+        """The quick worker, while it has nothing else, does what may be short for those who have no other worker."""
+        quick = self._crew.quick
+        if quick is None or quick.long is not None or not quick.idle:
+            return
+        served = {worker.long.account for worker in self._crew.general if worker.long is not None}
+        try:
+            owner = self.long.first(lambda ticket: ticket.doubtful and ticket.account not in served)
+        except KeyError:
+            return
+        quick.send(self._taken(self.long, owner))
+
+    def overdue(self, experience: Experience) -> list[Ticket]:
+        """The long jobs that will not be in time, as far as can be told now that another one has been measured."""
+        now, workers = time.monotonic(), self._crew.hands
+        found, burdens, running = [], self._burdens(now), self._running(now)
+        for owner, tickets in self.long.lines():
+            others = [burden for account, burden in burdens.items() if account is not owner]
+            ahead = running[owner]
+            for ticket in tickets:
+                known = experience.settled(ticket.kind, workers)
+                needed = known.seconds if known else self.expected(ticket)
+                wait = _before(ahead, needed, others) / workers
+                if known and now + wait + needed > ticket.job.expires:
+                    found.append(ticket)
+                else:
+                    ahead += needed
+        return found
+
+    def ahead(self, ticket: Ticket) -> float:
+        """Seconds until a long job that comes now is taken up."""
+        burdens = self._burdens(time.monotonic())
+        own = burdens.pop(ticket.account, 0.0)
+        return _before(own, self.expected(ticket), burdens.values()) / self._crew.hands
+
+    def is_idle(self, ticket: Ticket) -> bool:
+        """Whether a worker has nothing to do, and may as well find out what a long job takes."""
+        return not len(self.long) and self._for_long(ticket) is not None
+
+    @staticmethod
+    def expected(ticket: Ticket) -> float:
+        """Seconds that a long job takes once it is taken up."""
+        return ticket.estimate.seconds if ticket.estimate else QUICK
+
+    def _burdens(self, now: float) -> defaultdict[object, float]:
+        """Seconds of long jobs that run or wait, by whose they are."""
+        found = self._running(now)
+        for ticket in self.long:
+            found[ticket.account] += self.expected(ticket)
+        return found
+
+    def _running(self, now: float) -> defaultdict[object, float]:
+        found: defaultdict[object, float] = defaultdict(float)
+        for worker in self._crew.general:
+            if worker.long is not None:
+                found[worker.long.account] += self._left(worker.long, worker, now)
+        return found
+
+    def _left(self, ticket: Ticket, worker: WorkerProcess, now: float) -> float:
+        """Seconds that a job still runs. One that takes longer than was expected may take a tenth of that more."""
+        run = now - worker.cell.since
+        return max(self.expected(ticket) - run, run / 10) if worker.executing is ticket else self.expected(ticket)
+
+    def _lane(self, ticket: Ticket) -> Turns[Ticket]:
+        return self.long if ticket.long or ticket.doubtful else self.short
+
+    def _for_short(self) -> WorkerProcess | None:
+        most, helps = (_IN_TURN, _IN_TURN) if self._in_turn else (_HELP, _HELPS)
+        quick = self._crew.quick
+        if quick is not None and quick.long is not None:
+            quick = None  # it is held up
+        if quick is not None and quick.sent < most and quick.has_room:
+            return quick
+        helper = min((w for w in self._crew.general if w.long is None), key=_load, default=None)
+        if helper is not None and helper.sent < helps and helper.has_room:
+            return helper
+        return quick if quick is not None and quick.has_room and not self._in_turn else None
+
+    def _for_long(self, ticket: Ticket) -> WorkerProcess | None:
+        """One that did the like before, and so has its plan; or any."""
+        free = [worker for worker in self._crew.general if worker.long is None and worker.has_room]
+        return next((worker for worker in free if ticket.kind in worker.seen), free[0] if free else None)
+
+
+def _load(worker: WorkerProcess) -> int:
+    return worker.sent
+
+
+def _before(own: float, needed: float, others: Iterable[float]) -> float:
+    """Seconds of work before a job that needs so much, where its caller has work before it, and so have others.
+
+    None of them gets ahead of the caller by more than what is the caller's own.
+    """
+    return own + sum(min(burden, own + needed) for burden in others)

@@ -1,0 +1,73 @@
+"""What the front knows of the workers, whoever they are: processes of their own, or threads of this one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from service.pool.stats import Stats
+from service.state.tensors import TensorVersion
+from service.transport.job import BodyRoom, Job, Reply, Room
+
+#: called once with the reply to a job, on the event loop's thread; never after `cancel`
+Done = Callable[[Reply], None]
+
+
+class Pool(Protocol):
+    """Admission, and the workers behind it."""
+
+    device: str
+
+    @property
+    def ready(self) -> bool:
+        """Whether work is accepted."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+
+    def room(self, nbytes: int, tenant: str = "") -> BodyRoom:
+        """Memory for a body of this many bytes at most, out of a tenant's share; nothing of it is reserved yet.
+
+        Raises Refusal: shutting_down.
+        """
+
+    def shelf(self, nbytes: int) -> Room:
+        """Memory for a resident tensor of this many bytes, which no admission counts: whoever places it has a quota.
+
+        Raises Refusal: store_full, where the system has none.
+        """
+
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
+        """From now on jobs that are submitted read this version under the name; None: nothing is there any more.
+
+        Several that are placed in one turn of the event loop are seen together. The pool gives back the room of the
+        version before; jobs that have begun with it go on with it.
+        """
+
+    def submit(self, job: Job, done: Done) -> None:
+        """Take up a job. Its reply may be a refusal: shutting_down, queue_full, deadline_exceeded.
+
+        At the deadline there is a reply, whatever the worker does then.
+        """
+
+    def cancel(self, job: Job) -> None:
+        """Nobody waits for the reply any more: the work stops."""
+
+    def stats(self) -> Stats:
+        """What it says of itself, at this moment."""
+
+    def drain(self) -> None:
+        """Accept nothing more; what was accepted goes on."""
+
+
+async def awaited(pool: Pool, job: Job) -> Reply:
+    """The reply to a job; cancelled with whoever awaits it."""
+    reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    pool.submit(job, lambda found: None if reply.done() else reply.set_result(found))
+    try:
+        return await reply
+    except asyncio.CancelledError:
+        pool.cancel(job)
+        raise

@@ -1,0 +1,430 @@
+"""One worker process as the front sees it: a socket that jobs go down, replies that come up, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from mmap import mmap
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+from engine.executors.witness import WITNESS_BYTES, LastWords, last_words
+from engine.shares.fair_eviction import FairEviction
+from service.pool.replica import Replica, TensorKey
+from service.pool.ticket import Ticket
+from service.settings import without_secrets
+from service.state.tensors import TensorVersion
+from service.transport import frames
+from service.transport.cell import SLOTS, Cell
+from service.transport.claims import Claim
+from service.transport.frames import Inbox, Whereabouts
+from service.transport.job import Reply
+from service.transport.slabs import LARGEST, Passage
+
+COMMAND: Final = (sys.executable, "-P", "-m", "service.worker.child")
+_SOCKET_BYTES: Final = 1 << 20
+#: by how much workers are nicer than the front, and those of long jobs
+_BEHIND: Final = 2
+_FAR_BEHIND: Final = 5
+#: what makes the system end a process before all others
+_FIRST_TO_GO: Final = "1000"
+#: kinds of jobs that are remembered of a worker
+_SEEN: Final = 256
+
+
+class Supervisor(Protocol):
+    """Who is told that a worker comes and goes."""
+
+    def came(self, worker: WorkerProcess) -> None:
+        """It is ready for jobs."""
+
+    def went(self, worker: WorkerProcess) -> None:
+        """It has ended, and everything that it said has been heard."""
+
+    def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
+        """It is known that a signal has ended it, and what it was at then."""
+
+
+class Receiver(Protocol):
+    """Who is told what has become of a job."""
+
+    @property
+    def residents(self) -> Mapping[TensorKey, TensorVersion]:
+        """What jobs read that are sent from now on."""
+
+    def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
+        """A job has its reply, after so many seconds of work."""
+
+    def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """A job was stopped: it has no reply."""
+
+    def freed(self) -> None:
+        """A worker knows that a job was taken back, and has room for another."""
+
+    def answered(self, tenant: str, nbytes: int) -> Claim:
+        """An answer of so many bytes is held, until the claim ends."""
+
+
+class WorkerProcess(asyncio.Protocol):
+    """A process of `command`, from its start to its end; asyncio calls the methods of a protocol."""
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        receiver: Receiver,
+        settings: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+    ) -> None:
+        self._supervisor = supervisor
+        self._receiver = receiver
+        self._settings = settings
+        self._command = command
+        self._environment = environment
+        self._loop = asyncio.get_running_loop()
+        self._inbox = Inbox()
+        self._out: list[bytes] = []
+        self._tickets: list[Ticket | None] = [None] * SLOTS
+        self._free = list(range(SLOTS))
+        self._transport: asyncio.WriteTransport | None = None
+        self._taken_back = 0
+        self._spoilt: set[int] = set()
+        self._replica = Replica(receiver.residents)
+        #: whether it was told to finish, after which it hears nothing
+        self._told_all = False
+        #: whether it has a large version that nobody reads any more
+        self._burdened = False
+        self.device = ""
+        self.failure = ""
+        self.ready = False
+        self.ended = False
+        #: why it ends, where that is our doing
+        self.reason: str | None = None
+        self.started = time.monotonic()
+        #: jobs that it has replied to
+        self.served = 0
+        #: the long job that it has: no other is sent after it
+        self.long: Ticket | None = None
+        #: kinds of long jobs that it has done, whose plans it may have
+        self.seen = FairEviction()
+        self._said = last_words(memoryview(bytes(WITNESS_BYTES)))
+        self._accounted = False
+        #: done once the process is no more
+        self.reaped: asyncio.Future[None] = self._loop.create_future()
+
+    def start(self) -> None:
+        """Spawn the process. It says when it is ready."""
+        ours, theirs = socket.socketpair()
+        side, their_side = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        ours.setblocking(False)
+        side.setblocking(False)
+        self.cell = Cell.create()
+        passed = (theirs.fileno(), their_side.fileno(), self.cell.fd)
+        self._process = subprocess.Popen(  # noqa: S603  our own program
+            (*self._command, *map(str, passed)),
+            pass_fds=passed,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.__stderr__,
+            env={
+                **without_secrets(os.environ),
+                "RUST_BACKTRACE": "0",  # to trace a panic takes memory, and it panics where there is none
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                **self._environment,
+            },
+        )
+        theirs.close()
+        their_side.close()
+        self.cell.close()
+        self._passage = Passage(side)
+        self.step_back(_BEHIND)
+        self._offer()
+        self._sentinel = os.pidfd_open(self._process.pid)
+        self._loop.add_reader(self._sentinel, self._reap)
+        self._connecting = self._loop.create_task(self._loop.create_connection(lambda: self, sock=ours))
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has no job."""
+        return len(self._free) == SLOTS
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another job can be sent."""
+        return bool(self._free)
+
+    @property
+    def sent(self) -> int:
+        """Jobs that it has, but for those that were taken back and it does not know of yet."""
+        return SLOTS - len(self._free) - self._taken_back
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        """The jobs that it has, in the order of their slots."""
+        return [ticket for ticket in self._tickets if ticket is not None]
+
+    @property
+    def executed(self) -> list[Ticket]:
+        """The jobs that it executes: several where they are one execution."""
+        return [ticket for slot in self.cell.executed if (ticket := self._tickets[slot])]
+
+    @property
+    def executing(self) -> Ticket | None:
+        """The job that it executes; the first of several."""
+        return next(iter(self.executed), None)
+
+    def send(self, ticket: Ticket) -> None:
+        """Send a job. There must be a free slot."""
+        slot = self._free.pop()
+        self.cell.stops[slot][0] = 0
+        self._tickets[slot] = ticket
+        ticket.worker = self
+        ticket.slot = slot
+        job = ticket.job
+        room = ticket.room
+        if self._replica.stale or ticket.wanted:
+            self._tell([(job.namespace, name) for name in ticket.wanted])
+        if room is None or room.slab is None:
+            place = Whereabouts(0, len(job.body))
+        else:
+            with suppress(ConnectionError):  # it has just ended, and that will be heard
+                self._passage.show(room.slab)
+            place = Whereabouts(room.slab.number, len(job.body))
+        graph = job.graph_bytes if ticket.graph_wanted else None
+        self.write(frames.job_frame(slot, job, place, ticket.bound, graph, may_ask=not ticket.wanted))
+
+    def send_long(self, ticket: Ticket) -> None:
+        """Send a job after which no other is sent until it is done."""
+        self.long = ticket
+        self.seen.use(ticket.kind, ticket.account)
+        if len(self.seen) > _SEEN:
+            self.seen.let_go()
+        self.send(ticket)
+
+    def step_back(self, steps: int = _FAR_BEHIND) -> None:
+        """Go behind the front, and by more steps behind the quick worker: long jobs have time.
+
+        From the start on: to load everything takes a second of a processor.
+        """
+        with suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, self.pid, os.getpriority(os.PRIO_PROCESS, 0) + steps)
+
+    def _offer(self) -> None:
+        """Where the system has no memory left, it ends this process, and not the front: another takes its place."""
+        with suppress(OSError):
+            Path(f"/proc/{self.pid}/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
+
+    def stop(self, ticket: Ticket) -> None:
+        """The job is not to begin, or to end early: that comes as skipped."""
+        self.cell.stops[ticket.slot][0] = 1
+
+    def begun(self, ticket: Ticket) -> float | None:
+        """When the execution of this job began, on the monotonic clock; None where it is not executed."""
+        return self.cell.since if ticket in self.executed else None
+
+    def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
+        """The jobs that wait behind those that are executed, for other workers: this one will not begin them.
+
+        The last one comes first, as each is to be put back before those that wait.
+
+        But not those with a body in a slab, which would be given back while this worker reads it.
+        """
+        taken = [t for t in self.tickets if t not in keeping and t.room is None]
+        self._taken_back += len(taken)
+        taken.sort(key=lambda ticket: ticket.submitted, reverse=True)
+        for ticket in taken:
+            self.stop(ticket)
+            self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so
+            ticket.worker = None
+        return taken
+
+    def changed(self, key: TensorKey) -> None:
+        """A resident tensor is another one, or none any more.
+
+        The process is told before its next job. But one that rests does not keep a large version until then.
+        """
+        if self._replica.changed(key):
+            self._burdened = True
+            self._unburden()
+
+    def _unburden(self) -> None:
+        if self.idle and not self.ended:
+            self._tell(())
+
+    def _tell(self, wanted: Sequence[TensorKey]) -> None:
+        self._burdened = False
+        news = self._replica.news(wanted)
+        for number in news.hidden:
+            self._passage.hide(number)
+        with suppress(ConnectionError):  # it has just ended, and that will be heard
+            self._passage.show_all(news.slabs)
+        for frame in news.frames:
+            self.write(frame)
+
+    def write(self, frame: bytes) -> None:
+        """Send a frame, with others of this turn of the event loop."""
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out.append(frame)
+
+    def forget(self, number: int) -> None:
+        """A slab of ours is gone."""
+        if not self.ended and self._passage.hide(number):
+            self.write(frames.note(frames.FORGET, number))
+
+    def kill(self, reason: str) -> None:
+        """End it now, whatever it does."""
+        if self.reason is None:
+            self.reason = reason
+        self._process.send_signal(signal.SIGKILL)
+
+    def finish(self, reason: str) -> None:
+        """Let it end once it has done what it was sent."""
+        if self.reason is None:
+            self.reason = reason
+        self._flush()
+        if self._transport is not None:
+            self._transport.write_eof()
+            self._told_all = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Tell it the settings first."""
+        self._transport = cast("asyncio.WriteTransport", transport)
+        self._transport.write(frames.text(frames.SETTINGS, self._settings))
+
+    def data_received(self, data: bytes) -> None:
+        """Replies, and what else it says."""
+        for kind, frame, at in self._inbox.feed(data):
+            if kind == frames.REPLY:
+                self._reply(frame, at)
+            else:
+                self._heard(kind, frame, at)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It has ended."""
+        self.ended = True
+        self.ready = False
+        self._said = last_words(self.cell.witness)
+        self._passage.close()
+        self._process.send_signal(signal.SIGKILL)  # should it have closed its socket, and live
+        self._supervisor.went(self)
+        self.cell.forget()
+        self._account()
+
+    def _reply(self, frame: bytes, at: int) -> None:
+        slot = frames.slot_of(frame, at)
+        ticket = self._returned(slot)
+        reply, slab, nbytes, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
+        if slab:
+            memory = self._passage.mapped(slab)
+            frames.attach_body(reply, memoryview(memory)[:nbytes])
+            reply.claim = self._receiver.answered(ticket.job.tenant if ticket else "", len(memory))
+            reply.release = _Answer(self, slab, memory, reply.claim)
+        self.served += 1
+        if ticket is None:
+            reply.release()
+        else:
+            self._receiver.replied(self, ticket, reply, ended - begun)
+
+    def _heard(self, kind: int, frame: bytes, at: int) -> None:
+        if kind == frames.SKIPPED:
+            if ticket := self._returned(frames.slot_of(frame, at)):
+                self._receiver.skipped(self, ticket)
+            else:
+                self._receiver.freed()
+        elif kind == frames.KEPT:
+            self._spoilt.add(frames.read_note(frame, at))
+        elif kind == frames.FORGET:
+            self._dispose(self._passage.forget(frames.read_note(frame, at)))
+        elif kind == frames.CAME:
+            self.device = frames.read_text(frame, at)
+            self.ready = True
+            self._supervisor.came(self)
+        elif kind == frames.FAILED:
+            self.failure = frames.read_text(frame, at)
+
+    def _returned(self, slot: int) -> Ticket | None:
+        """The job of a slot, which is free now; none where it was taken back."""
+        ticket = self._tickets[slot]
+        self._free.append(slot)
+        if self._burdened:
+            self._unburden()
+        if ticket is None:
+            self._taken_back -= 1
+            return None
+        self._tickets[slot] = None
+        ticket.worker = None
+        if ticket is self.long:
+            self.long = None
+        if self._spoilt and ticket.room is not None and ticket.room.slab is not None:
+            ticket.room.spoilt = ticket.room.slab.number in self._spoilt
+            self._spoilt.discard(ticket.room.slab.number)
+        return ticket
+
+    def release(self, number: int, memory: mmap) -> None:
+        """Nobody needs an answer any more that lies in a slab of the process's."""
+        if self.ended:
+            self._dispose(memory)
+        else:
+            self.write(frames.note(frames.RELEASED, number))
+
+    def _dispose(self, memory: mmap | None) -> None:
+        if memory is not None and len(memory) > LARGEST:
+            self._loop.run_in_executor(None, _unmap, memory)
+
+    def _flush(self) -> None:
+        if self._out and self._transport is not None and not (self.ended or self._told_all):
+            self._transport.write(b"".join(self._out))
+        self._out.clear()
+
+    def _reap(self) -> None:
+        self._loop.remove_reader(self._sentinel)
+        os.close(self._sentinel)
+        self._process.wait()
+        if not self.reaped.done():
+            self.reaped.set_result(None)
+        self._account()
+
+    def _account(self) -> None:
+        """Say how it ended, once that is known and all that it said was heard, where it was not we who ended it."""
+        number = -(self._process.returncode or 0)
+        if self.ended and number > 0 and not self._accounted:
+            self._accounted = True
+            if self.reason is None or number != signal.SIGKILL:
+                self._supervisor.signalled(self, number, self._said)
+
+
+class _Answer:
+    """Gives an answer's memory back, once."""
+
+    __slots__ = ("_claim", "_memory", "_number", "_worker")
+
+    def __init__(self, worker: WorkerProcess, number: int, memory: mmap, claim: Claim) -> None:
+        self._claim = claim
+        self._worker: WorkerProcess | None = worker
+        self._number = number
+        self._memory = memory
+
+    def __call__(self) -> None:
+        worker, self._worker = self._worker, None
+        self._claim.end()
+        if worker is not None:
+            worker.release(self._number, self._memory)
+
+
+def _unmap(memory: mmap) -> None:
+    with suppress(BufferError):  # it goes with the last view
+        memory.close()

@@ -1,0 +1,435 @@
+"""The pool of worker processes: jobs are admitted, sent to workers, stopped in time, and accounted for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import numpy as np
+
+from service.errors import Refusal, late, stopping
+from service.pool.accounts import Account, Accounts
+from service.pool.admission import Admission
+from service.pool.crew import Crew
+from service.pool.experience import MISJUDGED, QUICK, Experience, JobKind, kind_of
+from service.pool.lanes import Lanes
+from service.pool.pool import Done
+from service.pool.process import COMMAND, WorkerProcess
+from service.pool.replica import TensorKey
+from service.pool.stats import Stats
+from service.pool.ticket import Ticket
+from service.pool.watch import GRACE, Watch, resident_bytes
+from service.settings import Settings
+from service.state.tensors import TensorVersion
+from service.transport.claims import Claim, Claims
+from service.transport.frames import INLINE
+from service.transport.job import Estimate, Job, Reply, Room, refused
+from service.transport.rooms import Rooms, SlabRoom
+from service.transport.shelf import Shelf
+
+#: seconds between two looks at what is late, and looks between two inspections of the workers
+_TICK: Final = 0.02
+_INSPECTION: Final = 50
+#: what the death of its worker counts for a job that was executed, where it counts 1 for another; and what is too much
+_BLAME: Final = 3
+_FORGIVEN: Final = 5
+#: seconds that workers have to end by themselves
+_LEAVE: Final = 2.0
+
+
+class ProcessPool:
+    """Jobs in processes of their own. `start` it on the event loop that it is used on, `close` it at the end."""
+
+    def __init__(self, settings: Settings, command: Sequence[str] = COMMAND) -> None:
+        """`command` is what a worker runs."""
+        self.device = ""
+        self._settings = settings
+        self._command = command
+        self._admission = Admission(settings.workers + settings.queue)
+        self._claims = Claims(settings.held_bytes)
+        self._experience = Experience()
+        self._accounts = Accounts()
+        self._tickets: dict[Job, Ticket] = {}
+        #: by namespace and name: what jobs read that are sent from now on
+        self.residents: dict[TensorKey, TensorVersion] = {}
+        self._draining = False
+        self._displaced = 0
+        self._looks = 0
+        self._ticking: asyncio.TimerHandle | None = None
+
+    async def start(self) -> None:
+        """Start the workers, and wait until jobs can be done. Raises RuntimeError when the device cannot be had."""
+        self._loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+        self._crew = Crew(self._settings, self, self._command)
+        self._rooms = Rooms(self._loop, self._forget)
+        self._shelf = Shelf(self._loop)
+        self._lanes = Lanes(self._crew, self._accounts, self._too_late, self._overtaken)
+        self._watch = Watch(self, self._tickets, self._crew, self._settings)
+        self.device = await self._crew.start()
+        self._ticking = self._loop.call_later(_TICK, self._tick)
+
+    async def close(self, grace: float) -> bool:
+        """Accept nothing more, and end the workers once all is done, or after `grace` seconds; whether all was done."""
+        self.drain()
+        if self._tickets:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._done.wait(), grace)
+        done = not self._tickets
+        for ticket in tuple(self._tickets.values()):
+            self._answer(ticket, refused(stopping(), ticket.job.request_id))
+        if self._ticking is not None:
+            self._ticking.cancel()
+        await self._crew.close(_LEAVE if done else 0.0)
+        self._rooms.close()
+        return done
+
+    @property
+    def ready(self) -> bool:
+        """Whether work is accepted, and there is a worker for it."""
+        return not self._draining and self._crew.ready > 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+        return bool(self._tickets)
+
+    def stats(self) -> Stats:
+        """What is going on now."""
+        return Stats(
+            queued={"quick": len(self._lanes.short), "long": len(self._lanes.long)},
+            running=len(self._tickets) - self._lanes.waiting,
+            workers=self._crew.count(),
+            restarts=dict(self._crew.ends),
+            reserved=self._claims.held,
+            resident=sum(resident_bytes(worker.pid) for worker in self._crew),
+            device=sum(worker.cell.vitals.device_bytes for worker in self._crew),
+            incidents=dict(self._crew.incidents.counts),
+            condemned=len(self._crew.incidents.condemned),
+            compiled=self._crew.kernels + sum(worker.cell.vitals.kernels for worker in self._crew),
+            callers=self._accounts.present,
+            displaced=self._displaced,
+        )
+
+    def room(self, nbytes: int, tenant: str = "") -> SlabRoom:
+        """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
+        if self._draining:
+            raise stopping()
+        return self._rooms.room(nbytes, self._claims.claim(tenant))
+
+    def shelf(self, nbytes: int) -> Room:
+        """Memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
+        return self._shelf.room(nbytes)
+
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
+        """The version that jobs read from now on; None for none."""
+        key = namespace, name
+        before = self.residents.pop(key, None)
+        if resident is not None:
+            self.residents[key] = resident
+        for worker in self._crew:
+            worker.changed(key)
+        if before is not None:
+            before.room.give_back()
+
+    def submit(self, job: Job, done: Done) -> None:
+        """Take up a job; at its deadline there is a reply, whatever its worker does then."""
+        now = time.monotonic()
+        account = self._accounts.enter(job.tenant, now)
+        if self._draining or (self._admission.full(len(self._tickets)) and not self._make_room(account)):
+            refusal = stopping() if self._draining else self._admission.crowded(len(self._tickets))
+            self._turn_away(job, done, refusal)
+            return
+        ticket = Ticket(job, account, done, now)
+        if job.room is not None or len(job.body) > INLINE:
+            try:
+                self._lodge(ticket)
+            except Refusal as refusal:
+                self._turn_away(job, done, refusal)
+                return
+        self._tickets[job] = ticket
+        if ticket.room is not None:
+            ticket.room.claim.holder = _Queued(self, ticket)
+        account.jobs[job] = None
+        self._watch.at(job.expires)
+        kind, estimate = self._experience.known(job)
+        if kind is None or estimate is None:
+            self._lanes.put(ticket)
+        else:
+            self._queue(ticket, kind, estimate)
+
+    def cancel(self, job: Job) -> None:
+        """Nobody waits for the reply any more: the work stops."""
+        if (ticket := self._tickets.get(job)) and not ticket.answered:
+            ticket.answered = True
+            self._abandon(ticket)
+
+    def drain(self) -> None:
+        """Accept nothing more; what was accepted goes on."""
+        self._draining = True
+
+    def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
+        """A worker has done a job, or says why not."""
+        if reply.recycle is not None:
+            self._crew.dismiss(worker, reply.recycle)
+        self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
+        if not ticket.answered and reply.estimate is not None:
+            kind = kind_of(ticket.job)
+            self._queue(ticket, kind, self._experience.planned(kind, reply.estimate))
+        elif not ticket.answered and reply.needs_graph and not ticket.graph_wanted:
+            ticket.graph_wanted = True
+            self._lanes.put_back(ticket)
+        elif not ticket.answered and reply.wanted and not ticket.wanted:
+            ticket.wanted = reply.wanted
+            self._lanes.put_back(ticket)
+        else:
+            if (ticket.long and not ticket.apart) or (seconds > MISJUDGED and reply.cached):
+                self._learn(ticket, seconds, planned=not reply.cached)
+            if ticket.long:
+                self._crew.trim()
+            self._settle(ticket)
+            self._answer(ticket, reply)
+        if self._lanes.waiting:
+            self._lanes.pump()
+
+    def freed(self) -> None:
+        """A worker has room for another job."""
+        self._lanes.pump()
+
+    def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """A worker has let go of a job: nobody wants it, or it held others up."""
+        if ticket.answered:
+            self._settle(ticket)
+        else:
+            ticket.stopped = 0.0
+            self._lanes.put_back(ticket)
+        self._lanes.pump()
+
+    def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
+        """A worker has ended. What it executed is done again, once, where nothing waits behind it; the rest by others.
+
+        They are innocent, but are not sent round for ever. Of several that were one execution, nobody knows which is
+        guilty: each is done alone, as long jobs are.
+        """
+        for ticket in tickets:
+            ticket.worker = None
+            ticket.stopped = 0.0
+            ticket.deaths += _BLAME if ticket in executed else 1
+            if ticket.answered:
+                self._settle(ticket)
+            elif ticket.deaths > _FORGIVEN:
+                self._refuse(ticket, _died())
+            else:
+                ticket.long |= ticket in executed
+                ticket.apart |= ticket in executed and len(executed) > 1
+                self._lanes.put_back(ticket)
+        self._lanes.pump()
+
+    def staffed(self) -> None:
+        """There is a worker more."""
+        self._lanes.pump()
+
+    def answered(self, tenant: str, nbytes: int) -> Claim:
+        """An answer of so many bytes is held."""
+        return self._claims.held_anyway(tenant, nbytes)
+
+    def displace(self, ticket: Ticket, refusal: Refusal) -> None:
+        """What is held for a job that waits is taken back."""
+        self._answer(ticket, refused(refusal, ticket.job.request_id))
+        self._abandon(ticket)
+
+    def expired(self, ticket: Ticket) -> None:
+        """A job's time is up: that is its reply, whatever becomes of the work."""
+        self._answer(ticket, refused(late(ticket.job.timeout), ticket.job.request_id))
+        self._abandon(ticket)
+
+    def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """A job that was thought to be short runs long: nothing waits behind it any more.
+
+        Of several that were one execution, none is to wait for it: each is done alone.
+        """
+        relieved = worker is not self._crew.quick or self._crew.relieve()
+        if not relieved and worker.sent == 1 and not len(self._lanes.short):
+            return  # nobody waits for it
+        executed = worker.executed
+        if len(executed) > 1:
+            for each in executed:
+                each.long = each.apart = True
+        else:
+            ticket.long = True
+            ticket.kind = kind_of(ticket.job)
+            ticket.estimate = Estimate(2 * (time.monotonic() - worker.cell.since), 0, 0)
+        self._leave_alone(worker, ticket, [ticket])
+        if not relieved or len(executed) > 1:
+            ticket.stopped = time.monotonic()
+            self._watch.at(ticket.stopped + GRACE)
+            worker.stop(ticket)
+        self._lanes.pump()
+
+    def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
+        """Another worker does what would wait for this job, which has not been long enough to say so of its kind."""
+        ticket.long = ticket.apart = True
+        self._leave_alone(worker, ticket, worker.executed)
+        self._lanes.pump()
+
+    def _leave_alone(self, worker: WorkerProcess, ticket: Ticket, keeping: Sequence[Ticket]) -> None:
+        """Nothing waits behind this job any more."""
+        worker.long = ticket
+        for waiting in worker.take_back(keeping):
+            self._lanes.put_back(waiting)
+
+    def _make_room(self, account: Account) -> bool:
+        """Have a job of whoever has most give way to one of this caller's: the last one that no worker does.
+
+        Not for one who would have as many then.
+        """
+        most = self._accounts.greatest()
+        if len(most.jobs) <= len(account.jobs) + 1:
+            return False
+        for job in reversed(most.jobs):
+            ticket = self._tickets[job]
+            if not ticket.answered and (ticket.worker is None or ticket.worker.begun(ticket) is None):
+                self._displaced += 1
+                self._answer(ticket, refused(self._admission.crowded(len(self._tickets)), job.request_id))
+                self._abandon(ticket)
+                return True
+        return False
+
+    def _turn_away(self, job: Job, done: Done, refusal: Refusal) -> None:
+        if job.room is not None:
+            job.room.give_back()
+        done(refused(refusal, job.request_id))
+
+    def _lodge(self, ticket: Ticket) -> None:
+        """The body in memory that a worker can see."""
+        job = ticket.job
+        if isinstance(job.room, SlabRoom):
+            ticket.room = job.room
+            ticket.room.shrink(len(job.body))
+            return
+        nbytes = len(job.body)
+        ticket.room = room = self.room(nbytes, job.tenant)
+        try:
+            room.reserve(nbytes)
+        except Refusal:
+            room.give_back()
+            raise
+        room.shrink(nbytes)
+        room.view[:] = job.body.data if isinstance(job.body, np.ndarray) else job.body
+        job.body = room.view
+
+    def _charge(self, ticket: Ticket, seconds: float, patience: float) -> None:
+        """A worker has spent so much on a job, which is held against its caller where it was to be short.
+
+        Not what takes a little longer though its plan was known: then it is the machine that has much to do.
+        """
+        self._lanes.charge(ticket, seconds)
+        if ticket.bound is not None and seconds > patience:
+            ticket.account.overran(seconds, time.monotonic())
+
+    def _queue(self, ticket: Ticket, kind: JobKind, estimate: Estimate) -> None:
+        """To the long jobs, if it can be in time behind them."""
+        ticket.long = True
+        ticket.kind = kind
+        ticket.estimate = estimate
+        ahead = self._lanes.ahead(ticket)
+        needed = (ahead + estimate.seconds) * self._experience.margin(ticket.job.tenant)
+        left = ticket.job.expires - time.monotonic()
+        try:
+            if ahead and needed > left and not self._lanes.is_idle(ticket):
+                raise self._admission.hopeless(needed, left)
+            ticket.promised = self._claims.claim(ticket.job.tenant, estimate.response_bytes)
+        except Refusal as refusal:
+            self._refuse(ticket, refusal)
+            return
+        ticket.promised.holder = _Queued(self, ticket)
+        self._lanes.put(ticket)
+
+    def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
+        """What a long job took; then those that wait for too long are not kept waiting."""
+        kind = kind_of(ticket.job) if ticket.kind is None else ticket.kind
+        self._experience.measured(kind, ticket.estimate, seconds, planned=planned)
+        for waiting in self._lanes.overdue(self._experience):
+            self._lanes.drop(waiting)
+            self._too_late(waiting)
+
+    def _too_late(self, ticket: Ticket) -> None:
+        left = ticket.job.expires - time.monotonic()
+        self._refuse(ticket, self._admission.hopeless(self._lanes.expected(ticket), left))
+
+    def _abandon(self, ticket: Ticket) -> None:
+        """Nobody waits for a job: it leaves the queue, or is stopped."""
+        if ticket.worker is None:
+            self._lanes.drop(ticket)
+            self._settle(ticket)
+            return
+        ticket.stopped = now = time.monotonic()
+        if (begun := ticket.worker.begun(ticket)) is not None:
+            self._charge(ticket, now - begun, MISJUDGED)
+        self._watch.at(ticket.stopped + GRACE)
+        ticket.worker.stop(ticket)
+
+    def _refuse(self, ticket: Ticket, refusal: Refusal) -> None:
+        self._settle(ticket)
+        self._answer(ticket, refused(refusal, ticket.job.request_id))
+
+    @staticmethod
+    def _answer(ticket: Ticket, reply: Reply) -> None:
+        if ticket.answered:
+            reply.release()
+        else:
+            ticket.answered = True
+            ticket.done(reply)
+
+    def _settle(self, ticket: Ticket) -> None:
+        """No worker has the job any more: nothing is held for it."""
+        del self._tickets[ticket.job]
+        del ticket.account.jobs[ticket.job]
+        self._admission.replied()
+        if ticket.promised is not None:
+            ticket.promised.end()
+        if ticket.room is not None:
+            ticket.job.body = b""
+            ticket.room.give_back()
+        if self._draining and not self._tickets:
+            self._done.set()
+
+    def _forget(self, number: int) -> None:
+        for worker in self._crew:
+            worker.forget(number)
+
+    def _tick(self) -> None:
+        self._ticking = self._loop.call_later(_TICK, self._tick)
+        self._watch.look()
+        self._looks += 1
+        if self._looks % _INSPECTION == 0:
+            self._admission.look(time.monotonic())
+            self._accounts.look(time.monotonic())
+            self._watch.inspect()
+            self._rooms.trim()
+
+
+class _Queued:
+    """Holds what is claimed for a job; it is let go of as long as no worker has that."""
+
+    __slots__ = ("_pool", "_ticket")
+
+    def __init__(self, pool: ProcessPool, ticket: Ticket) -> None:
+        self._pool, self._ticket = pool, ticket
+
+    @property
+    def revocable(self) -> bool:
+        """Whether it waits."""
+        return self._ticket.worker is None and not self._ticket.answered
+
+    def revoke(self, refusal: Refusal) -> None:
+        """It waits no more."""
+        self._pool.displace(self._ticket, refusal)
+
+
+def _died() -> Refusal:
+    detail = "the worker process that computed this request ended; send it again"
+    return Refusal("worker_died", detail, retry_after=1)

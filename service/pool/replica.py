@@ -1,0 +1,115 @@
+"""What a worker knows of the resident tensors, as the front sees it: those that it asked for, until they are too many.
+
+A worker is never told in between: what has changed of what it knows goes down its socket before the next job does, so
+a job never reads an older version than its client could know of.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Container, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from service.state.tensors import TensorVersion
+from service.transport import frames
+from service.transport.frames import TensorFrame
+from service.transport.shelf import ShelfRoom
+from service.transport.slabs import Slab
+
+#: (namespace, name)
+TensorKey = tuple[str, str]
+
+#: tensors that a worker knows at a time, and bytes of those that it has in memory of its own
+MOST_KNOWN: Final = 4096
+MOST_HELD_BYTES: Final = 32 << 20
+#: bytes of a version that a worker which rests does not keep for longer than it is current
+BURDEN: Final = 1 << 20
+
+
+class _Told(NamedTuple):
+    """A version that the worker knows, of so many bytes: in the slab of this number, or 0 for memory of its own."""
+
+    nbytes: int
+    slab: int
+
+    @property
+    def held(self) -> int:
+        return 0 if self.slab else self.nbytes
+
+
+class Replica:
+    """The versions that one worker knows."""
+
+    def __init__(self, current: Mapping[TensorKey, TensorVersion]) -> None:
+        self._current = current
+        self._told: OrderedDict[TensorKey, _Told] = OrderedDict()
+        self._held = 0
+        #: tensors that are not any more what the worker knows
+        self.stale: dict[TensorKey, None] = {}
+
+    def changed(self, key: TensorKey) -> bool:
+        """There is another version, or none any more. Whether the worker has one that is large."""
+        told = self._told.get(key)
+        if told is None:
+            return False
+        self.stale[key] = None
+        return told.nbytes >= BURDEN
+
+    def news(self, wanted: Sequence[TensorKey]) -> News:
+        """What has changed, and what is `wanted` for a job and not known: together, all that the job needs."""
+        told = News([], [], [])
+        for key in self.stale:
+            if self._forget(key, told) and key not in self._current:
+                told.frames.append(_gone(key))
+        fresh = dict.fromkeys([*self.stale, *wanted])
+        self.stale.clear()
+        for key in fresh:
+            if key in self._told:
+                self._told.move_to_end(key)
+            elif (resident := self._current.get(key)) is not None:
+                self._tell(key, resident, told)
+        self._bound(fresh, told)
+        return told
+
+    def _bound(self, needed: Container[TensorKey], told: News) -> None:
+        """Let the worker forget what it was told of longest ago, but nothing that is needed now."""
+        while len(self._told) > MOST_KNOWN or self._held > MOST_HELD_BYTES:
+            oldest = next(iter(self._told))
+            if oldest in needed:
+                return
+            self._forget(oldest, told)
+            told.frames.append(_gone(oldest))
+
+    def _tell(self, key: TensorKey, resident: TensorVersion, told: News) -> None:
+        number, room = 0, resident.room
+        if isinstance(room, ShelfRoom) and room.slab is not None:
+            number = room.slab.number
+            told.slabs.append(room.slab)
+        data = memoryview(b"") if number else room.view
+        told.frames.append(
+            frames.tensor_frame(TensorFrame(*key, resident.etag, resident.dtype, resident.shape, number, data))
+        )
+        self._told[key] = known = _Told(len(room.view), number)
+        self._held += known.held
+
+    def _forget(self, key: TensorKey, told: News) -> bool:
+        """Whether the worker knew it."""
+        known = self._told.pop(key, None)
+        if known is None:
+            return False
+        self._held -= known.held
+        if known.slab:
+            told.hidden.append(known.slab)
+        return True
+
+
+class News(NamedTuple):
+    """Frames for a worker, the slabs that it has to see before them, and the numbers of those that it needs no more."""
+
+    frames: list[bytes]
+    slabs: list[Slab]
+    hidden: list[int]
+
+
+def _gone(key: TensorKey) -> bytes:
+    return frames.tensor_frame(TensorFrame(*key))

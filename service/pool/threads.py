@@ -1,0 +1,162 @@
+"""Workers that are threads of this process: for an application that embeds the service, and for its tests."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+
+import numpy as np
+
+from service.errors import Refusal, full, late, stopping
+from service.pool.pool import Done
+from service.pool.stats import Stats
+from service.state.tensors import TensorVersion
+from service.transport.job import Job, Reply, Room, refused
+from service.transport.resident import version_of
+from service.wire.version import Version
+from service.worker.blas import divide
+
+
+class Heap:
+    """Memory of a body or of a tensor, as this process gives it."""
+
+    def __init__(self, nbytes: int) -> None:
+        # Not a bytearray, which writes zeros: what is announced and never sent takes addresses, but no memory.
+        self.view = memoryview(np.empty(nbytes, np.uint8).data)
+
+    def reserve(self, nbytes: int) -> int:
+        """All of it: what embeds the service has no budget of bytes."""
+        return len(self.view)
+
+    def pin(self) -> None:
+        """Nothing: it is never taken back."""
+
+    def give_back(self) -> None:
+        """Let go of it."""
+        self.view = memoryview(b"")
+
+
+class ThreadPool:
+    """A bounded number of jobs: `workers` run, `queue` wait, one more is refused. Nothing is isolated."""
+
+    def __init__(self, work: Callable[[Job], Reply], device: str, workers: int, queue: int) -> None:
+        self.device = device
+        self._work = work
+        divide(workers)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="worker")
+        self._workers = workers
+        self._capacity = workers + queue
+        self._held = 0
+        self._draining = False
+        self._waiting: dict[Job, Done] = {}
+        #: by namespace and name. A job sees what was there when it was submitted, so that is not changed, but copied
+        self._residents: dict[str, dict[str, Version]] = {}
+        self._seen: set[str] = set()
+        self._shelves: dict[tuple[str, str], Room] = {}
+        self._freed = asyncio.Event()
+
+    @property
+    def ready(self) -> bool:
+        """Whether work is accepted."""
+        return not self._draining
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs or waits."""
+        return self._held > 0
+
+    def room(self, nbytes: int, tenant: str = "") -> Heap:
+        """Memory for a body. Raises Refusal: shutting_down, queue_full."""
+        if refusal := self._refusal():
+            raise refusal
+        return Heap(nbytes)
+
+    def shelf(self, nbytes: int) -> Heap:
+        """Memory for a resident tensor; it goes with its last reader."""
+        return Heap(nbytes)
+
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
+        """The version that jobs read from now on; None for none."""
+        known = self._residents.get(namespace, {})
+        if namespace in self._seen:
+            self._seen.discard(namespace)
+            self._residents[namespace] = known = known.copy()
+        if before := self._shelves.pop((namespace, name), None):
+            before.give_back()
+        if resident is None:
+            known.pop(name, None)
+        else:
+            self._shelves[namespace, name] = resident.room
+            self._residents.setdefault(namespace, known)[name] = version_of(resident)
+
+    def submit(self, job: Job, done: Done) -> None:
+        """Take up a job; the front stops waiting at its deadline, whatever the thread does then."""
+        if refusal := self._refusal():
+            done(refused(refusal, job.request_id))
+            return
+        self._held += 1
+        self._freed.clear()
+        self._waiting[job] = done
+        if residents := self._residents.get(job.namespace):
+            self._seen.add(job.namespace)
+            job.resident = residents.get
+        loop = asyncio.get_running_loop()
+        running = self._threads.submit(self._work, job)
+        timer = loop.call_later(max(0.0, job.expires - time.monotonic()), self._late, job, running)
+
+        def ended(finished: Future[Reply]) -> None:
+            loop.call_soon_threadsafe(self._ended, job, finished, timer)
+
+        running.add_done_callback(ended)
+
+    def cancel(self, job: Job) -> None:
+        """A job that has not begun leaves the queue with its deadline; one that runs looks at its own."""
+        self._waiting.pop(job, None)
+
+    def stats(self) -> Stats:
+        """The jobs that are held; threads have nothing else to tell."""
+        running = min(self._held, self._workers)
+        return Stats({"all": self._held - running}, running, {"all": self._workers})
+
+    def drain(self) -> None:
+        """Accept nothing more; what was accepted goes on."""
+        self._draining = True
+
+    async def start(self) -> None:
+        """Nothing: the threads start with their first work."""
+
+    async def close(self, grace: float) -> bool:
+        """End when the work has, or after so many seconds; whether it has. A thread cannot be stopped."""
+        self.drain()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                while self._held:
+                    await self._freed.wait()
+        return not self._held
+
+    def _late(self, job: Job, running: Future[Reply]) -> None:
+        running.cancel()
+        self._reply(job, refused(late(job.timeout), job.request_id))
+
+    def _ended(self, job: Job, finished: Future[Reply], timer: asyncio.TimerHandle) -> None:
+        timer.cancel()
+        self._held -= 1
+        if not self._held:
+            self._freed.set()
+        if not finished.cancelled():
+            self._reply(job, finished.result())
+
+    def _reply(self, job: Job, reply: Reply) -> None:
+        if done := self._waiting.pop(job, None):
+            done(reply)
+
+    def _refusal(self) -> Refusal | None:
+        if self._draining:
+            return stopping()
+        if self._held >= self._capacity:
+            return full(self._held, retry_after=1)
+        return None

@@ -1,0 +1,223 @@
+"""Everything that a server keeps for its callers, and the way there from what a worker replies: one for both doors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+import numpy as np
+
+from service.errors import Refusal, fault
+from service.keys.caller import Caller, KeyScope
+from service.observe.tally import Holdings
+from service.pool.pool import Done, Pool
+from service.settings import Settings
+from service.state.changes import Change, new_tensor
+from service.state.commits import Commits, Proposal, Told
+from service.state.conditions import ALWAYS, Condition, of_store
+from service.state.graphs import GraphStore, Registered
+from service.state.idempotency import AnswerTable
+from service.state.journal import Journal, Loaded
+from service.state.shares import StatedLimit, share_of_each, total_quota
+from service.state.tensors import TensorTable, TensorVersion
+from service.state.values import Stored
+from service.transport.job import Job, Reply, refused
+
+#: bytes that are copied on the event loop: less than 0.1 ms
+_AT_ONCE: Final = 1 << 20
+
+_logger = logging.getLogger("gradserve")
+
+_T = TypeVar("_T")
+_Copies = Sequence[tuple[memoryview, bytes | memoryview]]
+
+
+class Keeper:
+    """Tensors, graphs and answers, and who commits them. `pool` is told of every tensor."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        pool: Pool,
+        journal: Journal,
+        told: Told = lambda outcome, seconds: None,
+        stated: StatedLimit | None = None,
+    ) -> None:
+        """`stated` are the limits that keys state for their namespaces, where keys are asked for."""
+        self._pool = pool
+        self._journal = journal
+        self._place = settings.state
+        shares = {things: share_of_each(settings, things, stated) for things in ("tensor", "graph", "answer")}
+        self.tensors = TensorTable(total_quota(settings, "tensor"), pool.place, shares["tensor"])
+        self.graphs = GraphStore(total_quota(settings, "graph"), shares["graph"])
+        self.answers = AnswerTable(
+            total_quota(settings, "answer"), settings.idempotency_seconds, share=shares["answer"]
+        )
+        self.commits = Commits(journal, settings.write_behind_ms / 1000, told)
+
+    def load(self) -> Loaded:
+        """What was kept before; it blocks. Raises RuntimeError with one sentence where that cannot be read."""
+        try:
+            return self._journal.load()
+        except OSError as error:
+            raise RuntimeError(f"the state in {self._place} cannot be read: {error.strerror or error}") from error
+
+    def restore(self, loaded: Loaded) -> None:
+        """Take up what was kept before."""
+        for graph in loaded.graphs:
+            if graph.record is not None:
+                self.graphs.load((graph.namespace, graph.graph_id), Registered.of(graph.record))
+        for record in loaded.answers:
+            self.answers.load((record.namespace, record.key), record)
+        for tensor in loaded.tensors:
+            if tensor.data is not None:
+                room = self._pool.shelf(tensor.data.nbytes)
+                _copy([(room.view, tensor.data)])
+                version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, room)
+                self.tensors.load((tensor.namespace, tensor.name), version)
+
+    def take(
+        self,
+        job: Job,
+        caller: Caller,
+        reply: Reply,
+        done: Done,
+        condition: Condition = ALWAYS,
+        more: Sequence[Change] = (),
+    ) -> None:
+        """Keep the tensors that a reply has for it, and `more` with them; then `done` gets it, or a refusal instead.
+
+        They are kept upon the conditions that they have themselves, and `condition`.
+        """
+        changes: list[Change] = []
+        answered = False  # before it is known what comes of it
+
+        def finish(refusal: Refusal | None) -> None:
+            if refusal is not None:
+                for change in changes:
+                    change.value.room.give_back()
+            if refusal is not None or answered:
+                reply.release()
+            if not answered:
+                done(reply if refusal is None else refused(refusal, job.request_id))
+
+        def unsure(refusal: Refusal) -> None:
+            nonlocal answered
+            answered = True
+            done(refused(refusal, job.request_id))
+
+        try:
+            caller.require(KeyScope.WRITE)
+            for stored, data in zip(reply.stored, reply.kept, strict=True):
+                changes.append(self._shelved(job.namespace, stored, len(data), condition))
+        except Refusal as refusal:
+            finish(refusal)
+            return
+        durable = any(stored.durable for stored in reply.stored)
+        proposal = Proposal([*changes, *more], finish, durable, job.expires, job.timeout, unsure)
+        copies = [(change.value.room.view, data) for change, data in zip(changes, reply.kept, strict=True)]
+        _when_copied(copies, lambda: self.commits.submit(proposal), finish)
+
+    def holdings(self) -> Holdings:
+        """How much is kept at this moment."""
+        tensors, graphs = self.tensors, self.graphs
+        return Holdings(tensors.count, tensors.held, graphs.count, graphs.held, self.commits.behind)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what is kept here is what there is, without a look at the place."""
+        return self.commits.fence.open
+
+    async def current(self, expires: float) -> None:
+        """Return where what is kept here is what there is, not later than `expires`. Raises Refusal: not_ready."""
+        await self.commits.fence.passed(expires)
+
+    def when_current(self, job: Job, reply: Reply, done: Done) -> None:
+        """Call `done` with a reply that rests on what is kept, once that is known to be what there is; or a refusal."""
+        looking = asyncio.get_running_loop().create_task(self.current(job.expires))
+
+        def looked(looking: asyncio.Task[None]) -> None:
+            error = None if looking.cancelled() else looking.exception()
+            if error is None:
+                done(reply)
+                return
+            reply.release()
+            done(refused(error if isinstance(error, Refusal) else fault(), job.request_id))
+
+        looking.add_done_callback(looked)
+
+    async def commit(self, changes: Sequence[Change], expires: float, seconds: float) -> None:
+        """Return when all of these are made. Raises Refusal where none is.
+
+        Where that is not known when the time of so many seconds `expires`, it raises unconfirmed.
+        """
+        found: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
+
+        def done(refusal: Refusal | None) -> None:
+            _set(found, refusal)
+
+        self.commits.submit(Proposal(changes, done, True, expires, seconds, done))
+        refusal = await outcome(found)
+        if refusal is not None:
+            raise refusal
+
+    async def taken(
+        self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
+    ) -> Reply:
+        """As `take`, and return what `done` would get."""
+        found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+        def done(reply: Reply) -> None:
+            if not _set(found, reply):
+                reply.release()
+
+        self.take(job, caller, reply, done, condition, more)
+        return await outcome(found)
+
+    def _shelved(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
+        """The change that a stored tensor is, with room for its elements."""
+        room = self._pool.shelf(nbytes)
+        version = TensorVersion(stored.dtype, stored.shape, stored.etag, room)
+        return new_tensor(self.tensors, (namespace, stored.name), version, condition or of_store(stored.if_match))
+
+
+async def outcome(found: asyncio.Future[_T]) -> _T:
+    """What comes of it. A commit goes through whoever leaves, so the first cancellation waits for the end of it."""
+    try:
+        return await asyncio.shield(found)
+    except asyncio.CancelledError:
+        return await found
+
+
+def _set(found: asyncio.Future[_T], value: _T) -> bool:
+    """Whether somebody still waits for it."""
+    if not found.done():
+        found.set_result(value)
+        return True
+    return False
+
+
+def _when_copied(copies: _Copies, go_on: Callable[[], None], finish: Callable[[Refusal], None]) -> None:
+    """Copy, on a thread where that takes long, and go on; or finish, where it could not be done."""
+    if sum(len(data) for _, data in copies) <= _AT_ONCE:
+        _copy(copies)
+        go_on()
+        return
+
+    def copied(copying: asyncio.Future[None]) -> None:
+        if (error := copying.exception()) is None:
+            go_on()
+        else:
+            _logger.error("what is to be kept could not be copied", exc_info=error)
+            finish(fault())
+
+    asyncio.get_running_loop().run_in_executor(None, _copy, copies).add_done_callback(copied)
+
+
+def _copy(copies: _Copies) -> None:
+    """Each to its place; NumPy lets others run meanwhile."""
+    for place, data in copies:
+        if len(data):
+            np.copyto(np.frombuffer(place, np.uint8), np.frombuffer(data, np.uint8))

@@ -1,0 +1,258 @@
+"""The messages between the front and a worker process, as bytes: a fixed part each, then texts and a body.
+
+Nothing is pickled: what a worker sends is read field by field, and a frame costs a microsecond. Bodies over `INLINE`
+bytes are not in the frame, but in a slab that it names.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from service.state.values import Stored, nbytes_of
+from service.transport.job import Estimate, Job, Phases, Reply
+from service.wire.media import JSON, PROBLEM, SAFETENSORS
+
+#: a body of more bytes than this goes through shared memory
+INLINE: Final = 64 << 10
+
+#: kinds of frames
+JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, RESIDENT, CONDEMNED = range(1, 12)
+
+_PREFIX: Final = struct.Struct("<IB")
+_NOTE: Final = struct.Struct("<IBI")
+_JOB: Final = struct.Struct("<IBBBBBIIIQddd")
+_REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
+_REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
+_RESIDENT: Final = struct.Struct("<IBIQ")
+_MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
+_MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
+_CACHED, _NEEDS_GRAPH, _COALESCED, _CONSULTED = 1, 2, 4, 8
+_MAY_ASK: Final = 1
+_NO_GRAPH: Final = (1 << 32) - 1
+_NO_BOUND: Final = float("inf")
+
+
+class Whereabouts(NamedTuple):
+    """Where a body lies: the number of a slab, or 0 for the frame itself; and its length in bytes."""
+
+    slab: int
+    nbytes: int
+
+
+def job_frame(
+    slot: int, job: Job, place: Whereabouts, most_seconds: float | None, graph: bytes | None, *, may_ask: bool = True
+) -> bytes:
+    """A job on its way to a worker; `graph` where the worker is known not to know it.
+
+    It `may_ask` for tensors until it has.
+    """
+    about = f"{job.call}\n{job.graph or ''}\n{job.namespace}\n{job.subject or ''}"
+    text = f"{about}\n{job.tenant}\n{job.request_id}".encode()
+    inline = b"" if place.slab else bytes(job.body)
+    head = _JOB.size + len(text) + len(inline) + (len(graph) if graph is not None else 0)
+    fixed = _JOB.pack(
+        head, JOB, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted], _MAY_ASK if may_ask else 0,
+        len(text), _NO_GRAPH if graph is None else len(graph), place.slab, place.nbytes,
+        job.timeout, job.expires, _NO_BOUND if most_seconds is None else most_seconds,
+    )  # fmt: skip
+    return b"".join((fixed, text, graph or b"", inline))
+
+
+def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None]:
+    """The slot, the job, where its body is, and how long it may take, of a frame that begins at `at`."""
+    (
+        size, _, slot, sent, accepted, flags, texts, graphs, slab, nbytes, timeout, expires, most,
+    ) = _JOB.unpack_from(frame, at)  # fmt: skip
+    start = at + _JOB.size
+    call, graph, namespace, subject, tenant, request_id = frame[start : start + texts].decode().split("\n", 5)
+    start += texts
+    graph_bytes = None
+    if graphs != _NO_GRAPH:
+        graph_bytes = frame[start : start + graphs]
+        start += graphs
+    body = frame[start : at + size]
+    job = Job(call, body, request_id, timeout, expires, _MEDIA[sent], _MEDIA[accepted], graph or None, graph_bytes)
+    job.namespace = namespace
+    job.subject = subject or None
+    job.tenant = tenant
+    job.may_ask = flags & _MAY_ASK != 0
+    return slot, job, Whereabouts(slab, nbytes), None if most == _NO_BOUND else most
+
+
+def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended: float) -> bytes:
+    """A reply on its way to the front."""
+    more = _more(reply)
+    size = _REPLY.size + len(more) + (0 if place.slab else place.nbytes)
+    flags = (_CACHED if reply.cached else 0) | (_NEEDS_GRAPH if reply.needs_graph else 0)
+    if reply.coalesced:
+        flags |= _COALESCED
+    if reply.consulted:
+        flags |= _CONSULTED
+    fixed = _REPLY.pack(
+        size, REPLY, slot, reply.status, _MEDIA_NUMBER[reply.media_type], flags,
+        len(more), place.slab, place.nbytes, begun, ended, *reply.phases[1:],
+    )  # fmt: skip
+    return fixed + more if place.slab else b"".join((fixed, more, *reply.pieces, *reply.kept))
+
+
+#: a reply as it came from a worker; the number of the slab that its body is in, or 0, and the body's bytes with those
+#: of what is kept behind it; when its job was begun, and when it was done
+Returned = tuple[Reply, int, int, float, float]
+
+
+def slot_of(frame: bytes, at: int) -> int:
+    """The slot of the job that a frame is about."""
+    return frame[at + _PREFIX.size]
+
+
+def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
+    """The reply of a frame that begins at `at`, to a job of that time.
+
+    It has no pieces where they are in a slab: `attach_body` gives it those.
+    """
+    size, status, media, flags, mores, slab, nbytes, begun, ended, *phases = _REPLY_READ.unpack_from(frame, at)
+    start = at + _REPLY.size
+    body = start + mores
+    pieces = () if slab else (frame[body : at + size],)
+    timed = Phases(begun - submitted, *phases)
+    reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0, begun=begun)
+    if mores:
+        _add(reply, orjson.loads(frame[start:body]))
+        if reply.stored and not slab:
+            attach_body(reply, memoryview(frame)[body : at + size])
+    if flags & ~_CACHED:
+        reply.needs_graph = flags & _NEEDS_GRAPH != 0
+        reply.coalesced = flags & _COALESCED != 0
+        reply.consulted = flags & _CONSULTED != 0
+    return reply, slab, nbytes, begun, ended
+
+
+def attach_body(reply: Reply, memory: memoryview) -> None:
+    """The reply's body lies in this memory, and behind it what is kept."""
+    end = len(memory)
+    kept = []
+    for stored in reversed(reply.stored):
+        start = end - nbytes_of(stored.dtype, stored.shape)
+        kept.append(memory[start:end])
+        end = start
+    reply.pieces, reply.kept = (memory[:end],), tuple(reversed(kept))
+
+
+def _more(reply: Reply) -> bytes:
+    """What most replies have not."""
+    if not (reply.headers or reply.estimate or reply.recycle or reply.stored or reply.wanted):
+        return b""
+    more = {
+        "headers": reply.headers,
+        "estimate": reply.estimate and list(reply.estimate),
+        "recycle": reply.recycle,
+        "stored": [(s.name, s.etag, s.dtype, s.shape, s.if_match, s.durable) for s in reply.stored],
+        "wanted": reply.wanted,
+    }
+    return orjson.dumps({name: value for name, value in more.items() if value})
+
+
+def _add(reply: Reply, more: dict[str, Any]) -> None:
+    reply.headers = tuple((name, value) for name, value in more.get("headers", ()))
+    reply.estimate = Estimate(*more["estimate"]) if "estimate" in more else None
+    reply.recycle = more.get("recycle")
+    reply.stored = tuple(
+        Stored(name, etag, dtype, tuple(shape), if_match, durable)
+        for name, etag, dtype, shape, if_match, durable in more.get("stored", ())
+    )
+    reply.wanted = tuple(more.get("wanted", ()))
+
+
+class TensorFrame(NamedTuple):
+    """What a worker is told of a resident tensor: a version, whose elements are `data` or in a slab; or no more of it.
+
+    A version has a dtype.
+    """
+
+    namespace: str
+    name: str
+    etag: str = ""
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    slab: int = 0
+    data: bytes | memoryview = b""
+
+
+def tensor_frame(told: TensorFrame) -> bytes:
+    """A frame that says what a resident tensor is from here on."""
+    shape = ",".join(map(str, told.shape))
+    text = f"{told.namespace}\n{told.name}\n{told.etag}\n{told.dtype}\n{shape}".encode()
+    size = _RESIDENT.size + len(text) + len(told.data)
+    return b"".join((_RESIDENT.pack(size, RESIDENT, len(text), told.slab), text, told.data))
+
+
+def read_tensor(frame: bytes, at: int) -> TensorFrame:
+    """What the frame says that begins at `at`."""
+    size, _, texts, slab = _RESIDENT.unpack_from(frame, at)
+    start = at + _RESIDENT.size
+    namespace, name, etag, dtype, shape = frame[start : start + texts].decode().split("\n")
+    extents = tuple(map(int, shape.split(","))) if shape else ()
+    return TensorFrame(namespace, name, etag, dtype, extents, slab, frame[start + texts : at + size])
+
+
+def note(kind: int, number: int) -> bytes:
+    """A frame that says one number: of the slot that was SKIPPED, or of a slab.
+
+    FORGET one that is gone; one of the reader's is RELEASED; one of the reader's is KEPT, since something still looks
+    at it, and must not be written again.
+    """
+    return _NOTE.pack(_NOTE.size, kind, number)
+
+
+def read_note(frame: bytes, at: int) -> int:
+    """The number that a frame says."""
+    number: int = _NOTE.unpack_from(frame, at)[2]
+    return number
+
+
+def text(kind: int, value: str) -> bytes:
+    """A frame that says a text: CAME, the device; FAILED, why there is none; the SETTINGS, as JSON.
+
+    CONDEMNED: the digest of a plan that is to run without kernels.
+    """
+    encoded = value.encode()
+    return _PREFIX.pack(_PREFIX.size + len(encoded), kind) + encoded
+
+
+def read_text(frame: bytes, at: int) -> str:
+    """The text that a frame says."""
+    return frame[at + _PREFIX.size : at + _PREFIX.unpack_from(frame, at)[0]].decode()
+
+
+class Inbox:
+    """Cuts bytes, as a socket gives them, into frames."""
+
+    __slots__ = ("_rest", "_wanted")
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._wanted = 0
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, bytes, int]]:
+        """Kind, bytes and beginning of each frame that is whole now; what follows it there is not looked at."""
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._wanted:
+                return
+            data = bytes(self._rest)
+            self._rest.clear()
+        at, end, prefix = 0, len(data), _PREFIX.size
+        self._wanted = prefix
+        while end - at >= prefix:
+            size, kind = _PREFIX.unpack_from(data, at)
+            if end - at < size:
+                self._wanted = size
+                break
+            yield kind, data, at
+            at += size
+        if at < end:
+            self._rest += data[at:]

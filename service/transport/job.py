@@ -1,0 +1,156 @@
+"""What passes between the front and the workers: a `Job` goes in, a `Reply` comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from engine import HostArray
+from service.errors import Refusal
+from service.state.values import Stored
+from service.transport.claims import Claim
+from service.wire.media import JSON, PROBLEM
+from service.wire.version import Find, Version
+
+
+class Room(Protocol):
+    """Memory for bytes. Who has it either gives it back or hands it in with a job; then the pool gives it back."""
+
+    view: memoryview
+
+    def give_back(self) -> None:
+        """The memory may serve another request. May be called twice."""
+
+
+class BodyRoom(Room, Protocol):
+    """Memory for a body that is on its way, reserved step by step as it comes."""
+
+    def reserve(self, nbytes: int) -> int:
+        """Before the first so many bytes are written: how many may be, as many or more.
+
+        Raises Refusal (queue_full) where there is no room for them, also where what there was has been taken back.
+        """
+
+    def pin(self) -> None:
+        """The body is all there, and is looked at from now on: it is not taken back any more."""
+
+
+def _nothing() -> None:
+    pass
+
+
+def _none_of(_: str) -> None:
+    pass
+
+
+#: what `Job.stop` is for a job that nobody stops
+NEVER: Final = b"\0"
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """One call: its name, its body as it came, and when (on the monotonic clock) its time is up.
+
+    `sent` and `accepted` are the media types of the body and of the answer: JSON, or safetensors. `graph` is the id of
+    the registered graph that the call is made of, and `graph_bytes` is that graph, for a worker that does not know it.
+    `room` is what holds the body, where it was received into one. The first byte of `stop` is set once nobody wants
+    the answer any more.
+
+    Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
+    not there, and the job has `consulted` them then. Where it `may_ask`, None may be for not having asked. `subject` is
+    the name of the tensor that the job is about, where it is about one. `tenant` is whose share of the server the job
+    comes out of.
+    """
+
+    call: str
+    body: bytes | memoryview | HostArray
+    request_id: str
+    timeout: float  # seconds, as agreed with the client
+    expires: float  # time.monotonic()
+    sent: str = JSON
+    accepted: str = JSON
+    graph: str | None = None
+    graph_bytes: bytes | None = None
+    room: BodyRoom | None = None
+    stop: Sequence[int] = NEVER
+    namespace: str = ""
+    subject: str | None = None
+    tenant: str = ""
+    resident: Find = _none_of
+    may_ask: bool = False
+    consulted: bool = False
+
+    def tensor(self, name: str) -> Version | None:
+        """The resident tensor of a name, None where there is none."""
+        self.consulted = True
+        return self.resident(name)
+
+
+class Phases(NamedTuple):
+    """Seconds that a job took, part by part: `waited` before a worker took it up; `backward` is a part of `execute`."""
+
+    waited: float = 0.0
+    decode: float = 0.0
+    plan: float = 0.0
+    execute: float = 0.0
+    backward: float = 0.0
+    encode: float = 0.0
+
+
+class Estimate(NamedTuple):
+    """What a plan will take, as it is known before it runs: seconds, and bytes at the peak and in the answer."""
+
+    seconds: float
+    peak_bytes: int
+    response_bytes: int
+
+
+_UNKNOWN: Final = Phases()
+
+
+@dataclass(eq=False, slots=True)
+class Reply:
+    """The answer's status, media type and body, in pieces; a problem unless the status is 200.
+
+    `begun` is when a worker took the job up, on the monotonic clock; 0 where none did, or where nobody looks.
+
+    `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again, as
+    may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses. One
+    that has `consulted` resident tensors is an answer about these, too.
+
+    What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
+    worker that `needs_graph` asks for the bytes of a registered one, and one that lacks a tensor says the names of all
+    that are `wanted` for the job; and `recycle` is why a worker is not to be used any more. One that was `coalesced`
+    was executed together with others. Whoever sends the pieces may say, to the `claim` of their memory, how they are
+    taken back.
+    """
+
+    status: int
+    media_type: str
+    pieces: Sequence[bytes | memoryview]
+    headers: tuple[tuple[str, str], ...] = ()
+    phases: Phases = _UNKNOWN
+    cached: bool = False
+    release: Callable[[], None] = _nothing
+    estimate: Estimate | None = None
+    needs_graph: bool = False
+    recycle: str | None = None
+    coalesced: bool = False
+    stored: Sequence[Stored] = ()
+    kept: Sequence[bytes | memoryview] = ()
+    wanted: Sequence[str] = ()
+    begun: float = 0.0
+    consulted: bool = False
+    claim: Claim | None = None
+
+    @property
+    def body(self) -> bytes:
+        """The pieces as one."""
+        return b"".join(self.pieces)
+
+
+def refused(refusal: Refusal, request_id: str, recycle: str | None = None) -> Reply:
+    """The reply that a refusal is."""
+    headers = tuple(refusal.headers.items())
+    return Reply(refusal.status, PROBLEM, [refusal.body(request_id)], headers, recycle=recycle)

@@ -1,0 +1,64 @@
+"""The memory of resident tensors: each version has its own, which workers can see where it is large.
+
+It is never written again, nor used for another: whoever still looks at it, in this process or in a worker, sees what
+was there, and it goes back to the system with the last of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+from typing import Final
+
+from service.errors import Refusal
+from service.pool.threads import Heap
+from service.transport.cell import sealed_memory
+from service.transport.slabs import Slab
+
+#: what numbers of slabs begin with that bodies never have
+_FIRST: Final = 1 << 32
+#: a tensor of more bytes is seen by workers in one place; others, each has a copy of
+COPIED: Final = 16 << 10
+#: what is given back to the system on the event loop
+_AT_ONCE: Final = 1 << 20
+
+
+class ShelfRoom:
+    """The memory of one version in a slab of its own."""
+
+    __slots__ = ("_loop", "slab", "view")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, slab: Slab, nbytes: int) -> None:
+        self._loop = loop
+        self.slab: Slab | None = slab
+        self.view = memoryview(slab.memory)[:nbytes]
+
+    def give_back(self) -> None:
+        """Let go of it. May be called twice."""
+        slab, self.slab = self.slab, None
+        if slab is None:
+            return
+        self.view = memoryview(b"")
+        if slab.size > _AT_ONCE:
+            self._loop.run_in_executor(None, slab.drop)
+        else:
+            slab.drop()
+
+
+class Shelf:
+    """Gives out room for tensors: in a slab where it is large, else in this process alone."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._numbers = count(_FIRST)
+
+    def room(self, nbytes: int) -> ShelfRoom | Heap:
+        """Memory for so many bytes. Raises Refusal: store_full, where the system has none."""
+        if nbytes <= COPIED:
+            return Heap(nbytes)
+        try:
+            slab = Slab(next(self._numbers), nbytes, sealed_memory("gradserve-tensor", nbytes))
+        except OSError as error:
+            detail = f"the system has no memory for a resident tensor of {nbytes} bytes: {error.strerror}"
+            raise Refusal("store_full", detail, got=f"{nbytes} bytes") from None
+        return ShelfRoom(self._loop, slab, nbytes)

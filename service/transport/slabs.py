@@ -1,0 +1,176 @@
+"""Bodies in memory that two processes share: written by one, read by the other, and used again.
+
+Memory is anonymous and passed by descriptor: /dev/shm may be as small as 64 MiB in a container. Touching new pages
+costs several times what copying into used ones does, so slabs of a usual size are kept; they are cleared between
+callers. Each side owns the slabs that it writes; the other maps a slab when its number first comes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from engine import HostArray
+from service.transport.cell import sealed_memory
+
+#: slabs of more bytes are not kept: they would hold what is rarely used
+LARGEST: Final = 16 << 20
+#: seconds after which memory that nobody has used is given back to the system
+UNUSED: Final = 5.0
+_SMALLEST: Final = 128 << 10
+_HEAD: Final = struct.Struct("<QQ")
+#: slabs that are shown by one message: their descriptors go together
+_AT_A_TIME: Final = 64
+
+
+class Slab:
+    """Shared memory with a number: `used` bytes from the start have been written since it was last cleared."""
+
+    __slots__ = ("fd", "memory", "number", "size", "used")
+
+    def __init__(self, number: int, size: int, fd: int) -> None:
+        self.number = number
+        self.size = size
+        self.fd = fd
+        self.used = 0
+        self.memory = mmap.mmap(fd, size)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether it is kept after use."""
+        return self.size <= LARGEST
+
+    def clear(self) -> None:
+        """Zeros where a caller's bytes were."""
+        if self.used:
+            np.frombuffer(self.memory, np.uint8, self.used).fill(0)
+            self.used = 0
+
+    def drop(self) -> None:
+        """Give the memory back to the system. Takes a while where it is large."""
+        os.close(self.fd)
+        with suppress(BufferError):  # somebody still reads it: it goes with the last view
+            self.memory.close()
+
+
+class Slabs:
+    """The slabs that this process writes: `keep` bytes of them at most wait for their next use."""
+
+    def __init__(self, keep: int, dropped: Callable[[Slab], None]) -> None:
+        """`dropped` is told of a slab that nobody gets again."""
+        self._keep = keep
+        self._dropped = dropped
+        self._idle: dict[int, list[Slab]] = {}
+        self._idle_bytes = 0
+        self._count = 0
+        self._used = 0.0
+
+    def take(self, nbytes: int) -> Slab:
+        """A clear slab of at least so many bytes."""
+        size = size_of(nbytes)
+        self._used = time.monotonic()
+        if idle := self._idle.get(size):
+            self._idle_bytes -= size
+            return idle.pop()
+        self._count += 1
+        return Slab(self._count, size, sealed_memory("gradserve-slab", size))
+
+    def put(self, slab: Slab) -> None:
+        """Keep a cleared slab; or drop it, where it is one too many."""
+        if not slab.pooled or self._idle_bytes + slab.size > self._keep:
+            self._dropped(slab)
+            return
+        self._used = time.monotonic()
+        self._idle_bytes += slab.size
+        self._idle.setdefault(slab.size, []).append(slab)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether any waits for its next use."""
+        return self._idle_bytes > 0
+
+    def trim(self) -> None:
+        """Drop those that wait, once none has been used for a while."""
+        if self._idle_bytes and time.monotonic() - self._used > UNUSED:
+            for slab in self._let_go():
+                self._dropped(slab)
+
+    def close(self) -> None:
+        """Drop those that wait."""
+        for slab in self._let_go():
+            slab.drop()
+
+    def _let_go(self) -> Iterator[Slab]:
+        """Those that wait, which do no more."""
+        idle, self._idle, self._idle_bytes = self._idle, {}, 0
+        return chain.from_iterable(idle.values())
+
+
+def size_of(nbytes: int) -> int:
+    """The bytes of the slab for a body: a power of two, so that another body fits; whole pages of a large one."""
+    if nbytes > LARGEST:
+        return -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    return max(_SMALLEST, 1 << (nbytes - 1).bit_length())
+
+
+class Passage:
+    """The second socket between two processes: by it a slab's descriptor goes before the frame that names the slab."""
+
+    def __init__(self, side: socket.socket) -> None:
+        self._side = side
+        self._sent: set[int] = set()
+        self._mapped: dict[int, mmap.mmap] = {}
+
+    def show(self, slab: Slab) -> None:
+        """Let the other side see a slab of ours, before it is named. Raises OSError when the other side is gone."""
+        if slab.number not in self._sent:
+            self.show_all([slab])
+
+    def show_all(self, slabs: Sequence[Slab]) -> None:
+        """Let the other side see slabs that it has not seen."""
+        for start in range(0, len(slabs), _AT_A_TIME):
+            few = slabs[start : start + _AT_A_TIME]
+            heads = [_HEAD.pack(slab.number, slab.size) for slab in few]
+            socket.send_fds(self._side, heads, [slab.fd for slab in few])
+            self._sent.update(slab.number for slab in few)
+
+    def hide(self, number: int) -> bool:
+        """Our slab of this number is gone; whether the other side has it and must be told."""
+        known = number in self._sent
+        self._sent.discard(number)
+        return known
+
+    def mapped(self, number: int) -> mmap.mmap:
+        """The other side's slab of this number. Raises OSError when that does not come."""
+        while number not in self._mapped:
+            heads, fds, _, _ = socket.recv_fds(self._side, _AT_A_TIME * _HEAD.size, _AT_A_TIME)
+            if not fds:
+                raise ConnectionResetError
+            for (found, size), fd in zip(_HEAD.iter_unpack(heads), fds, strict=True):
+                self._mapped[found] = mmap.mmap(fd, size)
+                os.close(fd)
+        return self._mapped[number]
+
+    def body(self, number: int, nbytes: int) -> HostArray:
+        """What the other side has written into its slab, read-only. Whoever reads it refers to this array."""
+        array = np.frombuffer(self.mapped(number), np.uint8, nbytes)
+        array.flags.writeable = False
+        return array
+
+    def forget(self, number: int) -> mmap.mmap | None:
+        """The other side's slab is gone. Returns its memory, which whoever drops it last gives back to the system."""
+        return self._mapped.pop(number, None)
+
+    def close(self) -> None:
+        """Close the socket. What is mapped goes with its last reader."""
+        self._side.close()
+        self._mapped.clear()

@@ -1,0 +1,6 @@
+"""A worker: the loop inside a process, the way of a job through a call, and what the process may not do.
+
+    child → attending → desk → worker → turn, registration → calls
+
+What may live here: whatever happens in the process that computes. What may not: other workers, and HTTP.
+"""

@@ -1,0 +1,58 @@
+"""A worker process from its start on: told the settings, it opens its device, and serves the front to the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from engine.executors.witness import witness
+from service.logs import begin_log
+from service.settings import Settings
+from service.transport import frames
+from service.transport.cell import Cell
+from service.transport.frames import Inbox
+from service.transport.slabs import Passage
+from service.worker.desk import READ, Desk, Opened
+from service.worker.prison import behave, die_with_parent
+from service.worker.sharing_desk import SharingDesk
+
+#: makes the work of a process
+OpenDevice = Callable[[Settings], Opened]
+
+
+def attend(make: OpenDevice) -> None:
+    """Serve the front until it closes the socket. The arguments are the descriptors that it passed."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group, but it is the front that ends us
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    channel, side, cell = map(int, sys.argv[1:])
+    front = socket.socket(fileno=channel)
+    settings = Settings.model_validate_json(_settings(front))
+    begin_log(settings)
+    with suppress(ConnectionError):
+        try:
+            opened = make(settings)
+        except RuntimeError as error:
+            front.sendall(frames.text(frames.FAILED, str(error)))
+            raise SystemExit(2) from None
+        behave(settings)
+        front.sendall(frames.text(frames.CAME, opened.device))
+        passage, page = Passage(socket.socket(fileno=side)), Cell(cell)
+        witness.attach(page.witness)
+        desk = Desk if opened.sharing is None else SharingDesk
+        desk(front, passage, page, opened).serve()
+    # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _settings(front: socket.socket) -> str:
+    inbox = Inbox()
+    while data := front.recv(READ):
+        for _, frame, at in inbox.feed(data):
+            return frames.read_text(frame, at)
+    raise SystemExit(0)

@@ -1,0 +1,35 @@
+"""A worker process: `python -m service.worker.child`, with the descriptors of its sockets and of its cell.
+
+It is spawned, never forked, so that a GPU can be opened in it, and ends when the front does.
+"""
+
+from __future__ import annotations
+
+from service.worker.confinement import confine_as_told
+
+if __name__ == "__main__":
+    confine_as_told()  # before NumPy is loaded: what starts threads comes after
+
+from engine import registry, warm
+from service.settings import Settings
+from service.worker.attending import attend
+from service.worker.blas import divide
+from service.worker.desk import Opened
+from service.worker.rehearsal import rehearse
+from service.worker.together import Together
+from service.worker.worker import Worker
+
+
+def computing(settings: Settings) -> Opened:
+    """The work of a server."""
+    worker = Worker(settings)
+    divide(settings.workers)
+    worker.calibrate()
+    warm(registry())
+    rehearse(worker)
+    sharing = Together(worker, settings) if settings.is_coalescing else None
+    return Opened(worker, worker.device, worker.vitals, sharing, worker.condemn)
+
+
+if __name__ == "__main__":
+    attend(computing)

@@ -1,0 +1,166 @@
+"""Inside a worker process: jobs from the socket, one by one, and their replies to it, those of a batch at once."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from engine import HostArray
+from service.transport import frames
+from service.transport.cell import Cell, Vitals
+from service.transport.frames import Inbox, Whereabouts
+from service.transport.job import Job, Reply
+from service.transport.slabs import UNUSED, Passage
+from service.worker.answers import AnswerSlabs
+from service.worker.residents import Residents
+from service.worker.sharing import Sharing
+
+#: (job, most seconds) → reply
+Execute = Callable[[Job, float | None], Reply]
+
+
+class Opened(NamedTuple):
+    """The work of a process, the device that does it, and what the process says of itself.
+
+    `sharing` does several jobs as one, where that is wanted. `condemn` is told of plans, by their digest, that are to
+    run without kernels.
+    """
+
+    work: Execute
+    device: str
+    vitals: Callable[[], Vitals]
+    sharing: Sharing[Any] | None = None
+    condemn: Callable[[bytes], None] = lambda digest: None
+
+
+#: bytes that are read from the socket at a time
+READ: Final = 256 << 10
+#: a reply that is ready does not wait for others for longer than so many seconds
+_HOLD: Final = 0.0005
+#: seconds between two reports of itself
+_TELL: Final = 1.0
+#: to a body: the one of `_job`, the argument of `_take_away`, and that of `getrefcount`
+_OUR_REFERENCES: Final = 3
+
+
+class Desk:
+    """Takes jobs from the socket and gives replies to it."""
+
+    def __init__(self, front: socket.socket, passage: Passage, cell: Cell, opened: Opened) -> None:
+        self._front = front
+        self._passage = passage
+        self._cell = cell
+        self._work = opened.work
+        self._vitals = opened.vitals
+        self._condemn = opened.condemn
+        self._told = 0.0
+        self._answers = AnswerSlabs(passage, self._tell)
+        self._residents = Residents(passage)
+        self._out: list[bytes] = []
+        self._written = 0.0
+
+    def serve(self) -> None:
+        """Until the front closes its end, or a reply says that this process is not to go on."""
+        inbox, front, take = Inbox(), self._front, {frames.JOB: self._take, **self._notes()}
+        while data := self._received(front):
+            self._written = time.monotonic()
+            for kind, frame, at in inbox.feed(data):
+                take[kind](frame, at)
+            self._end_batch()
+            self._flush()
+
+    def _received(self, front: socket.socket) -> bytes:
+        """What comes next; while nothing does, memory that is not used goes back to the system."""
+        while self._answers.waiting and not select.select([front], [], [], UNUSED)[0]:
+            self._answers.trim()
+            self._flush()
+        return front.recv(READ)
+
+    def _take(self, frame: bytes, at: int) -> None:
+        """A job: it is done at once."""
+        self._job(frame, at)
+
+    def _end_batch(self) -> None:
+        """All that was there has been taken."""
+
+    def _notes(self) -> dict[int, Callable[[bytes, int], None]]:
+        return {
+            frames.FORGET: lambda frame, at: self._forget(frames.read_note(frame, at)),
+            frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
+            frames.RESIDENT: self._hear,
+            frames.CONDEMNED: lambda frame, at: self._condemn(bytes.fromhex(frames.read_text(frame, at))),
+        }
+
+    def _forget(self, number: int) -> None:
+        self._passage.forget(number)
+
+    def _hear(self, frame: bytes, at: int) -> None:
+        """A resident tensor is another one from here on."""
+        self._residents.hear(frame, at)
+
+    def _job(self, frame: bytes, at: int) -> None:
+        slot, job, place, most_seconds = frames.read_job(frame, at)
+        job.stop = stop = self._cell.stops[slot]
+        job.resident = self._residents.of(job.namespace)
+        if stop[0]:
+            self._skip(slot)
+            return
+        body = self._passage.body(place.slab, place.nbytes) if place.slab else None
+        if body is not None:
+            job.body = body.data
+        begun = time.monotonic()
+        self._cell.begin(slot, begun)
+        reply = self._work(job, most_seconds)
+        self._cell.end()
+        ended = time.monotonic()
+        self._done(slot, reply, begun, ended)
+        if body is not None:
+            del reply, job
+            self._take_away(body, place.slab)
+        self._hold(ended)
+
+    def _done(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
+        if ended - self._told > _TELL:
+            self._told = ended
+            self._cell.tell(self._vitals())
+        if self._cell.stops[slot][0]:
+            self._skip(slot)
+        else:
+            self._reply(slot, reply, begun, ended)
+        if reply.recycle is not None:
+            self._flush()
+            os._exit(0)
+
+    def _skip(self, slot: int) -> None:
+        self._out.append(frames.note(frames.SKIPPED, slot))
+
+    def _take_away(self, body: HostArray, slab: int) -> None:
+        """Nothing may hold on to a body: other bytes will be there. What does is said, and the slab not used again."""
+        if sys.getrefcount(body) > _OUR_REFERENCES:
+            # Before the reply, upon which the front would take the slab for free.
+            self._out.insert(0, frames.note(frames.KEPT, slab))
+
+    def _reply(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
+        pieces = (*reply.pieces, *reply.kept) if reply.kept else reply.pieces
+        nbytes = sum(map(len, pieces))
+        slab = self._answers.written(pieces, nbytes) if nbytes > frames.INLINE else 0
+        self._out.append(frames.reply_frame(slot, reply, Whereabouts(slab, nbytes), begun, ended))
+
+    def _tell(self, kind: int, number: int) -> None:
+        self._out.append(frames.note(kind, number))
+
+    def _hold(self, now: float) -> None:
+        """Let replies wait for others, but not for long."""
+        if now - self._written > _HOLD:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._out:
+            self._front.sendall(b"".join(self._out))
+            self._out.clear()
+            self._written = time.monotonic()

@@ -1,0 +1,129 @@
+"""Which files a worker of a server may open: what it is made of, and where its kernels are kept."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import engine
+import schemas
+import service
+from service import machine
+from service.settings import NO_STATE, Settings, flag
+from service.worker.confinement import CONFINED_TO, Permitted
+from service.worker.kernels import kernel_folder
+
+#: shared libraries and what finds them, the system's and those that are installed beside it; the clock's zones
+_LIBRARIES: Final = (
+    "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64", "/nix/store", "/gnu/store",
+    "/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo",
+)  # fmt: skip
+#: what libraries ask the system: processors and caches, memory, threads, the limits of a container
+_OF_THE_SYSTEM: Final = (
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory", "/proc/self/cgroup",
+    "/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status", "/proc/self/task",
+    "/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/fs/cgroup", "/dev/null", "/dev/urandom", "/dev/zero",
+)  # fmt: skip
+#: the folders of an interpreter's prefix that it loads from
+_OF_A_PREFIX: Final = ("lib", "lib64")
+#: the driver, and CUDA where it is installed for all
+_OF_CARDS: Final = (
+    "/proc/driver/nvidia", "/proc/devices", "/proc/modules", "/proc/self/numa_maps", "/sys/bus/pci", "/sys/module",
+    "/sys/devices", "/usr/local/cuda", "/usr/share/nvidia", "/etc/nvidia",
+)  # fmt: skip
+_DEVICES: Final = "nvidia*"
+
+
+def permitted(settings: Settings) -> Permitted | None:
+    """What a worker may open; None where it is not confined.
+
+    Raises RuntimeError, as one sentence, where that would show it what it must not see.
+    """
+    if settings.confine == "off":
+        return None
+    has_cards = settings.device != "cpu" and bool(machine.cards())
+    loaded = [*_of_the_interpreter(), *_LIBRARIES, *(_OF_CARDS if has_cards else ())]
+    written = [*_kernels(settings), *(_of_cupy() if has_cards else ())]
+    hidden = {name: _resolved(path) for name, path in _hidden(settings).items()}
+    for allowed in [*loaded, *written]:
+        for name, path in hidden.items():
+            _require_apart(allowed, name, path)
+    beside = [path for path in _beside() if not any(each.is_relative_to(_resolved(path)) for each in hidden.values())]
+    devices = tuple(map(str, Path("/dev").glob(_DEVICES))) if has_cards else ()
+    return Permitted((*loaded, *beside, *_OF_THE_SYSTEM), tuple(written), devices)
+
+
+def _of_the_interpreter() -> Iterator[str]:
+    """Its libraries, and our own packages, wherever they are."""
+    for prefix in dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)):
+        yield from (str(Path(prefix, name)) for name in _OF_A_PREFIX)
+    for package in (engine, schemas, service):
+        yield str(Path(package.__file__ or "").parent)
+
+
+def _beside() -> Iterator[str]:
+    """Folders of modules that are installed elsewhere, as PYTHONPATH names them; not the one that we were called in."""
+    here = Path.cwd()
+    for path in map(Path, filter(None, sys.path)):
+        if path.is_absolute() and path != here:
+            yield str(path)
+
+
+def _kernels(settings: Settings) -> Iterator[str]:
+    """The folder that compiled kernels are kept in."""
+    folder = kernel_folder(settings)
+    if folder is not None:
+        yield str(folder)
+
+
+def _of_cupy() -> Iterator[str]:
+    """Where CuPy and the driver keep what they compile."""
+    for stated, usual in ("CUPY_CACHE_DIR", ".cupy/kernel_cache"), ("CUDA_CACHE_PATH", ".nv/ComputeCache"):
+        with suppress(RuntimeError):
+            yield str(Path(os.environ.get(stated) or Path.home() / usual))
+
+
+def _hidden(settings: Settings) -> Mapping[str, Path]:
+    """What workers never see, by what it is called."""
+    hidden = {flag(name): getattr(settings, name) for name in ("keys_file", "tls_key")}
+    if settings.state != NO_STATE and "://" not in settings.state:
+        hidden[flag("state")] = Path(settings.state)
+    homes = {Path("/root"), Path("/home")}
+    with suppress(RuntimeError):
+        homes.add(Path.home())
+    with suppress(KeyError):
+        homes.add(Path(pwd.getpwuid(os.geteuid()).pw_dir))
+    hidden |= {f"the home folder {home}": home for home in homes if home != Path("/")}
+    return {name: path for name, path in hidden.items() if path is not None}
+
+
+def _require_apart(allowed: str, name: str, path: Path) -> None:
+    if path.is_relative_to(_resolved(allowed)):
+        raise RuntimeError(
+            f"{name} lies in {allowed}, which workers can read: put it elsewhere, or serve with {flag('confine')} off"
+        )
+
+
+def _resolved(path: str | Path) -> Path:
+    """Where it is, whatever links lead there."""
+    return Path(os.path.realpath(path))
+
+
+def told(permitted: Permitted | None) -> dict[str, str]:
+    """The variables by which a worker hears of it. Libraries that want room for themselves find it where it writes."""
+    if permitted is None:
+        return {}
+    room = {"TMPDIR": permitted.writes[-1]} if permitted.devices else {}
+    return {CONFINED_TO: permitted.text(), **room}
+
+
+def make_folders(permitted: Permitted | None) -> None:
+    """Make those that a worker writes into, which it could not: it sees nothing that they would be made in."""
+    for folder in () if permitted is None else permitted.writes:
+        with suppress(OSError):  # then nothing is kept there, and whoever would keep it says why
+            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,0 +1,84 @@
+"""What a worker process may not do: outlive the front, push it aside, or take memory without end."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import resource
+import signal
+from pathlib import Path
+from typing import Final
+
+from service import machine
+from service.pool.replica import MOST_HELD_BYTES
+from service.pool.staff import staff_for
+from service.settings import FRONT_BYTES, Settings
+from service.wire.json_codec import PARSED
+
+#: the variable in which the front tells a worker its share of the memory, in bytes
+SHARE: Final = "GRADSERVE_SHARE_OF_MEMORY"
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def behave(settings: Settings) -> None:
+    """Call it once everything is loaded: what that took is not counted."""
+    limit_memory(settings)
+    calm_the_collector()
+
+
+def die_with_parent() -> None:
+    """However the front ends, this process does as well; it may be in a kernel, where it does not read its socket."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def limit_memory(settings: Settings) -> None:
+    """Behind the budgets: what they allow, on top of what is taken now, and not more than this process's share.
+
+    Shared memory does not count. RLIMIT_DATA and not RLIMIT_AS: CUDA reserves addresses that it never uses.
+    """
+    share = os.environ.get(SHARE)
+    limit = memory_limit(settings, data_bytes(), None if share is None else int(share))
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def memory_limit(settings: Settings, taken: int, share: int | None) -> int:
+    """The most bytes of a worker that has `taken` so many before its first job. An execution is never too much."""
+    limit = taken + limit_of(settings)
+    return limit if share is None else min(limit, max(share, taken + executing_bytes(settings)))
+
+
+def share_of_memory(settings: Settings) -> int:
+    """The bytes that each worker may take: all of them together, and the front, no more than there are.
+
+    Bodies and tensors that are held come on top: they are shared, and have budgets of their own. Whether cards compute
+    is not known yet when the first worker starts, so there are as many as there may be.
+    """
+    processes = max(staff_for(settings, "cpu").processes, len(machine.cards()))
+    return max(0, machine.memory_bytes() - FRONT_BYTES) // processes
+
+
+def limit_of(settings: Settings) -> int:
+    """What requests may make a worker take: an execution, its answer as values and as text, JSON, plans, tensors."""
+    answer, parsed = 2 * settings.max_response_bytes, PARSED * settings.max_body_bytes
+    return executing_bytes(settings) + answer + parsed
+
+
+def executing_bytes(settings: Settings) -> int:
+    """What an execution may make a worker take, beside what comes in and goes out."""
+    return settings.max_bytes + settings.plan_cache_bytes + MOST_HELD_BYTES
+
+
+def data_bytes() -> int:
+    """Private writable memory that this process has reserved."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmData:")) * 1024
+
+
+def calm_the_collector() -> None:
+    """Scan seldom: a request makes up to millions of small objects without a cycle among them."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)

@@ -1,0 +1,47 @@
+"""The resident tensors that a worker process knows: what the front has told it, in the order in which it did."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from service.state.values import nbytes_of
+from service.transport import frames
+from service.transport.resident import array_of
+from service.transport.slabs import Passage
+from service.wire.version import Find, Version
+
+_NOTHING: Final[dict[str, Version]] = {}
+
+
+class Residents:
+    """Versions by namespace and name."""
+
+    def __init__(self, passage: Passage) -> None:
+        self._passage = passage
+        self._known: dict[str, dict[str, Version]] = {}
+        self._slabs: dict[tuple[str, str], int] = {}
+
+    def of(self, namespace: str) -> Find:
+        """What the jobs of a namespace find."""
+        return self._known.get(namespace, _NOTHING).get
+
+    def hear(self, frame: bytes, at: int) -> None:
+        """Another version than before, or none. The one before goes with its last reader."""
+        told = frames.read_tensor(frame, at)
+        if number := self._slabs.pop((told.namespace, told.name), 0):
+            self._passage.forget(number)
+        if not told.dtype:
+            self._drop(told.namespace, told.name)
+            return
+        data = told.data
+        if told.slab:
+            data = memoryview(self._passage.mapped(told.slab))[: nbytes_of(told.dtype, told.shape)]
+            self._slabs[told.namespace, told.name] = told.slab
+        version = Version(told.etag, array_of(data, told.dtype, told.shape))
+        self._known.setdefault(told.namespace, {})[told.name] = version
+
+    def _drop(self, namespace: str, name: str) -> None:
+        known = self._known.get(namespace, {})
+        known.pop(name, None)
+        if not known:
+            self._known.pop(namespace, None)

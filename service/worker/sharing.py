@@ -1,0 +1,29 @@
+"""What doing several jobs as one asks of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol, TypeVar
+
+from service.transport.job import Job, Reply
+
+#: jobs that wait, from which on it is looked whether they can be executed together
+FEWEST: Final = 4
+
+_Task = TypeVar("_Task")
+
+
+class Sharing(Protocol[_Task]):
+    """Does jobs in two steps, so that some of them can have the second one in common."""
+
+    def read(self, job: Job, most_seconds: float | None) -> _Task | Reply:
+        """The first step, or a reply where there is no second one."""
+
+    def groups(self, tasks: Sequence[_Task]) -> list[list[int]]:
+        """The positions of those that can be done as one; others are not named."""
+
+    def run(self, tasks: Sequence[_Task]) -> list[Reply] | None:
+        """Do a group as one; None where that was not to be, and each is to be done alone."""
+
+    def finish(self, task: _Task) -> Reply:
+        """Do one alone."""

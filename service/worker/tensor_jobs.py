@@ -1,0 +1,126 @@
+"""Two jobs that are no calls: a tensor that is to be kept is read by a worker, and one that is kept is written by one.
+
+So the front looks into no body, and holds nobody up with one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+
+from engine import EngineError, HostArray, Limits, TensorType
+from schemas import Tensor
+from service.calls.computing import admit_answer
+from service.calls.repeated import Cost
+from service.errors import Refusal, from_engine
+from service.settings import Settings
+from service.state.tensor_names import checked_name, unknown_tensor
+from service.state.values import Stored, nbytes_of
+from service.transport.job import Estimate, Job, Reply
+from service.wire.answers import FIELD_BYTES, write_answer
+from service.wire.binary import own_bytes, read_one, write_one
+from service.wire.long_lists import parse_tensors
+from service.wire.media import JSON, PROBLEM, SAFETENSORS
+from service.wire.storing import new_etag
+from service.wire.tensors import decode, encode, encoded_bytes
+from service.wire.validation import validate
+from service.wire.version import Version
+from service.worker.turn import Turn
+
+#: the names of the jobs
+PUT_TENSOR: Final = "putTensor"
+GET_TENSOR: Final = "getTensor"
+
+#: bytes of a tensor's elements that are written in a second: as text, and as they are
+_TEXT_RATE: Final = 50e6
+_COPY_RATE: Final = 2e9
+
+
+class TensorJobs:
+    """Does both."""
+
+    def __init__(self, settings: Settings, limits: Limits) -> None:
+        self._settings = settings
+        self._limits = limits
+
+    def put(self, turn: Turn) -> Reply:
+        """The tensor that a body holds is to be kept under the name that is the job's subject.
+
+        The body is a tensor in JSON, or safetensors with one. Raises Refusal: what is wrong with either.
+        """
+        job = turn.job
+        name = checked_name(job.subject or "", "the name of a tensor")
+        array = self._array(job)
+        turn.deadline.check()
+        _mark(turn)
+        stored = Stored(name, new_etag(), array.dtype.name, array.shape)
+        body = orjson.dumps(summary(stored))
+        return Reply(200, JSON, [body], (), turn.phases(), stored=[stored], kept=[own_bytes(array)])
+
+    def get(self, turn: Turn) -> Reply:
+        """The tensor that the body names, {"tensor_id": …, "encoding": …}: the front writes that, and it is right.
+
+        Its ETag is among the headers. Raises Refusal: not_found, over_budget.
+        """
+        job = turn.job
+        asked = orjson.loads(bytes(job.body))
+        name, encoding = asked["tensor_id"], asked.get("encoding", "json")
+        version = job.tensor(name)
+        if version is None:
+            if job.may_ask:
+                return Reply(0, PROBLEM, [], wanted=[name])
+            raise unknown_tensor(name)
+        form = "binary" if job.accepted == SAFETENSORS else encoding
+        cost = _cost(version.array, form)
+        if turn.is_too_long(cost):
+            return Reply(0, PROBLEM, [], estimate=Estimate(*cost))
+        admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
+        _mark(turn)
+        headers = (("ETag", f'"{version.etag}"'),)
+        return Reply(200, job.accepted, _written(name, version, form), headers, turn.phases())
+
+    def _array(self, job: Job) -> HostArray:
+        settings = self._settings
+        if job.sent == SAFETENSORS:
+            return read_one(job.body, settings.max_body_bytes, settings.json_depth, self._limits)
+        stated = validate(Tensor, parse_tensors(bytes(job.body), settings.json_depth))
+        try:
+            return decode(stated, self._limits)
+        except (EngineError, Refusal) as error:
+            refusal = from_engine(error) if isinstance(error, EngineError) else error
+            refusal.detail = f"the tensor {refusal.detail}" if refusal.code == "bad_tensor" else refusal.detail
+            refusal.pointer = ""
+            raise refusal from None
+
+
+def summary(stored: Stored, written_within_ms: int | None = None) -> dict[str, object]:
+    """What is said of a tensor without its elements; when it is on disk, where it is not yet."""
+    told: dict[str, object] = {
+        "tensor_id": stored.name,
+        "dtype": stored.dtype,
+        "shape": stored.shape,
+        "bytes": nbytes_of(stored.dtype, stored.shape),
+        "etag": stored.etag,
+        "durable": stored.durable,
+    }
+    return told if written_within_ms is None else told | {"written_within_ms": written_within_ms}
+
+
+def _written(name: str, version: Version, form: str) -> list[bytes | memoryview]:
+    if form == "binary":
+        return write_one(name, version.array)
+    told = {"tensor_id": name, "etag": version.etag, "tensor": encode(version.array, form)}
+    return write_answer(told, form)
+
+
+def _cost(array: HostArray, form: str) -> Cost:
+    rate = _TEXT_RATE if form == "json" else _COPY_RATE
+    return Cost(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
+
+
+def _mark(turn: Turn) -> None:
+    """It was read; nothing was planned, nor executed."""
+    turn.mark()
+    turn.mark()
+    turn.mark()

@@ -1,0 +1,70 @@
+"""A job while a worker has it: how much time it has, and when its phases ended."""
+
+from __future__ import annotations
+
+from time import monotonic, perf_counter
+
+from engine import Deadline
+from service.calls.repeated import Cost
+from service.transport.job import Job, Phases
+
+
+class Turn:
+    """A job from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
+
+    __slots__ = ("_backward", "_marks", "_paused", "deadline", "job", "most_seconds")
+
+    def __init__(self, job: Job, most_seconds: float | None) -> None:
+        self._marks = [perf_counter()]
+        self._backward = 0.0
+        self._paused = 0.0
+        self.job = job
+        self.most_seconds = most_seconds
+        self.deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
+
+    def patience(self, seconds: float) -> Deadline:
+        """The deadline of a part of the work that is not to take longer than this, where the job is to be short."""
+        if self.most_seconds is None:
+            return self.deadline
+        start = monotonic()
+        return Deadline(max(0.0, min(seconds, self.job.expires - start)), start, self.job.stop)
+
+    def is_too_long(self, cost: Cost, patience: float = 0.0) -> bool:
+        """Whether this is not to be done now. What takes no longer than `patience` always is."""
+        return self.most_seconds is not None and cost.seconds > max(self.most_seconds, patience)
+
+    def mark(self) -> float:
+        """A phase is over: decoding, planning, or execution. When that is."""
+        now = perf_counter()
+        self._marks.append(now)
+        return now
+
+    def ran(self) -> float:
+        """Execution is over. When that is."""
+        if self.deadline.turned is not None:
+            self._backward = monotonic() - self.deadline.turned
+        return self.mark()
+
+    def pause(self) -> None:
+        """Others have their turn: until `resume`, no time counts."""
+        self._paused = perf_counter()
+
+    def resume(self) -> None:
+        """Go on, as if it had been at once."""
+        self._shift(perf_counter() - self._paused)
+
+    def shared(self, seconds: float, backward: float) -> None:
+        """While it paused, it was executed with others; of that, so long was its share, and of the way back."""
+        now = perf_counter()
+        self._shift(now - self._paused - seconds)
+        self._marks += [now - seconds, now]
+        self._backward = backward
+
+    def _shift(self, seconds: float) -> None:
+        self._marks = [mark + seconds for mark in self._marks]
+
+    def phases(self) -> Phases:
+        """All of them, now that the last one is over, which is encoding."""
+        began, decoded, planned, executed = self._marks
+        ended = perf_counter()
+        return Phases(0.0, decoded - began, planned - decoded, executed - planned, self._backward, ended - executed)

@@ -1,0 +1,361 @@
+"""The work of one request: bytes to bytes. A job goes in, a reply comes out, and neither holds on to anything.
+
+This is the seam: it is made from settings alone, and lives in a process of its own or is shared by threads.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeVar
+
+from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
+from engine.graph.run_tier import RunTier
+from engine.planning.cache import Cache
+from engine.planning.estimate import measured_dense_flop
+from engine.shares.owner import charge_to
+from schemas.graph import NAME_CHARACTERS
+from schemas.registered import without_graph
+from service import machine
+from service.calls import calls
+from service.calls.definition import AnyCall, Engine, cost_of_analysis
+from service.calls.repeated import Repeated
+from service.errors import Refusal, fault, from_engine, out_of_memory
+from service.settings import Settings
+from service.transport.cell import Vitals
+from service.transport.job import Estimate, Job, Reply, refused
+from service.wire.apart import take_apart
+from service.wire.binary import own_bytes, read
+from service.wire.graph_source import GraphSource, Programs
+from service.wire.json_reader import JsonReader
+from service.wire.lifted import Lifted
+from service.wire.long_lists import parse_tensors
+from service.wire.media import JSON, PROBLEM, SAFETENSORS
+from service.wire.message import NO_TENSORS, Message
+from service.wire.request import ParsedRequest, RequestReader
+from service.wire.storing import Kept
+from service.wire.translate import Translator
+from service.worker.kernels import kernel_store
+from service.worker.registration import REGISTER, Registration
+from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
+from service.worker.turn import Turn
+
+#: plans that are ready to run again may take one part in so many of what is there for plans
+IDLE_SHARE: Final = 4
+#: and graphs that were read one in so many
+GRAPH_SHARE: Final = 8
+
+#: and, beside it, what is remembered of requests that may come again one in so many, and no more than so many bytes
+REPEATED_SHARE: Final = 16
+REPEATED_BYTES: Final = 1 << 24
+#: such requests for each of the plans
+REPEATED_EACH: Final = 4
+#: seconds that planning may take even where what is over a time is not to be run: it is done once
+PLANNING: Final = 0.05
+#: what is expected of a job that was not planned in that time
+UNPLANNED: Final = Estimate(1.0, 0, 0)
+
+_logger = logging.getLogger("gradserve.worker")
+_What = TypeVar("_What")
+_Done = TypeVar("_Done")
+
+
+class Worker:
+    """Parses, checks, plans, executes and writes. May be shared by threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Opens the device. Raises RuntimeError when it cannot be had."""
+        limits = Limits(
+            nodes=settings.max_expanded_nodes,
+            rank=settings.max_rank,
+            bytes=settings.max_bytes,
+            flops=settings.max_flops,
+            expansion=settings.max_expansion,
+        )
+        executor = open_executor(
+            settings.device,
+            threads=machine.cpus_each(settings.workers),
+            determinism=settings.determinism if settings.compile == "on" else None,
+            store=kernel_store(settings),
+            lease_bytes=settings.plan_cache_bytes // IDLE_SHARE,
+            device_bytes=settings.device_bytes or None,
+        )
+        self._executor = executor
+        self.device = executor.device
+        self._settings = settings
+        self._limits = limits
+        translator = Translator(registry(), limits)
+        of_graphs = settings.plan_cache_bytes // GRAPH_SHARE
+        self._programs = programs = Programs(translator, settings.plan_cache, of_graphs, settings.json_depth - 1)
+        self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
+        self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
+        self._repeated: Cache[Repeated] = Cache(
+            REPEATED_EACH * settings.plan_cache, repeated_bytes(settings), lambda kept: kept.nbytes
+        )
+        self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
+        tensors = TensorJobs(settings, limits)
+        self._of_tensors = {PUT_TENSOR: tensors.put, GET_TENSOR: tensors.get}
+        self.engine = Engine(
+            Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), loop_threads=executor.loop_threads),
+            executor,
+            settings.max_response_bytes,
+            settings.write_behind_ms,
+            limits_of(settings),
+        )
+
+    def __call__(self, job: Job, most_seconds: float | None = None) -> Reply:
+        """The reply to a job. Never raises: whatever goes wrong is a problem report.
+
+        A job that would take longer than `most_seconds` is not run: the reply has its estimate, and is no answer.
+        """
+        return self._safely(self._reply, job, Turn(job, most_seconds))
+
+    def read(self, job: Job, most_seconds: float | None = None) -> AskedAgain | AskedAnew | Reply:
+        """The first part of a job, up to where it could be executed with others; or the reply, where that is all."""
+        task = self._safely(self._read, job, turn := Turn(job, most_seconds))
+        turn.pause()
+        return task
+
+    def finish(self, task: AskedAgain | AskedAnew) -> Reply:
+        """The reply to a job that was read. Never raises, as above."""
+        task.turn.resume()
+        return self._safely(self._finish, task.turn.job, task)
+
+    def finish_shared(
+        self, task: AskedAgain, arrays: Sequence[HostArray], seconds: float, backward: float, tier: RunTier
+    ) -> Reply:
+        """The reply to a job that was executed together with others; its share of that, and of the way back."""
+        task.turn.shared(seconds, backward)
+        return self._safely(lambda task: _shared(task, arrays, seconds, tier), task.turn.job, task)
+
+    @classmethod
+    def _safely(cls, do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
+        done = cls._caught(do, job, what)
+        if job.consulted and isinstance(done, Reply):
+            done.consulted = True
+        return done
+
+    @staticmethod
+    def _caught(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
+        charge_to(job.tenant)
+        try:
+            return do(what)
+        except Refusal as refusal:
+            return refused(refusal, job.request_id)
+        except EngineError as error:
+            return refused(from_engine(error), job.request_id)
+        except MemoryError:
+            return refused(out_of_memory(), job.request_id, recycle="memory")
+        except Exception:
+            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
+            return refused(fault(), job.request_id, recycle="fault")
+
+    def vitals(self) -> Vitals:
+        """What it says of itself."""
+        return Vitals(self._executor.kernels, self._executor.device_bytes)
+
+    def calibrate(self) -> None:
+        """Measure what the cost model has to know of this machine; once BLAS has the threads that it will have."""
+        if self.device == "cpu":
+            self.engine = replace(self.engine, dense_flop=measured_dense_flop())
+
+    def condemn(self, digest: bytes) -> None:
+        """Run plans of this digest without kernels."""
+        self._executor.condemn(digest)
+
+    def close(self, timeout: float) -> bool:
+        """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
+        return self._executor.close(timeout)
+
+    def _reply(self, turn: Turn) -> Reply:
+        task = self._read(turn)
+        return task if isinstance(task, Reply) else self._finish(task)
+
+    def _finish(self, task: AskedAgain | AskedAnew) -> Reply:
+        return self._again(task) if isinstance(task, AskedAgain) else self._anew(*task)
+
+    def _read(self, turn: Turn) -> AskedAgain | AskedAnew | Reply:
+        job = turn.job
+        call = self._calls.get(job.call)
+        if call is None:
+            return self._of_tensors[job.call](turn)
+        source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
+        if job.graph is not None and source is None:
+            return _unanswered(needs_graph=True)
+        message = self._parse(job, source)
+        turn.deadline.check()
+        asked = _asked(job, call, message)
+        return (asked and self._recalled(turn, asked)) or AskedAnew(turn, call, message, asked)
+
+    def _recalled(self, turn: Turn, asked: Asked) -> AskedAgain | Reply | None:
+        """What was asked before with other numbers; None where it was not, and where anything is odd."""
+        repeated = self._repeated.find(asked.key)
+        compiled = None if repeated is None else self.engine.compiler.recall(repeated.plan)
+        if repeated is None or compiled is None:
+            return None
+        try:
+            tensors = repeated.read(asked.lifted.data, turn.job.tensor)
+        except Refusal:
+            return None
+        if tensors is None:
+            return None
+        turn.mark()
+        if turn.is_too_long(repeated.cost):
+            return _unanswered(estimate=Estimate(*repeated.cost))
+        return AskedAgain(turn, repeated, compiled, tensors, asked.lifted.conditions)
+
+    def _again(self, task: AskedAgain) -> Reply:
+        """The reply, once the plan has run."""
+        turn = task.turn
+        started = turn.mark()
+        arrays = self.engine.executor.run(task.compiled.plan, task.tensors, turn.deadline)
+        return _written(task, arrays, turn.ran() - started, turn.deadline.tier)
+
+    def _anew(self, turn: Turn, call: AnyCall, message: Message, asked: Asked | None) -> Reply:
+        """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
+        if asked is not None:
+            asked.lifted.put_back()
+        request = self._open(turn.job, call, message)
+        if turn.job.may_ask and (wanted := request.wanted(call.roles)):
+            return _unanswered(wanted=wanted)
+        task = call.read(request)
+        turn.mark()
+        if turn.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
+            return _unanswered(estimate=Estimate(*planning))
+        try:
+            ready = call.prepare(task, self.engine, turn.patience(PLANNING))
+        except DeadlineExceeded:
+            if turn.most_seconds is None:
+                raise
+            turn.deadline.check()
+            return _unanswered(estimate=UNPLANNED)
+        turn.mark()
+        if turn.is_too_long(cost := call.cost(ready)):
+            return _unanswered(estimate=Estimate(*cost))
+        outcome = call.run(ready, self.engine, turn.deadline)
+        turn.ran()
+        pieces = call.write(outcome, ready, request.encoding)
+        repeated = None if asked is None else call.remembered(ready, outcome, self.engine, cost)
+        if asked is not None and repeated is not None:
+            self._repeated.get(asked.key, lambda: repeated)
+        reply = Reply(200, turn.job.accepted, pieces, (), turn.phases(), call.is_cached(ready))
+        return _keeping(reply, call.kept(outcome))
+
+    def _open(self, job: Job, call: AnyCall, message: Message) -> ParsedRequest:
+        """The request, on its own graph or on one that is registered."""
+        packed = job.accepted == SAFETENSORS
+        if job.graph is None:
+            return self._reader.open(message, call.request, call.roles, job.tensor, packed=packed)
+        roles = [role for role in call.roles if role != "constants"]
+        return self._reader.open(message, without_graph(call.request), roles, job.tensor, packed=packed)
+
+    def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
+        """The registered graph of this key; None where it is not known, and was not sent along."""
+        known = self._programs.known(key)
+        if known is not None or record is None:
+            return known
+        apart = take_apart(record)
+        assert apart is not None, "a worker has written it"
+        return self._programs.source(key, apart.graph)
+
+    def _parse(self, job: Job, source: GraphSource | None) -> Message:
+        """The parts of a request; its graph is `source`, where it is registered."""
+        if job.sent == SAFETENSORS:
+            message = read(job.body, self._settings.max_body_bytes, self._json, self._limits)
+            return message if source is None else message._replace(source=source)
+        if source is not None:
+            return Message(parse_tensors(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
+        request = self._json.read(bytes(job.body))
+        return Message(request.fields, NO_TENSORS, request.source)
+
+
+class AskedAgain(NamedTuple):
+    """What was asked before, of other numbers: what is left to do is to run its plan, and to write."""
+
+    turn: Turn
+    repeated: Repeated
+    compiled: Compiled
+    tensors: dict[Hashable, HostArray]
+    conditions: Sequence[str | None]
+
+
+class AskedAnew(NamedTuple):
+    """A request of which nothing is known but, perhaps, its graph and its plan."""
+
+    turn: Turn
+    call: AnyCall
+    message: Message
+    asked: Asked | None
+
+
+def _written(task: AskedAgain, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
+    """The reply with these results, which took so long in this tier."""
+    repeated = task.repeated
+    kept = repeated.kept(arrays, task.conditions) if repeated.storing is not None else ()
+    pieces = repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4), tier, kept)
+    reply = Reply(200, task.turn.job.accepted, pieces, (), task.turn.phases(), True)
+    return _keeping(reply, kept) if kept else reply
+
+
+def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
+    """The reply, with the tensors that it is to have kept."""
+    reply.stored = [one.stored for one in kept]
+    reply.kept = [own_bytes(one.array) for one in kept]
+    return reply
+
+
+def _shared(task: AskedAgain, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
+    task.turn.deadline.check()
+    reply = _written(task, arrays, seconds, tier)
+    reply.coalesced = True
+    return reply
+
+
+class Asked(NamedTuple):
+    """What a request asks, and the numbers that it brings: with the same key, the same is asked of other numbers."""
+
+    key: Hashable
+    lifted: Lifted
+
+
+def _asked(job: Job, call: AnyCall, message: Message) -> Asked | None:
+    """What the request asks, its numbers taken out; None where it has to be read as a whole."""
+    if job.sent != JSON or not call.tensor_fields or message.source is None:
+        return None
+    lifted = Lifted.of(message.body, call.tensor_fields)
+    if lifted is None:
+        return None
+    return Asked((job.call, message.source.name, job.accepted, lifted.shape), lifted)
+
+
+def limits_of(settings: Settings) -> dict[str, int]:
+    """What one request may take, as `plan` tells it."""
+    return {
+        "nodes": settings.max_nodes,
+        "rank": settings.max_rank,
+        "peak_bytes": settings.max_bytes,
+        "flops": settings.max_flops,
+        "response_bytes": settings.max_response_bytes,
+        "body_bytes": settings.max_body_bytes,
+        "binary_body_bytes": settings.max_binary_bytes,
+        "json_depth": settings.json_depth,
+        "name_characters": NAME_CHARACTERS,
+        "timeout_ms": settings.timeout_ms,
+    }
+
+
+def repeated_bytes(settings: Settings) -> int:
+    """What may be remembered of requests that may come again."""
+    return min(REPEATED_BYTES, settings.plan_cache_bytes // REPEATED_SHARE)
+
+
+def _bytes_of_plans(settings: Settings) -> int:
+    """What is left for plans themselves."""
+    whole = settings.plan_cache_bytes
+    return whole - whole // IDLE_SHARE - whole // GRAPH_SHARE
+
+
+def _unanswered(**why: Any) -> Reply:
+    """What the pool alone reads, and no client."""
+    return Reply(0, PROBLEM, [], **why)

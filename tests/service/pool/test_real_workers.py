@@ -1,0 +1,75 @@
+"""The pool with the workers of a server: bodies lie where the next caller's will, and nobody must notice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import numpy as np
+import orjson
+from safetensors.numpy import load, save
+
+from service.pool.pool import awaited
+from service.pool.process_pool import ProcessPool
+from service.settings import Settings
+from service.transport.job import Job, Reply
+from service.wire.media import SAFETENSORS
+from tests.service.pool.pools import running, settled, together, until
+from tests.service.support import node
+
+N = 20_000
+
+
+def body(values: np.ndarray) -> bytes:
+    """sum(w · (x + w)) for w of the caller and a constant x of the graph's, both in the body's own memory."""
+    graph = {"nodes": [node("parameter"), node("constant"), node("add", 0, 1), node("mul", 0, 2), node("sum", 3)]}
+    tensors = {"feeds.0": values, "constants.1": np.full(N, 3.0)}
+    return save(tensors, metadata={"request": orjson.dumps({"graph": graph}).decode()})
+
+
+async def ask(pool: ProcessPool, sent: bytes) -> Reply:
+    """The reply to a body that was received into a room."""
+    room = pool.room(len(sent))
+    room.view[:] = sent
+    job = Job("gradients", room.view, "id", 60.0, time.monotonic() + 60, SAFETENSORS, SAFETENSORS, room=room)
+    return await awaited(pool, job)
+
+
+@running
+async def test_a_body_is_read_in_place_and_not_held() -> None:
+    pool = ProcessPool(Settings(device="cpu", workers=1, log_level="error"))
+    await pool.start()
+    try:
+        rooms = set()
+        for scale in range(8):
+            values = np.full(N, float(scale))
+            reply = await ask(pool, body(values))
+            assert reply.status == 200, reply.body
+            answer = load(reply.body)
+            np.testing.assert_array_equal(answer["gradients.0"], 2 * values + 3)
+            reply.release()
+            await until(lambda: settled(pool))
+            rooms |= {slab.number for idle in pool._rooms._slabs._idle.values() for slab in idle}
+        assert len(rooms) <= 2, "slabs are not used again: something holds on to bodies"
+    finally:
+        await pool.close(5)
+
+
+@running
+async def test_callers_at_once_have_their_own_answers() -> None:
+    pool = ProcessPool(Settings(device="cpu", workers=2, log_level="error"))
+    await pool.start()
+
+    async def one(scale: int) -> None:
+        values = np.full(N, float(scale))
+        for _ in range(5):
+            reply = await ask(pool, body(values))
+            np.testing.assert_array_equal(load(reply.body)["gradients.0"], 2 * values + 3)
+            reply.release()
+            await asyncio.sleep(0)
+
+    try:
+        await together(*map(one, range(12)))
+        await until(lambda: settled(pool))
+    finally:
+        await pool.close(5)

@@ -1,0 +1,373 @@
+"""Resident tensors across workers: nobody reads an older version than was acknowledged, nor half of one."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import os
+import random
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from service.errors import Refusal
+from service.pool import replica
+from service.pool.pool import Pool, awaited
+from service.pool.process_pool import ProcessPool
+from service.pool.threads import ThreadPool
+from service.state.tensors import TensorVersion
+from service.transport import frames, shelf
+from service.transport.cell import Cell, Vitals
+from service.transport.frames import Inbox, TensorFrame, Whereabouts
+from service.transport.job import Job, Reply
+from service.transport.shelf import COPIED
+from service.transport.slabs import Passage
+from service.wire.media import JSON
+from service.worker.desk import Desk, Opened
+from service.worker.sharing import FEWEST
+from service.worker.sharing_desk import SharingDesk
+from tests.service.pool.pools import ask, code, job, processes, running, settled, together, until, whole
+from tests.service.pool.trial_child import TrialSharing, execute
+
+SIZES = [1, 1000, COPIED, COPIED + 1, 300_000, (1 << 20) + 1]
+
+
+def place(pool: Pool, name: str, version: int, nbytes: int, namespace: str = "") -> None:
+    """Keep so many bytes, all of which tell the version."""
+    room = pool.shelf(nbytes)
+    np.frombuffer(room.view, np.uint8)[:] = version % 251
+    pool.place(namespace, name, TensorVersion("uint8", (nbytes,), f"{version:016x}", room))
+
+
+async def read(pool: ProcessPool, *names: str, namespace: str = "", **told: Any) -> list[Any]:
+    """What a worker says of each: version, bytes, first and last one. It is asked again where too many were killed."""
+    reply = await ask(pool, {**told, "read": names}, namespace=namespace)
+    while reply.status == 503 and code(reply) == "worker_died":
+        reply = await ask(pool, {**told, "read": names}, namespace=namespace)
+    assert reply.status == 200, reply.body
+    found = orjson.loads(reply.body)
+    return [one and (int(one[0], 16), *one[1:]) for one in found]
+
+
+def seen(version: int, nbytes: int) -> tuple[int, int, int, int]:
+    """What is said of a version that `place` has placed."""
+    return version, nbytes, version % 251, version % 251
+
+
+async def by_all(pool: ProcessPool, *names: str) -> list[Any]:
+    """What is read by each worker that is given jobs, these being held up."""
+    count = len(pool._crew.working)
+    return await together(*(read(pool, *names, sleep=0.05) for _ in range(2 * count)))
+
+
+@running
+async def test_every_worker_reads_what_was_placed_last() -> None:
+    async with processes(2) as pool:
+        for version, nbytes in enumerate([*SIZES, *reversed(SIZES)]):
+            place(pool, "w", version, nbytes)
+            assert await by_all(pool, "w") == [[seen(version, nbytes)]] * 6
+        pool.place("", "w", None)
+        assert await by_all(pool, "w") == [[None]] * 6
+        place(pool, "w", 99, 10)
+        assert await by_all(pool, "w") == [[seen(99, 10)]] * 6
+        await until(lambda: settled(pool))
+
+
+@running
+async def test_a_namespace_sees_nothing_of_another() -> None:
+    async with processes(1) as pool:
+        place(pool, "w", 1, 10, "one")
+        place(pool, "w", 2, 100_000, "two")
+        for _ in range(2):
+            assert await read(pool, "w", namespace="one") == [seen(1, 10)]
+            assert await read(pool, "w", namespace="two") == [seen(2, 100_000)]
+            assert await read(pool, "w") == [None]
+        pool.place("one", "w", None)
+        assert await read(pool, "w", namespace="one") == [None]
+        assert await read(pool, "w", namespace="two") == [seen(2, 100_000)]
+
+
+@running
+async def test_a_job_that_runs_keeps_its_version() -> None:
+    async with processes(1) as pool:
+        for nbytes in (1000, 2 << 20):
+            place(pool, "w", 1, nbytes)
+            await read(pool, "w")
+            held = asyncio.create_task(ask(pool, {"hold": 0.3}))
+            await until(lambda: any(worker.executing for worker in pool._crew))
+            for version in range(2, 40):
+                place(pool, "w", version, nbytes)
+            assert await by_all(pool, "w") == [[seen(39, nbytes)]] * 4
+            etag, same = orjson.loads((await held).body)
+            assert same
+            assert int(etag, 16) in (1, 39), "39: it began anew elsewhere"
+
+
+@running
+async def test_a_view_that_was_taken_stays_what_it_is() -> None:
+    """Whoever writes a version to disk may be slower than the one that replaces it."""
+    async with processes(1) as pool:
+        for nbytes in SIZES:
+            place(pool, "w", 7, nbytes)
+            view = pool.residents["", "w"].room.view
+            for version in range(8, 20):
+                place(pool, "w", version, nbytes)
+            assert bytes(view) == b"\7" * nbytes
+            view.release()
+
+
+@pytest.mark.parametrize("coalesce", ["off", "on"])
+@pytest.mark.parametrize("kills", [0, 12])
+def test_nobody_reads_an_older_version_than_was_acknowledged(coalesce: str, kills: int) -> None:
+    """Many write and read at random, two tensors are always placed together, and workers are killed meanwhile."""
+    asyncio.run(_write_and_read(coalesce, kills))
+
+
+READS = 8 * 60
+
+
+class Traffic:
+    """Writers and readers of four tensors, and what was acknowledged to them."""
+
+    def __init__(self, pool: ProcessPool, drawn: random.Random) -> None:
+        self.pool = pool
+        self.drawn = drawn
+        self.current = dict.fromkeys("abcd", 0)
+        self.read = 0
+        self.versions = iter(range(1, 10**6))
+        for name in self.current:
+            place(pool, name, 0, 100)
+
+    async def write(self) -> None:
+        """Place one tensor, or the two that belong together."""
+        while self.read < READS:
+            names = self.drawn.choice(["a", "b", "cd"])
+            version, nbytes = next(self.versions), self.drawn.choice([8, 1000, COPIED + 1, 1 << 20])
+            for name in names:
+                place(self.pool, name, version, nbytes)
+                self.current[name] = version
+            await asyncio.sleep(self.drawn.choice([0, 0, 0.001]))
+
+    async def reads(self) -> None:
+        """Read some, and compare."""
+        for _ in range(READS // 8):
+            names = self.drawn.choice(["a", "b", "cd", "dc", "abcd"])
+            known = [self.current[name] for name in names]
+            told = {"sleep": self.drawn.choice([0.001, 0.003, 0.15])} if self.drawn.random() < 0.1 else {}
+            found = dict(zip(names, await read(self.pool, *names, **told), strict=True))
+            for version, least in zip(found.values(), known, strict=True):
+                assert version[0] >= least
+                assert version == seen(version[0], version[1])
+            assert found.get("c") == found.get("d"), "they are placed together"
+            self.read += 1
+
+    async def kill(self, times: int) -> None:
+        """End workers that are given jobs."""
+        for _ in range(times):
+            await asyncio.sleep(0.1)
+            if workers := self.pool._crew.working:
+                os.kill(self.drawn.choice(workers).pid, signal.SIGKILL)
+
+
+async def _write_and_read(coalesce: str, kills: int) -> None:
+    async with processes(2, coalesce=coalesce) as pool:
+        traffic = Traffic(pool, random.Random(f"{coalesce}{kills}"))
+        await asyncio.gather(traffic.write(), traffic.kill(kills), *(traffic.reads() for _ in range(8)))
+        assert traffic.read == READS
+        await until(lambda: settled(pool))
+
+
+@running
+async def test_a_worker_that_is_new_knows_them_too() -> None:
+    async with processes(1) as pool:
+        place(pool, "w", 5, 100_000)
+        assert await read(pool, "w") == [seen(5, 100_000)]
+        for _ in range(3):
+            await ask(pool, {"die": 1})
+            assert await read(pool, "w") == [seen(5, 100_000)]
+
+
+@pytest.mark.parametrize("nbytes", [1000, COPIED + 1])
+def test_many_are_asked_for_at_once(nbytes: int) -> None:
+    """More than a socket holds descriptors."""
+
+    async def scenario() -> None:
+        async with processes(1) as pool:
+            names = [f"n{i}" for i in range(600)]
+            for i, name in enumerate(names):
+                place(pool, name, i, nbytes)
+            expected = [seen(i, nbytes) for i in range(600)]
+            assert await together(*(read(pool, *names) for _ in range(3))) == [expected] * 3
+            for i, name in enumerate(names):
+                place(pool, name, i + 1, nbytes)
+            assert await read(pool, *names) == [seen(i + 1, nbytes) for i in range(600)]
+
+    asyncio.run(scenario())
+
+
+@running
+async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica, "MOST_KNOWN", 8)
+    monkeypatch.setattr(replica, "MOST_HELD_BYTES", 100_000)
+    async with processes(1) as pool:
+        for i in range(40):
+            place(pool, f"n{i}", i, 20_000 if i % 2 else 100_000)
+        for _ in range(3):
+            for i in range(40):
+                assert await read(pool, f"n{i}") == [seen(i, 20_000 if i % 2 else 100_000)]
+        for worker in pool._crew.working:
+            told = worker._replica._told
+            assert len(told) <= 8
+            assert sum(one.held for one in told.values()) <= 100_000
+        for count in (4, 12, 40):  # though it is too much; and nothing that it needs is dropped for the rest of it
+            for start in range(0, 40 - count + 1, 4):
+                several = range(start, start + count)
+                found = await read(pool, *(f"n{i}" for i in several))
+                assert found == [seen(i, 20_000 if i % 2 else 100_000) for i in several]
+
+
+@running
+async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async with processes(1) as pool:
+        place(pool, "w", 1, 100_000)
+        monkeypatch.setattr(shelf, "sealed_memory", fails)
+        with pytest.raises(Refusal, match="for a resident tensor of 100000 bytes: Too many open files") as refused:
+            pool.shelf(100_000)
+        assert refused.value.code == "store_full"
+        assert await read(pool, "w") == [seen(1, 100_000)]
+
+
+@running
+async def test_a_worker_that_is_to_finish_is_told_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """It would not hear it."""
+    async with processes(1) as pool:
+        place(pool, "w", 1, 2 << 20)
+        await read(pool, "w")
+        (worker,) = (each for each in pool._crew if each._replica._told)
+        reply = await ask(pool, {"answer": 100_000})
+        worker.finish("test")
+        place(pool, "w", 2, 2 << 20)
+        reply.release()
+        await until(lambda: worker.ended)
+        await whole(pool)
+        assert await by_all(pool, "w") == [[seen(2, 2 << 20)]] * 4
+    assert not [record for record in caplog.records if record.name == "asyncio"]
+
+
+def mapped(pid: int | str) -> int:
+    """Bytes of versions that a process has mapped."""
+    found = 0
+    for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
+        if "gradserve-tensor" in line:
+            start, end = line.split()[0].split("-")
+            found += int(end, 16) - int(start, 16)
+    return found
+
+
+@running
+async def test_memory_is_flat_however_often_one_is_rewritten() -> None:
+    """Also while one worker runs long, which has an old version, and others rest, which have none that is large."""
+    gc.collect()
+    before = mapped("self")  # what other tests have left
+    async with processes(2) as pool:
+        nbytes = 2 << 20
+        place(pool, "w", 1, nbytes)
+        await by_all(pool, "w")
+        pids = [worker.pid for worker in pool._crew]
+        held = asyncio.create_task(ask(pool, {"hold": 0.5}))
+        await until(lambda: any(worker.executing for worker in pool._crew))
+        for version in range(2, 300):
+            place(pool, "w", version, nbytes)
+            if version % 10 == 0:
+                assert await read(pool, "w") == [seen(version, nbytes)]
+        await held
+        await until(lambda: mapped("self") <= before + nbytes)
+        await until(lambda: all(mapped(pid) <= nbytes for pid in pids))
+        place(pool, "w", 300, 10)
+        await until(lambda: mapped("self") <= before and not any(map(mapped, pids)))
+
+
+@running
+async def test_what_is_stored_comes_with_the_answer() -> None:
+    async with processes(1) as pool:
+        for sizes in ([3], [0, 5], [COPIED, 2], [10, 1 << 20, 0]):
+            told = {f"n{i}": nbytes for i, nbytes in enumerate(sizes)}
+            reply = await ask(pool, {"store": told})
+            assert reply.body == b"stored"
+            assert [(s.name, s.shape, s.if_match, s.durable) for s in reply.stored] == [
+                (f"n{i}", (nbytes,), "*", i == 0) for i, nbytes in enumerate(sizes)
+            ]
+            assert [bytes(data) for data in reply.kept] == [bytes([n % 251]) * n for n in sizes]
+            reply.release()
+        await until(lambda: settled(pool))
+
+
+@pytest.mark.parametrize("desk", [Desk, SharingDesk])
+def test_a_job_reads_what_was_said_before_it(desk: type[Desk]) -> None:
+    """Also where all of it is in the socket at once, and several jobs are taken up together."""
+    sent = []
+    for version in range(3):
+        data = bytes([version]) * 10
+        sent.append(frames.tensor_frame(TensorFrame("", "w", f"{version:016x}", "uint8", (10,), 0, data)))
+        asked = job({"read": ["w"]})
+        place = Whereabouts(0, len(asked.body))
+        sent += [frames.job_frame(version * FEWEST + k, asked, place, 1.0, None) for k in range(FEWEST)]
+    (front, back), (ours, theirs), cell = socket.socketpair(), socket.socketpair(), Cell.create()
+    with front, back, ours, theirs:
+        front.sendall(b"".join(sent))
+        front.shutdown(socket.SHUT_WR)
+        desk(back, Passage(theirs), cell, Opened(execute, "cpu", lambda: Vitals(0, 0), TrialSharing())).serve()
+        back.close()
+        inbox, found = Inbox(), {}
+        while data := front.recv(1 << 20):
+            for kind, frame, at in inbox.feed(data):
+                assert kind == frames.REPLY
+                found[frames.slot_of(frame, at)] = orjson.loads(frames.read_reply(frame, at, 0.0)[0].body)
+    cell.close()
+    assert found == {slot: [[f"{slot // FEWEST:016x}", 10, slot // FEWEST, slot // FEWEST]] for slot in found}
+    assert len(found) == 3 * FEWEST
+
+
+@contextmanager
+def threads() -> Iterator[ThreadPool]:
+    """A pool whose jobs say what they read, once they are let go."""
+
+    def work(asked: Job) -> Reply:
+        names = orjson.loads(bytes(asked.body))["read"]
+        time.sleep(0)
+        found = [asked.resident(name) for name in names]
+        return Reply(200, JSON, [orjson.dumps([None if v is None else [v.etag, int(v.array[0])] for v in found])])
+
+    pool = ThreadPool(work, "cpu", 2, 100)
+    yield pool
+    pool._threads.shutdown()
+
+
+@running
+async def test_threads_read_what_was_there_when_they_were_asked() -> None:
+    with threads() as pool:
+        for version in range(200):
+            for name in ("a", "b"):
+                place(pool, name, version, 100)
+            asked = [asyncio.ensure_future(awaited(pool, job({"read": ["a", "b", "c"]}))) for _ in range(3)]
+            await asyncio.sleep(0)
+            for name in ("a", "b"):
+                place(pool, name, version + 1, 100_000)
+            pool.place("", "a", None)
+            for reply in await together(*asked):
+                expected = [f"{version:016x}", version % 251]
+                assert orjson.loads(reply.body) == [expected, expected, None]
+            elsewhere = await awaited(pool, job({"read": ["b"]}, namespace="other"))
+            assert orjson.loads(elsewhere.body) == [None]

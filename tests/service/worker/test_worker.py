@@ -1,0 +1,132 @@
+"""What a worker says of a job beside its answer: how long its parts took, what it would take, what is wrong with it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from service.calls import calls
+from service.settings import Settings
+from service.transport.job import Job, Reply
+from service.worker.worker import Worker
+from tests.service.support import SQUARES, feed, node, request
+
+#: more than anything here takes
+HOURS = 10_000.0
+
+
+@pytest.fixture(scope="module")
+def worker() -> Worker:
+    return Worker(Settings(device="cpu", compile="off"))
+
+
+def job(body: dict[str, Any], call: str = "gradients", **more: Any) -> Job:
+    return Job(call, orjson.dumps(body), "id", 60.0, time.monotonic() + 60.0, **more)
+
+
+def fresh(scale: float, call: str = "gradients") -> Job:
+    """A job that no other test has had planned."""
+    scaled = request(
+        node("parameter"), node("mul_scalar", 0, scalar=scale), node("sum", 1), feeds=[feed(0, [2], [1, 2])]
+    )
+    return job(scaled, call)
+
+
+def test_the_phases_of_a_job_are_within_its_time(worker: Worker) -> None:
+    started = time.perf_counter()
+    reply = worker(fresh(2.5))
+    took = time.perf_counter() - started
+    assert reply.phases.waited == 0.0
+    assert all(part > 0 for part in reply.phases[1:])
+    assert reply.phases.backward < reply.phases.execute
+    assert sum(reply.phases) - reply.phases.backward <= took
+
+
+@pytest.mark.parametrize("call", ["plan", "differentiate"])
+def test_a_call_that_runs_nothing_has_phases_too(worker: Worker, call: str) -> None:
+    reply = worker(job(next(iter(calls()[call].examples.values())), call))
+    assert reply.status == 200
+    assert reply.phases.decode > 0
+    assert reply.phases.execute > 0
+
+
+def test_a_plan_is_cached_from_the_second_job_on(worker: Worker) -> None:
+    assert [worker(fresh(3.5)).cached for _ in range(3)] == [False, True, True]
+
+
+def not_to_be_run(*_: Any) -> Any:
+    raise AssertionError("it was run")
+
+
+@pytest.mark.parametrize("name", list(calls()))
+def test_what_takes_too_long_is_not_run(worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = calls()[name]
+    monkeypatch.setattr(type(call), "run", not_to_be_run)
+    reply = worker(job(next(iter(call.examples.values())), name), 0.0)
+    assert reply.estimate is not None
+    assert 0 < reply.estimate.seconds < 1
+    assert not reply.pieces
+    assert reply.recycle is None
+
+
+@pytest.mark.parametrize("name", list(calls()))
+def test_what_does_not_is_answered(worker: Worker, name: str) -> None:
+    reply = worker(job(next(iter(calls()[name].examples.values())), name), HOURS)
+    assert reply.status == 200
+    assert reply.estimate is None
+
+
+def test_an_estimate_has_what_plan_forecasts(worker: Worker) -> None:
+    body = request(node("parameter"), node("square", 0), node("sum", 1), feeds=[feed(0, [500], [1.5] * 500)])
+    estimate = worker(job(body), 0.0).estimate
+    types = [{"node": 0, "dtype": "float64", "shape": [500]}]
+    forecast = orjson.loads(worker(job({"graph": body["graph"], "types": types}, "plan")).body)
+    assert estimate is not None
+    assert estimate.peak_bytes == forecast["peak_bytes"]
+    assert estimate.response_bytes == forecast["response_bytes"]
+
+
+def test_what_takes_long_to_plan_is_not_planned(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = [node("parameter"), *[node("neg", i) for i in range(600)], node("sum", 600)]
+    monkeypatch.setattr(type(calls()["gradients"]), "prepare", not_to_be_run)
+    estimate = worker(job(request(*chain, feeds=[feed(0, [1], [1])])), 0.002).estimate
+    assert estimate is not None
+    assert estimate.seconds > 0.05
+
+
+def test_a_refusal_comes_before_an_estimate(worker: Worker) -> None:
+    reply = worker(job(SQUARES | {"of": 1}), 0.0)
+    assert reply.status == 422
+    assert reply.estimate is None
+
+
+@pytest.mark.parametrize(("error", "reason"), [(MemoryError(), "memory"), (RuntimeError("a fault"), "fault")])
+def test_a_worker_that_failed_asks_to_be_replaced(
+    worker: Worker, error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Reply:
+        raise error
+
+    assert worker(job(SQUARES)).recycle is None
+    monkeypatch.setattr(type(worker._executor), "run", fails)
+    assert worker(job(SQUARES)).recycle == reason, "what comes again"
+    assert worker(fresh(4.5)).recycle == reason
+
+
+def test_a_refused_job_does_not_recycle_its_worker(worker: Worker) -> None:
+    assert worker(job(SQUARES | {"feeds": []})).recycle is None
+
+
+def test_estimates_grow_with_the_tensors(worker: Worker) -> None:
+    def seconds(n: int) -> float:
+        ones = np.ones((n, n)).ravel().tolist()
+        product = request(node("parameter"), node("matmul", 0, 0), node("sum", 1), feeds=[feed(0, [n, n], ones)])
+        found = worker(job(product), 0.0).estimate
+        assert found is not None
+        return found.seconds
+
+    assert seconds(4) < seconds(64) < seconds(256)
