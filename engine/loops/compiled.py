@@ -11,12 +11,12 @@ import numpy as np
 
 from engine.graph.op import NONE, KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.bounds import WATCHED
 from engine.loops.llvm_text import llvm_text
 from engine.loops.part_sums import sum_loop, sum_space
 from engine.loops.program import Loop, Space, part_elements
 from engine.loops.schedule import Schedule, lanes_of, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
+from engine.native.bounds import WATCHED
 from engine.native.machine_code import machine_code
 from engine.native.native_call import SIGNATURE, NativeCall
 from engine.native.object_file import load_function

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.loops.bounds import WATCHED, BoundsWriter, BufferExtent
+from engine.loops.bounds_writer import BoundsWriter, BufferExtent
 from engine.loops.llvm_instructions import Assembly
+from engine.native.bounds import WATCHED
 
 #: what intrinsics call types that they do not call by their names
 _SUFFIXES: Final = {"float": "f32", "double": "f64"}

@@ -10,9 +10,9 @@ import numpy as np
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.bounds import WATCHED
 from engine.loops.compiled import WORTH_THREADS
 from engine.microkernels.recipe import KernelPhase, Recipe
+from engine.native.bounds import WATCHED
 from engine.native.native_call import SIGNATURE, FollowedArray, NativeCall, NativeGuard, followed
 from engine.native.object_file import load_function
 from engine.native.turns import make_calls

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
-from engine.loops.bounds import WATCHED, reach
+from engine.native.bounds import WATCHED, reach
 from engine.native.helping_threads import run_in_pieces
 
 #: void kernel(int64 first, int64 past, const int64* table)

@@ -12,13 +12,13 @@ from engine.executors.witness import LastWords
 from service import machine
 from service.pool.incidents import Incidents
 from service.pool.process import COMMAND, Receiver, WorkerProcess
-from service.pool.staff import Staff, staff_for
+from service.pool.staff import Staff, share_of_memory, staff_for
 from service.pool.ticket import Ticket
 from service.settings import SECRETS, Settings
 from service.transport import frames
 from service.worker.confinement import offers
 from service.worker.permitted import make_folders, permitted, told
-from service.worker.prison import SHARE, share_of_memory
+from service.worker.prison import SHARE
 
 _logger = logging.getLogger("gradserve.workers")
 

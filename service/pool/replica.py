@@ -15,13 +15,11 @@ from service.transport import frames
 from service.transport.frames import TensorFrame
 from service.transport.shelf import ShelfRoom
 from service.transport.slabs import Slab
+from service.worker.residents import MOST_HELD_BYTES, MOST_KNOWN
 
 #: (namespace, name)
 TensorKey = tuple[str, str]
 
-#: tensors that a worker knows at a time, and bytes of those that it has in memory of its own
-MOST_KNOWN: Final = 4096
-MOST_HELD_BYTES: Final = 32 << 20
 #: bytes of a version that a worker which rests does not keep for longer than it is current
 BURDEN: Final = 1 << 20
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from service import machine
-from service.settings import Settings
+from service.settings import FRONT_BYTES, Settings
 
 #: who has set these has decided
 _BLAS: Final = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
@@ -46,3 +46,13 @@ def staff_for(settings: Settings, device: str) -> Staff:
         return Staff(settings.workers, quick=True, spare=True, cards=())
     cards = machine.cards()
     return Staff(max(1, len(cards)), quick=False, spare=False, cards=cards)
+
+
+def share_of_memory(settings: Settings) -> int:
+    """The bytes that each worker may take: all of them together, and the front, no more than there are.
+
+    Bodies and tensors that are held come on top: they are shared, and have budgets of their own. Whether cards compute
+    is not known yet when the first worker starts, so there are as many as there may be.
+    """
+    processes = max(staff_for(settings, "cpu").processes, len(machine.cards()))
+    return max(0, machine.memory_bytes() - FRONT_BYTES) // processes

@@ -8,35 +8,15 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
-import numpy as np
-
 from service.errors import Refusal, full, late, stopping
 from service.pool.pool import Done
 from service.pool.stats import Stats
 from service.state.tensors import TensorVersion
+from service.transport.heap import Heap
 from service.transport.job import Job, Reply, Room, refused
 from service.transport.resident import version_of
 from service.wire.version import Version
 from service.worker.blas import divide
-
-
-class Heap:
-    """Memory of a body or of a tensor, as this process gives it."""
-
-    def __init__(self, nbytes: int) -> None:
-        # Not a bytearray, which writes zeros: what is announced and never sent takes addresses, but no memory.
-        self.view = memoryview(np.empty(nbytes, np.uint8).data)
-
-    def reserve(self, nbytes: int) -> int:
-        """All of it: what embeds the service has no budget of bytes."""
-        return len(self.view)
-
-    def pin(self) -> None:
-        """Nothing: it is never taken back."""
-
-    def give_back(self) -> None:
-        """Let go of it."""
-        self.view = memoryview(b"")
 
 
 class ThreadPool:

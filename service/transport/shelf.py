@@ -11,8 +11,8 @@ from itertools import count
 from typing import Final
 
 from service.errors import Refusal
-from service.pool.threads import Heap
 from service.transport.cell import sealed_memory
+from service.transport.heap import Heap
 from service.transport.slabs import Slab
 
 #: what numbers of slabs begin with that bodies never have

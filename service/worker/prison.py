@@ -10,11 +10,9 @@ import signal
 from pathlib import Path
 from typing import Final
 
-from service import machine
-from service.pool.replica import MOST_HELD_BYTES
-from service.pool.staff import staff_for
-from service.settings import FRONT_BYTES, Settings
+from service.settings import Settings
 from service.wire.json_codec import PARSED
+from service.worker.residents import MOST_HELD_BYTES
 
 #: the variable in which the front tells a worker its share of the memory, in bytes
 SHARE: Final = "GRADSERVE_SHARE_OF_MEMORY"
@@ -48,16 +46,6 @@ def memory_limit(settings: Settings, taken: int, share: int | None) -> int:
     """The most bytes of a worker that has `taken` so many before its first job. An execution is never too much."""
     limit = taken + limit_of(settings)
     return limit if share is None else min(limit, max(share, taken + executing_bytes(settings)))
-
-
-def share_of_memory(settings: Settings) -> int:
-    """The bytes that each worker may take: all of them together, and the front, no more than there are.
-
-    Bodies and tensors that are held come on top: they are shared, and have budgets of their own. Whether cards compute
-    is not known yet when the first worker starts, so there are as many as there may be.
-    """
-    processes = max(staff_for(settings, "cpu").processes, len(machine.cards()))
-    return max(0, machine.memory_bytes() - FRONT_BYTES) // processes
 
 
 def limit_of(settings: Settings) -> int:

@@ -64,7 +64,7 @@ def test_the_tests_of_the_engine_run_without_the_service() -> None:
 
 def test_the_work_knows_no_http() -> None:
     http = {"fastapi", "starlette", "h11", "httpx"}
-    work = files("service/wire", "service/calls", "service/compute")
+    work = files("service/wire", "service/calls", "service/transport", "service/worker", "service/pool")
     assert work
     assert not {name(path) for path in work if {m.partition(".")[0] for m in imports(path)} & http}
 

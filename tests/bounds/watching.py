@@ -22,11 +22,11 @@ from engine.executors.tiers import Tier
 from engine.graph.errors import IndexOutOfRange
 from engine.graph.limits import NO_DEADLINE, NO_END
 from engine.graph.op import Array, KernelCall, Namespace
-from engine.loops.bounds import WATCHED, FaultEntry, reach
 from engine.loops.llvm_text import llvm_text
 from engine.loops.schedule import lanes_of
 from engine.loops.table import table_layout
 from engine.native import machine_code
+from engine.native.bounds import WATCHED, FaultEntry, reach
 from engine.native.native_call import NativeCall
 from engine.native.turns import make_calls
 from engine.planning.fuse import fuse

@@ -88,7 +88,7 @@ def test_codes_that_are_looked_for_exist() -> None:
 
 def test_reasons_of_workers_that_are_looked_for_exist() -> None:
     reasons = values("gradserve_worker_restarts_total", "reason")
-    source = "".join(path.read_text(encoding="utf-8") for path in files("service/compute"))
+    source = "".join(path.read_text(encoding="utf-8") for path in files("service/worker", "service/pool"))
     assert "died" in reasons
     assert not [reason for reason in reasons if f'"{reason}"' not in source]
 

@@ -10,7 +10,6 @@ from typing import Final
 
 from service.errors import Refusal
 from service.keys.caller import ANYONE
-from service.pool.threads import Heap
 from service.settings import Settings
 from service.state.changes import end_of_tensor
 from service.state.commits import Commits
@@ -23,6 +22,7 @@ from service.state.table import TableKey
 from service.state.tensors import TensorVersion
 from service.state.values import ABSENT, Stored
 from service.store import Keeper
+from service.transport.heap import Heap
 from service.transport.job import Job, Reply
 from service.web.repetition import recorded
 from tests.simulation.checker import Operation

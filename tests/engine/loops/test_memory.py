@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import engine
-from engine.loops.bounds import WATCHED, FaultEntry, reach
 from engine.loops.llvm_instructions import Assembly
 from engine.loops.llvm_text import llvm_text
 from engine.loops.memory import KernelMemory
 from engine.microkernels.recipe import KernelPhase
 from engine.microkernels.routine import Routine
+from engine.native.bounds import WATCHED, FaultEntry, reach
 from engine.native.machine_code import machine_code
 from engine.native.native_call import SIGNATURE, NativeCall
 from engine.native.object_file import load_function

@@ -13,10 +13,10 @@ import pytest
 
 from service.calls import calls
 from service.calls.computing import computing_calls
-from service.pool.threads import Heap
 from service.settings import Settings
 from service.state.tensors import TensorVersion
 from service.state.values import Stored
+from service.transport.heap import Heap
 from service.transport.job import Job, Reply
 from service.transport.resident import array_of, version_of
 from service.wire.binary import write_one

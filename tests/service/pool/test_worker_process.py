@@ -10,9 +10,9 @@ import pytest
 
 from service import machine
 from service.pool.replica import MOST_HELD_BYTES
-from service.pool.staff import staff_for
+from service.pool.staff import share_of_memory, staff_for
 from service.settings import BYTES_OF_A_THREAD, FRONT_BYTES, WORKER_BYTES, Settings
-from service.worker.prison import limit_of, memory_limit, share_of_memory
+from service.worker.prison import limit_of, memory_limit
 from tests.service.pool.pools import ask, processes, running, settled, together, until, whole
 
 

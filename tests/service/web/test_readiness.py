@@ -10,9 +10,9 @@ import pytest
 from service.errors import Refusal
 from service.pool.pool import Done
 from service.pool.stats import Stats
-from service.pool.threads import Heap
 from service.state.fence import Fence
 from service.state.journal import Forgetful
+from service.transport.heap import Heap
 from service.transport.job import Job, Reply
 from service.web import readiness
 from service.web.readiness import Readiness
