@@ -21,8 +21,7 @@ from service.pool.incidents import incidents_in
 from service.settings import NO_STATE, Settings, flag
 from service.state.objects import Exists, Objects
 from service.state.opening import described, is_ours, seen
-from service.web.listening import bound, keep_to_this_machine
-from service.web.tls import tls_context
+from service.web.listening import bound, keep_to_this_machine, tls_context
 
 #: who race for an object in the cloud, and how often
 _RACERS: Final = 8

@@ -12,8 +12,8 @@ from starlette.types import Message, Scope
 
 from service.errors import Refusal, fault
 from service.keys.caller import ANYONE
+from service.web.connection import Connection
 from service.web.incoming import Wanted, framing_of
-from service.web.line import Line
 from service.web.parsing import Head
 
 _logger = logging.getLogger("gradserve")
@@ -27,8 +27,8 @@ _READING: Final = ("GET", "HEAD")
 class AsgiDoor:
     """One request: a task of the application, `receive` and `send` for it."""
 
-    def __init__(self, line: Line, head: Head) -> None:
-        self._line, self._head = line, head
+    def __init__(self, connection: Connection, head: Head) -> None:
+        self._connection, self._head = connection, head
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
         self._told = self._gone = self._over = self._asked = False
@@ -42,20 +42,20 @@ class AsgiDoor:
 
     def begin(self, length: int, data: bytes) -> Wanted | None:
         """Start the application; `data` is what came after the head. What is wanted of a body."""
-        line = self._line
-        tasks = line.front.tasks
+        connection = self._connection
+        tasks = connection.front.tasks
         self._scope = self._asked_for(length)
         self._task = asyncio.get_running_loop().create_task(self._run())
         tasks.add(self._task)
         self._task.add_done_callback(tasks.discard)
         if not length and not self._head.chunked:
-            line.rest = data
+            connection.rest = data
             return None
-        settings = line.front.settings
+        settings = connection.front.settings
         try:
             framing = framing_of(self._head, length, settings.max_chunks)
         except Refusal as refusal:
-            self._failure, line.unread = refusal, True
+            self._failure, connection.unread = refusal, True
             return None
         return Wanted(framing, self, settings.timeout_ms / 1000)
 
@@ -80,7 +80,7 @@ class AsgiDoor:
     def body_moved(self) -> None:
         """Tell the application."""
         if self.full:
-            self._line.pause_reading()
+            self._connection.pause_reading()
         self._news.set()
 
     def body_failed(self, refusal: Refusal) -> None:
@@ -112,18 +112,20 @@ class AsgiDoor:
 
     async def _run(self) -> None:
         try:
-            await self._line.front.app(self._scope, self._receive, self._send)
+            await self._connection.front.app(self._scope, self._receive, self._send)
         except Exception:
-            _logger.exception("request %s failed", self._line.request_id, extra={"request_id": self._line.request_id})
+            _logger.exception(
+                "request %s failed", self._connection.request_id, extra={"request_id": self._connection.request_id}
+            )
         finally:
             if not self._over and not self._gone:
-                self._line.broken(fault())
+                self._connection.broken(fault())
 
     def _asked_for(self, length: int) -> Scope:
-        line, head = self._line, self._head
-        known = {"request_id": line.request_id, "arrived": line.arrived}
-        if line.entered:
-            known["caller"] = line.caller
+        connection, head = self._connection, self._head
+        known = {"request_id": connection.request_id, "arrived": connection.arrived}
+        if connection.entered:
+            known["caller"] = connection.caller
         fields = [*head.fields]
         if length:
             fields.append((b"content-length", b"%d" % length))
@@ -132,14 +134,14 @@ class AsgiDoor:
             "asgi": {"version": "3.0", "spec_version": "2.3"},
             "http_version": head.version,
             "method": head.method,
-            "scheme": "https" if line.secure else "http",
+            "scheme": "https" if connection.secure else "http",
             "path": head.path,
             "raw_path": head.raw_path,
             "query_string": head.query,
             "root_path": "",
             "headers": fields,
-            "client": line.transport.get_extra_info("peername"),
-            "server": line.transport.get_extra_info("sockname"),
+            "client": connection.transport.get_extra_info("peername"),
+            "server": connection.transport.get_extra_info("sockname"),
             "state": known,
         }
 
@@ -153,20 +155,20 @@ class AsgiDoor:
                 return self._piece()
             if self._failure is not None:
                 raise self._failure
-            if self._line.incoming is None and not self._told:
+            if self._connection.incoming is None and not self._told:
                 self._told = True
                 return {"type": "http.request", "body": b"", "more_body": False}
             if not self._asked:
                 self._asked = True
-                self._line.ask_for_body()
+                self._connection.ask_for_body()
             await self._news.wait()
 
     def _piece(self) -> Message:
         piece = self._pieces.popleft()
         self._waiting -= len(piece)
         if not self.full:
-            self._line.resume_reading()
-        more = bool(self._pieces) or self._line.incoming is not None or self._failure is not None
+            self._connection.resume_reading()
+        more = bool(self._pieces) or self._connection.incoming is not None or self._failure is not None
         self._told = not more
         return {"type": "http.request", "body": piece, "more_body": more}
 
@@ -177,17 +179,19 @@ class AsgiDoor:
         if message["type"] == "http.response.start":
             self._status, self._fields = message["status"], list(message["headers"])
             return
-        line, body = self._line, message.get("body", b"")
+        connection, body = self._connection, message.get("body", b"")
         if self._head.method == "HEAD" or self._status in _BODILESS:
             body = b""
         self._sent += len(body)
-        line.write(self._beginning() + bytes(body))
+        connection.write(self._beginning() + bytes(body))
         if not message.get("more_body", False):
             self._over = True
             known = self._scope["state"]
-            line.caller = known.get("caller", ANYONE)
-            line.answered(self._status, self._sent, closes=self._closes, reply=known.get("reply"), route=self._route)
-        elif line.paused:
+            connection.caller = known.get("caller", ANYONE)
+            connection.answered(
+                self._status, self._sent, closes=self._closes, reply=known.get("reply"), route=self._route
+            )
+        elif connection.paused:
             self._news.clear()
             await self._news.wait()
 
@@ -198,12 +202,12 @@ class AsgiDoor:
         return route.path if isinstance(route, Route) else ""
 
     def _beginning(self) -> bytes:
-        """The head, where it is still to be written. An answer of unknown length ends with the line."""
+        """The head, where it is still to be written. An answer of unknown length ends with the connection."""
         if self._fields is None:
             return b""
         fields, self._fields = self._fields, None
         lengths = [int(value) for name, value in fields if name == b"content-length"]
-        self._line.hold(sum(lengths))
+        self._connection.hold(sum(lengths))
         whole = bool(lengths) or self._status in _BODILESS
-        self._closes = self._line.closes or not whole
-        return self._line.front.dated.of(self._status, fields, closes=self._closes)
+        self._closes = self._connection.closes or not whole
+        return self._connection.front.dated.of(self._status, fields, closes=self._closes)

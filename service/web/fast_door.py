@@ -8,10 +8,10 @@ from service.errors import Refusal
 from service.pool.pool import Done
 from service.state.graphs import Registered
 from service.transport.job import BodyRoom, Job, Reply, refused
+from service.web.connection import Connection
 from service.web.gathering import SMALL, Gathering
 from service.web.head import Order
 from service.web.incoming import Wanted, framing_of
-from service.web.line import Line
 from service.web.parsing import Head
 
 _logger = logging.getLogger("gradserve")
@@ -22,10 +22,10 @@ class FastDoor:
 
     full = False  # its body lies in memory that was reserved for it
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
-        self._pool = line.front.pool
-        self._dated = line.front.dated
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._pool = connection.front.pool
+        self._dated = connection.front.dated
         self._order: Order | None = None
         self._graph: Registered | None = None
         self._gathering: Gathering | None = None
@@ -41,44 +41,44 @@ class FastDoor:
         self._order = order
         self._graph = graph
         if length <= len(data) and not head.chunked and length <= SMALL and length <= head.most:
-            self._line.rest = data[length:]
-            self._line.received = length
+            self._connection.rest = data[length:]
+            self._connection.received = length
             self._submit(order, data[:length], None)
             return None
         try:
-            framing = framing_of(head, length, self._line.front.settings.max_chunks)
+            framing = framing_of(head, length, self._connection.front.settings.max_chunks)
             most = head.most if head.chunked else length
-            self._gathering = Gathering(self._pool.room, most, self._line.tenant)
+            self._gathering = Gathering(self._pool.room, most, self._connection.tenant)
         except Refusal as refusal:
-            self._line.refuse(refusal)
+            self._connection.refuse(refusal)
             return None
         return Wanted(framing, self._gathering, order.timeout)
 
     def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
         """Refuse a call by its head; where its body is all there, the connection goes on."""
         if head.chunked or length > len(data):
-            self._line.refuse(refusal)
+            self._connection.refuse(refusal)
             return
-        self._line.rest, self._line.received = data[length:], length
-        self._answer(refused(refusal, self._line.request_id))
+        self._connection.rest, self._connection.received = data[length:], length
+        self._answer(refused(refusal, self._connection.request_id))
 
     def body_moved(self) -> None:
         """Hand the body to the pool, once it is complete."""
-        if self._line.incoming is None and self._gathering is not None and self._order is not None:
+        if self._connection.incoming is None and self._gathering is not None and self._order is not None:
             gathering, self._gathering = self._gathering, None
             self._submit(self._order, gathering.body, gathering.room)
 
     def body_failed(self, refusal: Refusal) -> None:
         """Refuse the call."""
         self._let_go()
-        self._line.refuse(refusal)
+        self._connection.refuse(refusal)
 
     def stop(self, refusal: Refusal) -> None:
         """Refuse the call; but for one of which something is being kept: nobody knows yet how that ends."""
         if self._kept is not None:
             return
         self._let_go()
-        self._line.refuse(refusal, unread=self._line.incoming is not None)
+        self._connection.refuse(refusal, unread=self._connection.incoming is not None)
 
     def left(self) -> bool:
         """A client that ends its side is taken to have left: its work stops."""
@@ -89,22 +89,22 @@ class FastDoor:
         self._let_go()
 
     def writable(self) -> None:
-        """Nothing: what is large is sent by the line."""
+        """Nothing: what is large is sent by the connection."""
 
     def _submit(self, order: Order, body: bytes | memoryview, room: BodyRoom | None) -> None:
-        line = self._line
+        connection = self._connection
         media = order.media
         self._job = job = Job(
             order.call,
             body,
-            line.request_id,
+            connection.request_id,
             order.timeout,
-            line.arrived + order.timeout,
+            connection.arrived + order.timeout,
             media.sent,
             media.accepted,
             room=room,
-            namespace=line.caller.namespace,
-            tenant=line.tenant,
+            namespace=connection.caller.namespace,
+            tenant=connection.tenant,
         )
         if self._graph is not None:
             job.graph, job.graph_bytes = self._graph.key, self._graph.record
@@ -115,17 +115,19 @@ class FastDoor:
         try:
             if reply.stored and job is not None:
                 self._keep(job, reply)
-            elif reply.consulted and job is not None and not self._line.front.keeper.is_current:
-                self._line.front.keeper.when_current(job, reply, self._settled(job))
+            elif reply.consulted and job is not None and not self._connection.front.keeper.is_current:
+                self._connection.front.keeper.when_current(job, reply, self._settled(job))
             else:
                 self._answer(reply)
         except Exception:
-            _logger.exception("request %s failed", self._line.request_id, extra={"request_id": self._line.request_id})
-            self._line.fail()
+            _logger.exception(
+                "request %s failed", self._connection.request_id, extra={"request_id": self._connection.request_id}
+            )
+            self._connection.fail()
 
     def _keep(self, job: Job, reply: Reply) -> None:
         """Answer when what the reply has for keeping is kept, or is not. That goes on when nobody is there any more."""
-        self._line.front.keeper.take(job, self._line.caller, reply, self._settled(job))
+        self._connection.front.keeper.take(job, self._connection.caller, reply, self._settled(job))
 
     def _settled(self, job: Job) -> Done:
         """What answers a job of which the keeper has the reply, as long as anybody is there."""
@@ -141,24 +143,24 @@ class FastDoor:
         return done
 
     def _answer(self, reply: Reply) -> None:
-        line, pieces = self._line, reply.pieces
+        connection, pieces = self._connection, reply.pieces
         length = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
-        closes = line.closes
-        head = self._dated.of_reply(reply, length, line.request_id, closes=closes)
+        closes = connection.closes
+        head = self._dated.of_reply(reply, length, connection.request_id, closes=closes)
         if length <= SMALL:
-            line.write(b"".join((head, *pieces)))
+            connection.write(b"".join((head, *pieces)))
             reply.release()
-            line.answered(reply.status, length, closes=closes, reply=reply)
+            connection.answered(reply.status, length, closes=closes, reply=reply)
             return
         self._reply = reply
 
         def ended() -> None:
             self._let_go()
-            line.answered(reply.status, length, closes=closes, reply=reply)
+            connection.answered(reply.status, length, closes=closes, reply=reply)
 
         if reply.claim is not None:
-            reply.claim.holder = line
-        line.send([head, *pieces], ended)
+            reply.claim.holder = connection
+        connection.send([head, *pieces], ended)
 
     def _let_go(self) -> None:
         """Of whatever the call holds."""

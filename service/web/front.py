@@ -14,9 +14,9 @@ from service.keys.gate import Gate
 from service.pool.pool import Pool
 from service.settings import Settings
 from service.store import Keeper
+from service.web.incoming import Pace
 from service.web.known_heads import KnownHeads
 from service.web.observer import RequestObserver, unobserved
-from service.web.pace import Pace
 from service.web.parsing import HeadReader
 from service.web.response_head import Dated
 

@@ -20,12 +20,15 @@ from service.observe.banner import banner
 from service.pool.pool import Pool
 from service.settings import Settings
 from service.store import Keeper
-from service.web.connection import Connection
+from service.web.asgi_door import AsgiDoor
+from service.web.connection import Connection, Doors
+from service.web.fast_door import FastDoor
 from service.web.front import RESERVE, Front
-from service.web.listening import address, allow_descriptors, bound, keep_to_this_machine
+from service.web.listening import address, allow_descriptors, bound, keep_to_this_machine, tls_context
 from service.web.observer import RequestObserver
-from service.web.tls import tls_context
 
+#: of every connection
+DOORS: Final = Doors(FastDoor, AsgiDoor)
 #: connections that wait to be accepted
 _BACKLOG: Final = 2048
 #: descriptors of a process beside its connections and the tensors that it keeps
@@ -67,7 +70,7 @@ class Server:
         for sign in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sign, self._on_signal)
         accepting = await loop.create_server(
-            lambda: Connection(self._front),
+            lambda: Connection(self._front, DOORS),
             sock=self._listening,
             backlog=_BACKLOG,
             ssl=context,

@@ -23,6 +23,7 @@ from service.transport.job import Job, Reply
 from service.web.connection import Connection
 from service.web.front import Front
 from service.web.observer import RequestObserver
+from service.web.server import DOORS
 from service.wire.media import JSON
 
 ANSWER = b'{"done":true}'
@@ -185,7 +186,7 @@ async def house(
     settings = settings or Settings(**{"device": "cpu", "max_connections_per_client": 4096, **stated})
     keeper = keeper or Keeper(settings, pool, journal or Forgetful())
     front = Front(settings, app or application(), pool, keeper, observer, gate)
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(front), "127.0.0.1", 0, ssl=ssl)
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(front, DOORS), "127.0.0.1", 0, ssl=ssl)
     front.sweep()
     opened = House(front, pool, server.sockets[0].getsockname())
     try:

@@ -18,7 +18,7 @@ from service.keys.key_ring import KeyRing
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.web.connection import Connection
-from service.web.pace import Pace
+from service.web.incoming import Pace
 from service.wire.media import JSON
 from tests.service.web.harness import ANSWER, PATIENCE, FakePool, House, chunked, house, on_each_loop, post, run
 

@@ -14,7 +14,7 @@ import pytest
 
 from service.settings import Settings
 from service.transport.job import Reply
-from service.web.tls import tls_context
+from service.web.listening import tls_context
 from service.wire.media import JSON
 from tests.conftest import RunningServer
 from tests.service.support import SQUARES
