@@ -1,4 +1,4 @@
-"""Write the pages that come from the definitions of ops and calls; with --check, say whether they are current."""
+"""Write the pages that come from the code: ops, calls, rooms; with --check, say whether they are current."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from engine import describe, registry
 from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
+from scripts import rooms
 from scripts.calls_table import PAGE, page_of_calls
 
 ROOT = Path(__file__).parents[1]
@@ -240,6 +241,7 @@ def pages() -> dict[Path, str]:
         DOCS / "porting.md": porting_page(rows, systems),
         PAGE: page_of_calls(),
         DOCS / "coming-from.md": coming_from_page(familiar_ops(), familiar_systems()),
+        **rooms.pages(),
     }
 
 
@@ -252,7 +254,7 @@ def stale(written: Mapping[Path, str]) -> list[str]:
 
 def main() -> int:
     """Write the pages, or with --check return 1 where one is not current."""
-    parser = argparse.ArgumentParser(description="Write the pages that come from the definitions of ops and calls.")
+    parser = argparse.ArgumentParser(description="Write the pages that come from the code: ops, calls, rooms.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a page is not current")
     options = parser.parse_args()
     written = pages()

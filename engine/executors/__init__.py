@@ -1,4 +1,44 @@
-"""What runs a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules."""
+"""What runs a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules.
+
+Files:
+    binding        From a step to the calls that run it. What fuses steps, or has kernels of its own, puts its binder in
+                   this place
+    bound          A plan made ready to run again and again: memory of its own, and each kernel's call with its arrays
+                   in it
+    compiling      Compiling in the background: one thread, a bounded queue, and an end that waits for what is inside
+                   the compiler
+    cuda_binding   From a step to the calls that run it on a card: kernels of ours for loops that have some, else the
+                   op's own
+    cuda_bound     A plan made ready to run on a card again and again: memory of its own, and all that it launches,
+                   bound to it
+    cuda_capture   Calls in a row on a card: recorded once as a graph of CUDA, and launched again by one call
+    cuda_flags     What the kernels of one run find in their data, noted on the card, so that nobody waits before the
+                   end
+    cuda_kernels   Loops as kernels of a card: compiled once for its kind by NVRTC, kept, and launched where a plan has
+                   them
+    cupy_backend   A GPU. CuPy is imported when an executor is opened, never before
+    feeds          A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast in
+                   silence
+    handout        Memory of large results. Most callers drop a result before they ask for the next one; then it serves
+                   again
+    interpreter    The loop that runs a plan step by step, for any array module that looks like NumPy
+    kernels        Loops as machine code: compiled once for this processor, kept, and bound where a plan has them
+    leases         Plans that are ready to run, kept while nobody runs them: those used lately, and a bounded number of
+                   bytes
+    numpy_backend  The CPU
+    rebound        Steps on arrays that come and go with runs: native calls are pointed at them, and others are bound
+                   anew
+    regions        Neighbouring native calls of a plan as one call: a runner makes them, one after the other, large ones
+                   by threads
+    residence      What of a plan stays in memory from run to run, and what comes and goes with each
+    segments       Calls in a row. Between two segments a run looks at the clock; an error inside one is told from its
+                   position
+    stopwatch      How long the steps of a run take: what is compiled first is told from it
+    tiered         What runs bound plans, and has compiled ones take their places: alike on processors and on cards
+    tiers          Which way a plan runs: by NumPy at first, and by compiled kernels once that is worth the compiling
+    witness        What this process is computing at this moment, in memory that outlives it: told by whoever finds that
+                   it has died
+"""
 
 from __future__ import annotations
 

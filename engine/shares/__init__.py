@@ -6,4 +6,9 @@ An owner is any name that a caller of the engine gives; without one, all belongs
 anybody: one alone has everything.
 
 What may live here: decisions between owners. What may not: who they are, and what it is that they share.
+
+Files:
+    fair_eviction  Who holds what of something bounded, and what goes first where it is too much
+    owner          Whose account the work of this thread goes on, from here on
+    turns          Whose turn it is, where several want the same: by what each of them has had
 """

@@ -1,1 +1,13 @@
-"""Graph → graph: differentiation and batching. Each is one short interpreter over nodes; the rules are the ops'."""
+"""Graph → graph: differentiation and batching. Each is one short interpreter over nodes; the rules are the ops'.
+
+Files:
+    expand_grad  `grad` nodes → the nodes of the gradient. Comes before everything else that is done to a graph
+    jacobian     Whole Jacobians: every row in one sweep of reverse mode, or every column in one of forward mode,
+                 batched
+    jvp          Forward mode from two reverse modes: the cotangent map is linear, and its transpose is the tangent map
+    sketch       What gradients will write, as outlines of nodes: what is refused costs neither the time nor the memory
+                 of writing it
+    tape         Rules of derivatives, run once for operands of the same types, and from then on copied node by node
+    vjp          Reverse mode: cotangents travel from outputs back to the nodes asked for, each op emitting its own rule
+    vmap         Batching: a graph written for one example, on N examples at once
+"""

@@ -3,4 +3,21 @@
     examples → operations → openapi → error_pages → documentation
 
 What may live here: text, and what is made from definitions of ops and calls. What may not: an answer to a graph.
+
+Files:
+    catalogue          The op catalogue as it is served
+    documentation      The pages for people. Their assets come with a package: nothing is loaded from the network
+    error_pages        What there is to say about each code, gathered: its explanation, the calls that answer it, and an
+                       example
+    examples           For every refusal a request that provokes it, as the document shows them
+    explanations       What each code means and how to mend it: the text of the pages that `type` leads to
+    layout             JSON as a person would write it: what fits on a line stands on one
+    openapi            The OpenAPI document: paths from the routes, messages from the schemas, and for every call what
+                       it can refuse
+    openapi30          The OpenAPI document in version 3.0.3, for generators that do not read 3.1
+    operation          What the OpenAPI document says of one operation beyond its path and its docstring
+    operations         What the OpenAPI document says of all operations
+    protection         What a browser is told of a page beside the page: to load nothing else, and to let no other page
+                       near it
+    tensor_operations  What the OpenAPI document says of resident tensors, and of the headers that have to do with them
 """

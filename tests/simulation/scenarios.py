@@ -8,7 +8,8 @@ from contextlib import suppress
 
 from service.state.journal import StateLost
 from service.state.object_journal import ObjectJournal
-from service.state.objects import Data, Exists, MemoryObjects
+from service.state.objects import Data, Exists
+from tests.service.state.memory_objects import MemoryObjects
 from tests.service.state.support import EAGER, after, answer, ended, put, tensor, values
 
 

@@ -7,4 +7,14 @@
             slashes ── a path with a slash at its end is the path without it
 
 What may live here: HTTP itself. What may not: JSON, tensors, or anything that a handler decides.
+
+Files:
+    cors      Which web pages may call, by the browser's rules
+    envelope  The outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a
+              report
+    guard     In front of the body: a request is refused by its head where that suffices, else its body is counted as it
+              comes
+    origins   In front of everything that is decided of a request: does it come by a name, and from a page, that may
+              call?
+    slashes   A slash at the end of a path: it means the path without it, where there is something
 """

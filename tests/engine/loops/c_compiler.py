@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.loops.c_expressions import host_definitions
-from engine.loops.c_text import c_text
 from engine.loops.compiled import NativeKernel, kernel_at
 from engine.loops.program import Loop
+from tests.engine.loops.c_text import c_text
 
 COMPILER = shutil.which("gcc") or shutil.which("clang")
 #: no contraction: a fused multiply-add is one only where the loop says so

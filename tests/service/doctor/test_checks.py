@@ -19,10 +19,10 @@ from service.doctor.diagnosis import Verdict
 from service.pool.footprint import settled
 from service.pool.incidents import Incidents
 from service.settings import Settings
-from service.state.objects import MemoryObjects
 from service.web.listening import bound
 from service.worker.confinement import Offered, offers
 from tests.conftest import RunningServer
+from tests.service.state.memory_objects import MemoryObjects
 
 OK, WARN, FAIL = Verdict
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from service.state.journal import Journal, Loaded
 from service.state.ledger import Tidiness
 from service.state.object_journal import ObjectJournal
-from service.state.objects import Data, MemoryObjects, Objects
+from service.state.objects import Data, Objects
 from service.state.opening import taken
 from service.state.values import AnswerRecord, Commit, GraphWrite, TensorWrite
+from tests.service.state.memory_objects import MemoryObjects
 
 #: tidies after every commit, and moves what is not much
 EAGER = Tidiness(dead_objects=1, dead_bytes=1, worn_bytes=2048, small_objects=4, small_bytes=2048)

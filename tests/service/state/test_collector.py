@@ -9,8 +9,8 @@ import pytest
 
 from service.state.ledger import Tidiness
 from service.state.object_journal import ObjectJournal
-from service.state.objects import MemoryObjects
 from service.web.server import YOUNG_OBJECTS, YOUNG_STEPS, collect_in_short_steps
+from tests.service.state.memory_objects import MemoryObjects
 from tests.service.state.support import commits, graph, put
 
 GRAPHS = 20_000

@@ -11,8 +11,8 @@ from service.state.holds import put_hold
 from service.state.journal import Forgetful, Loaded, StateFull, StateLost
 from service.state.ledger import Tidiness
 from service.state.object_journal import ObjectJournal
-from service.state.objects import MemoryObjects
 from service.state.values import Commit
+from tests.service.state.memory_objects import MemoryObjects
 from tests.service.state.support import (
     EAGER,
     LAZY,

@@ -10,8 +10,9 @@ from threading import Barrier
 import pytest
 
 from service.state.folder import Folder
-from service.state.objects import Exists, MemoryObjects, Missing, Objects
+from service.state.objects import Exists, Missing, Objects
 from service.state.remote import Remote, open_remote
+from tests.service.state.memory_objects import MemoryObjects
 
 KINDS = ("memory", "folder", "obstore", pytest.param("s3", marks=pytest.mark.slow))
 

@@ -10,8 +10,9 @@ import pytest
 
 from service.state.journal import StateLost
 from service.state.object_journal import ObjectJournal
-from service.state.objects import Data, MemoryObjects
+from service.state.objects import Data
 from service.state.reading import commit_key
+from tests.service.state.memory_objects import MemoryObjects
 from tests.service.state.support import EAGER, LAZY, after, answer, commits, put, tensor, values
 
 

@@ -10,10 +10,10 @@ import pytest
 import safetensors.numpy
 
 from service.state.items import Item, items_of
-from service.state.objects import MemoryObjects
 from service.state.packing import COMMIT_FORMAT, Contents, Damaged, decoded, encoded, require_whole
 from service.state.reading import commit_key, read_head, read_item, read_items
 from service.state.values import Commit
+from tests.service.state.memory_objects import MemoryObjects
 from tests.service.state.support import answer, ended, graph, put, tensor
 
 BATCH = put(

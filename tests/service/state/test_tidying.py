@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from service.state.holds import put_hold
 from service.state.ledger import Ledger, Tidiness
 from service.state.object_journal import ObjectJournal
-from service.state.objects import Data, MemoryObjects
+from service.state.objects import Data
+from tests.service.state.memory_objects import MemoryObjects
 from tests.service.state.support import EAGER, LAZY, after, answer, commits, ended, journal, put, tensor, values
 
 FAR = time.time() + 1e6

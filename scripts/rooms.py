@@ -1,0 +1,149 @@
+"""The rooms of the packages as their files say them: a map in each docstring, and what architecture.md has of it.
+
+A room is a folder with an `__init__.py`, or a module that stands alone in a package. The map has the first line of each
+file's docstring, so that it says what the file says; and the drawing has the imports that there are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from textwrap import wrap
+from typing import Final
+
+from scripts.written_part import rewritten
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "docs" / "architecture.md"
+PACKAGES: Final = ("service", "schemas", "engine")
+START: Final = "<!-- rooms: written by `make docs` from the docstrings and the imports of the packages -->"
+END: Final = "<!-- end of the rooms -->"
+#: where the map begins in a docstring, whose last part it is
+_FILES: Final = "\n\nFiles:\n"
+_WIDTH: Final = 120
+#: from this many files on, a room is said in a line, and not file by file
+_MANY: Final = 80
+
+
+def pages() -> dict[Path, str]:
+    """The `__init__.py` of each room with its map, and architecture.md."""
+    found = {place / "__init__.py": _mapped(place) for place in folders()}
+    page = PAGE.read_text(encoding="utf-8")
+    return found | {PAGE: rewritten(page, START, END, _listed(), "the rooms")}
+
+
+def folders() -> list[Path]:
+    """The rooms that are folders."""
+    inits = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("__init__.py")))
+    return [path.parent for path in inits if path.parent.name not in PACKAGES]
+
+
+def _mapped(room: Path) -> str:
+    """The text of its `__init__.py`, the map in its docstring written anew."""
+    text = (room / "__init__.py").read_text(encoding="utf-8")
+    said = ast.parse(text).body[0]
+    assert isinstance(said, ast.Expr)
+    assert isinstance(said.value, ast.Constant)
+    old = '"""' + str(said.value.value) + '"""'
+    before = str(said.value.value).partition(_FILES)[0].rstrip()
+    lines = list(_map(room))
+    new = f'"""{before}{_FILES}{chr(10).join(lines)}\n"""' if lines else f'"""{before}\n"""'
+    return text.replace(old, new, 1)
+
+
+def _map(room: Path) -> Iterator[str]:
+    """A line for each file, or more where it says more; nothing of a room that has very many."""
+    files = _files(room)
+    if len(files) > _MANY:
+        return
+    width = max((len(path.stem) for path in files), default=0)
+    for path in files:
+        first, *rest = wrap(_summary(path), _WIDTH - width - 6)
+        yield f"    {path.stem:{width}}  {first}"
+        yield from (f"    {'':{width}}  {line}" for line in rest)
+
+
+def _files(room: Path) -> list[Path]:
+    return [path for path in sorted(room.glob("*.py")) if path.stem != "__init__"]
+
+
+def _summary(path: Path) -> str:
+    """The first paragraph of a file's docstring, as one line."""
+    said = ast.get_docstring(_tree(path))
+    if not said:
+        raise ValueError(f"{path.relative_to(ROOT)} says nothing of itself")
+    return " ".join(said.partition("\n\n")[0].split()).removesuffix(".")
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+# ---------------------------------------------------------------- architecture.md
+
+
+def _listed() -> str:
+    """For each package a drawing of its rooms and a table of what is in them, the highest first."""
+    return "\n".join(_package(package) for package in PACKAGES)
+
+
+def _package(package: str) -> str:
+    below = _below(package)
+    order = sorted(below, key=lambda room: (-_height(room, below), room))
+    lines = [f"### {package}", ""]
+    if any(below.values()):
+        lines += [*_drawing(order, below), ""]
+    lines += ["| room | what is in it |", "| --- | --- |", *(_row(package, room) for room in order), ""]
+    return "\n".join(lines)
+
+
+def _row(package: str, room: str) -> str:
+    path = ROOT / package / room / "__init__.py"
+    path = path if path.exists() else ROOT / package / f"{room}.py"
+    where = path.relative_to(ROOT).as_posix()
+    return f"| [{package}/{room}](../{where}) | {_summary(path).replace('|', chr(92) + '|')} |"
+
+
+def _drawing(order: list[str], below: dict[str, set[str]]) -> list[str]:
+    """Mermaid: an arrow from each room to those that it imports, but for what these import themselves."""
+    arrows = [(room, used) for room in order for used in sorted(_direct(room, below))]
+    return ["```mermaid", "graph TD", *(f"  {room} --> {used}" for room, used in arrows), "```"]
+
+
+def _direct(room: str, below: dict[str, set[str]]) -> set[str]:
+    return below[room] - {far for near in below[room] for far in _reached(near, below)}
+
+
+def _reached(room: str, below: dict[str, set[str]]) -> set[str]:
+    return below[room] | {far for near in below[room] for far in _reached(near, below)}
+
+
+def _height(room: str, below: dict[str, set[str]]) -> int:
+    return 1 + max((_height(used, below) for used in below[room]), default=0)
+
+
+def _below(package: str) -> dict[str, set[str]]:
+    """For each room of a package, those that it imports."""
+    rooms = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
+    rooms |= {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+    found: dict[str, set[str]] = {room: set() for room in rooms}
+    for path in (ROOT / package).rglob("*.py"):
+        room = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
+        if room in found:
+            found[room] |= {used for used in _imported(path, package) if used in rooms} - {room}
+    return found
+
+
+def _imported(path: Path, package: str) -> Iterator[str]:
+    pattern = re.compile(rf"{package}\.(\w+)")
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.module == package:
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and (found := pattern.match(node.module)):
+            yield found[1]
+        elif isinstance(node, ast.Import):
+            yield from (found[1] for alias in node.names if (found := pattern.match(alias.name)))
