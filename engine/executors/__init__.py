@@ -43,8 +43,8 @@ Files:
 from __future__ import annotations
 
 from engine.executors import cupy_backend, numpy_backend
+from engine.executors.instance_pool import LEASE_BYTES, InstancePool
 from engine.executors.interpreter import Executor
-from engine.executors.leases import LEASE_BYTES, Leases
 from engine.executors.tiers import Determinism
 from engine.native.kernel_store import KernelStore
 
@@ -69,5 +69,5 @@ def open_executor(
     if device == "cuda" or (device == "auto" and cupy_backend.is_available()):
         return cupy_backend.CuPyExecutor(determinism, store, device_bytes)
     if device in ("cpu", "auto"):
-        return numpy_backend.NumPyExecutor(threads, Leases(lease_bytes), determinism, store)
+        return numpy_backend.NumPyExecutor(threads, InstancePool(lease_bytes), determinism, store)
     raise ValueError(f"device must be auto, cpu or cuda, but is {device}")

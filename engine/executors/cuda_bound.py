@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine.executors.bound import CALL_BYTES
 from engine.executors.cuda_binding import CudaBinder
 from engine.executors.cuda_capture import CudaCall, CudaRecorder, CudaSegment, in_segments
 from engine.executors.cuda_flags import CudaFlags
 from engine.executors.feeds import fed
 from engine.executors.interpreter import Buffer, Executor
+from engine.executors.prepared_plan import CALL_BYTES
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, View
 from engine.oplib.index_notes import INDEX_NOTES

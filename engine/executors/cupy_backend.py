@@ -12,8 +12,8 @@ from engine.executors.binding import Binder
 from engine.executors.cuda_binding import CudaBinder, CudaPlans
 from engine.executors.cuda_bound import CudaBound, LoopOutOfRange
 from engine.executors.cuda_kernels import CudaKernels
+from engine.executors.instance_pool import InstancePool
 from engine.executors.interpreter import Buffer, Observer
-from engine.executors.leases import Leases
 from engine.executors.tiered import TieredExecutor
 from engine.executors.tiers import Determinism, Tiers
 from engine.graph.limits import NO_DEADLINE, Deadline
@@ -63,7 +63,7 @@ class CuPyExecutor(TieredExecutor):
         self.device = f"cuda:{cupy.cuda.Device().id}"  # type: ignore[misc]
         limit = device_bytes or int(LARGEST_SHARE * cupy.cuda.Device().mem_info[1])
         cupy.get_default_memory_pool().set_limit(size=limit)
-        self.leases = Leases(limit // _IDLE_SHARE)
+        self.leases = InstancePool(limit // _IDLE_SHARE)
         self._kernels = CudaKernels(cupy, store)
         plans = CudaPlans(self._kernels)
         self._without = plans.without

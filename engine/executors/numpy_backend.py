@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.executors.binding import Binder
-from engine.executors.bound import Bound
+from engine.executors.instance_pool import InstancePool
 from engine.executors.interpreter import Buffer
 from engine.executors.kernels import Kernels
-from engine.executors.leases import Leases
+from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.tiered import TieredExecutor
 from engine.executors.tiers import Determinism, Tiers
 from engine.graph.alignment import ALIGNMENT
@@ -35,7 +35,7 @@ class NumPyExecutor(TieredExecutor):
     def __init__(
         self,
         threads: int = 1,
-        leases: Leases | None = None,
+        leases: InstancePool | None = None,
         determinism: Determinism | None = None,
         store: KernelStore | None = None,
     ) -> None:
@@ -43,7 +43,7 @@ class NumPyExecutor(TieredExecutor):
         # What is compiled by and by is planned anew; NumPy runs it a few times, for which other threads are not worth
         # waking, while those of BLAS still look for work.
         self.loop_threads = 1 if determinism == "fast" else threads
-        self.leases = Leases() if leases is None else leases
+        self.leases = InstancePool() if leases is None else leases
         self._kernels = Kernels(store, threads)
         self._without = self._kernels.without
         self._tiers = Tiers(self._kernels, determinism, self.leases.retire) if determinism else None
@@ -76,6 +76,6 @@ class NumPyExecutor(TieredExecutor):
         """The arrays themselves."""
         return list(arrays)
 
-    def bind(self, plan: Plan, binder: Binder) -> Bound:
+    def bind(self, plan: Plan, binder: Binder) -> PreparedPlan:
         """Prebound calls."""
-        return Bound(plan, self, binder)
+        return PreparedPlan(plan, self, binder)

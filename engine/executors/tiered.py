@@ -7,8 +7,8 @@ from collections.abc import Hashable, Mapping
 from typing import ClassVar
 
 from engine.executors.binding import Binder
+from engine.executors.instance_pool import InstancePool, ReadyPlan
 from engine.executors.interpreter import Executor, Observer
-from engine.executors.leases import Leases, ReadyPlan
 from engine.executors.stopwatch import Stopwatch
 from engine.executors.tiers import Tier, Tiers
 from engine.executors.witness import witness
@@ -23,7 +23,7 @@ class TieredExecutor(Executor):
 
     #: whether a plan that may never run again is run step by step: a card's runs need their pieces for deadlines
     begins_unbound: ClassVar[bool] = False
-    leases: Leases
+    leases: InstancePool
     #: which way a plan runs; None where nothing is compiled, and `_without` binds all
     _tiers: Tiers | None
     _without: Binder

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from engine import Builder, Graph, Limits, Program, Statement, TensorType, Value, open_executor, registry
-from engine.executors.bound import CALL_BYTES
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import CALL_BYTES
 from engine.graph.op import Definition, NoGradient
 from engine.graph.sample import Sample
 from engine.passes.pipeline import optimise

@@ -9,9 +9,9 @@ import pytest
 
 from engine import Limits, Plan, Program, Statement, TensorType, registry
 from engine.executors import residence
-from engine.executors.bound import Bound
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.regions import Region
 from engine.graph.errors import IndexOutOfRange
 from engine.native.kernel_store import KernelStore
@@ -70,7 +70,7 @@ def test_of_several_kernels_in_a_region_the_one_that_errs_is_named(which: int, t
     assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, Tiled)) == 4
     binder = Kernels(STORE, threads).compile(plan)
     assert binder is not None
-    bound = Bound(plan, NumPyExecutor(), binder)
+    bound = PreparedPlan(plan, NumPyExecutor(), binder)
     feeds[which].reshape(-1)[17] = 30
     error = said(bound.run, feeds)
     assert error == said(lambda feeds: NumPyExecutor().interpret(plan, feeds), feeds)
@@ -111,7 +111,7 @@ def test_an_index_outside_is_the_same_error_in_every_tier(
     for threads, made in zip((1, 3), compiled, strict=False):
         binder = Kernels(STORE, threads).compile(made)
         assert binder is not None
-        ways.append(Bound(made, NumPyExecutor(), binder).run)
+        ways.append(PreparedPlan(made, NumPyExecutor(), binder).run)
     for determinism in ("bitwise", "fast"):
         executor = NumPyExecutor(2, determinism=determinism, store=STORE)  # type: ignore[arg-type]
         for _ in range(3):

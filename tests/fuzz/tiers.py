@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine import HostArray, Limits, Plan, registry
-from engine.executors import bound
+from engine.executors import prepared_plan
 from engine.executors.interpreter import Buffer, Executor, Observer
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
@@ -112,7 +112,9 @@ class Guarding(Compiling):
 
     def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bound, "_cut", lambda executor, sizes: [executor.allocate(nbytes) for nbytes in sizes])
+            patch.setattr(
+                prepared_plan, "_cut", lambda executor, sizes: [executor.allocate(nbytes) for nbytes in sizes]
+            )
             results = super()._run(tier, feeds, deadline)
         assert all((slack == _UNTOUCHED).all() for slack in self._slack), "bytes behind a buffer were written"
         return results
@@ -149,7 +151,7 @@ def ways() -> Sequence[Way]:
     """All of them; the first is the one that others are held against."""
     found = [
         Way("step by step", "numpy", lambda store: Interpreting(), likeness="bits", runs=1),
-        Way("bound", "numpy", lambda store: NumPyExecutor(), likeness="bits"),
+        Way("prepared_plan", "numpy", lambda store: NumPyExecutor(), likeness="bits"),
     ]
     for n in (1, 2, 3):
         found += [

@@ -26,8 +26,8 @@ from engine import (
     registry,
 )
 from engine.executors import residence
-from engine.executors.bound import Bound
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.segments import MOST_CALLS
 from engine.planning.plan import make_plan
 
@@ -69,7 +69,7 @@ HOLDERS: dict[str, Callable[[Array], Any]] = {
 
 @pytest.mark.parametrize("name", HOLDERS)
 def test_memory_that_somebody_holds_is_not_written_to(name: str) -> None:
-    bound = Bound(planned(leaf(LARGE).sin()), NumPyExecutor())
+    bound = PreparedPlan(planned(leaf(LARGE).sin()), NumPyExecutor())
     held, expected = [], []
     for k in range(4):
         (y,) = bound.run({0: np.full(LARGE, float(k))})
@@ -84,7 +84,7 @@ def test_memory_that_somebody_holds_is_not_written_to(name: str) -> None:
 def test_memory_that_nobody_holds_serves_again() -> None:
     executor = Recording()
     x = leaf(LARGE)
-    bound = Bound(planned(x.sin(), x.cos().reshape(shape=(100, -1)), x.sum()), executor)
+    bound = PreparedPlan(planned(x.sin(), x.cos().reshape(shape=(100, -1)), x.sum()), executor)
     before = len(executor.allocated)
     for k in range(5):
         y, z, _ = bound.run({0: np.full(LARGE, float(k))})
@@ -96,7 +96,7 @@ def test_memory_that_nobody_holds_serves_again() -> None:
 def test_of_two_large_results_only_the_one_that_is_held_is_new() -> None:
     executor = Recording()
     x = leaf(LARGE)
-    bound = Bound(planned(x.sin(), x.cos()), executor)
+    bound = PreparedPlan(planned(x.sin(), x.cos()), executor)
     bound.run({0: np.zeros(LARGE)})
     before = len(executor.allocated)
     first, _ = bound.run({0: np.ones(LARGE)})
@@ -109,7 +109,7 @@ def test_of_two_large_results_only_the_one_that_is_held_is_new() -> None:
 
 def test_a_small_result_keeps_its_own_memory_only() -> None:
     x = leaf(LARGE)
-    bound = Bound(planned(x.sum(), x.slice(starts=[0], stops=[3]) * 2.0), NumPyExecutor())
+    bound = PreparedPlan(planned(x.sum(), x.slice(starts=[0], stops=[3]) * 2.0), NumPyExecutor())
     for result in bound.run({0: np.ones(LARGE)}):
         assert result.base is None
 
@@ -118,7 +118,9 @@ def test_a_small_result_keeps_its_own_memory_only() -> None:
 def test_a_small_result_of_a_step_that_hands_out_a_large_one_is_the_callers(sizes: tuple[int, int]) -> None:
     x = leaf(LARGE + 3)
     parts = x.split(sizes=sizes)
-    bound = Bound(planned(parts.output(0), parts.output(1), parts.output(1).reshape(shape=(-1, 1))), NumPyExecutor())
+    bound = PreparedPlan(
+        planned(parts.output(0), parts.output(1), parts.output(1).reshape(shape=(-1, 1))), NumPyExecutor()
+    )
     found = [bound.run({0: np.full(LARGE + 3, float(k))}) for k in range(3)]
     for k, results in enumerate(found):
         assert all((result == k).all() for result in results)
@@ -135,7 +137,7 @@ def test_nothing_refers_to_a_feed_once_a_run_is_over(size: int, fails: bool) -> 
     builder = Builder(registry())
     x, index = leaf(size, builder=builder), leaf(1, at=1, builder=builder, dtype="int64")
     seen = x.reshape(shape=(1, size)).transpose()
-    bound = Bound(planned(x.gather(index, axis=0), seen.sin(), x, (x * 2.0).sum()), NumPyExecutor())
+    bound = PreparedPlan(planned(x.gather(index, axis=0), seen.sin(), x, (x * 2.0).sum()), NumPyExecutor())
     feed = np.ones(size)
     gone = weakref.ref(feed)
     try:
@@ -149,7 +151,7 @@ def test_nothing_refers_to_a_feed_once_a_run_is_over(size: int, fails: bool) -> 
 
 def test_nothing_refers_to_the_plan() -> None:
     plan = planned(leaf(LARGE).sin())
-    bound = Bound(plan, NumPyExecutor())
+    bound = PreparedPlan(plan, NumPyExecutor())
     bound.run({0: np.ones(LARGE)})
     gone = weakref.ref(plan)
     del plan
@@ -173,7 +175,7 @@ def test_an_error_names_its_node_and_the_next_run_is_right(
         y = y.sin()
     z = y.gather(index, axis=0).cos().cos()
     plan, executor = planned(z, y * 2.0), NumPyExecutor()
-    bound = Bound(plan, executor)
+    bound = PreparedPlan(plan, executor)
     wrong, right = ({0: np.arange(5.0), 1: np.array([0, last])} for last in (5, 4))
     for _ in range(2):
         with pytest.raises(EngineError) as expected:
@@ -195,7 +197,7 @@ def test_an_error_at_a_node_of_the_client() -> None:
     types = {0: TensorType((5,), np.dtype("f8")), 1: TensorType((1,), np.dtype("i8"))}
     plan = Compiler(Limits()).forward(Program(registry(), [*lines, Statement(ops["exp"], (3,))]), types).plan
     with pytest.raises(EngineError, match=r"^node 3 \(gather\): ") as caught:
-        Bound(plan, NumPyExecutor()).run({0: np.ones(5), 1: np.array([7])})
+        PreparedPlan(plan, NumPyExecutor()).run({0: np.ones(5), 1: np.array([7])})
     assert caught.value.node == 3
 
 
@@ -203,7 +205,7 @@ def test_an_error_at_a_node_of_the_client() -> None:
 def test_feeds_are_checked(size: int) -> None:
     builder = Builder(registry())
     x, y = leaf(size, builder=builder), leaf(size, at=1, builder=builder)
-    bound = Bound(planned(x * y), NumPyExecutor())
+    bound = PreparedPlan(planned(x * y), NumPyExecutor())
     good = np.ones(size)
     for wrong in ({0: good}, {0: good, 1: good[1:]}, {0: good, 1: good.astype("f4")}, {0: good, 1: good[:, None]}):
         with pytest.raises(EngineError, match="the feed of node 1 ") as caught:
@@ -232,7 +234,7 @@ def test_the_deadline_is_looked_at_every_few_milliseconds(length: int, size: int
     y = x
     for _ in range(length - 1):
         y = -y
-    bound = Bound(planned(y.sum()), NumPyExecutor())
+    bound = PreparedPlan(planned(y.sum()), NumPyExecutor())
     feed = np.ones(size)
     for passes_at in (1, looks):
         with pytest.raises(DeadlineExceeded):
@@ -260,7 +262,7 @@ def test_threads_share_a_plan_without_mixing(size: int) -> None:
 
 def test_long_steps_stand_alone_by_their_work() -> None:
     x = leaf(300, 300)
-    bound = Bound(planned(x @ x @ x @ x), NumPyExecutor())
+    bound = PreparedPlan(planned(x @ x @ x @ x), NumPyExecutor())
     with pytest.raises(DeadlineExceeded):
         bound.run({0: np.eye(300)}, Late(4))
     assert len(bound.run({0: np.eye(300)}, Late(5))) == 1

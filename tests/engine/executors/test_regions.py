@@ -13,9 +13,9 @@ import pytest
 
 from engine import Builder, Deadline, DeadlineExceeded, Limits, Plan, TensorType, Value, registry
 from engine.executors import kernels, residence
-from engine.executors.bound import Bound
 from engine.executors.kernels import Kernels, LoopBinder
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.regions import Region
 from engine.loops import compiled as native
 from engine.native.runner import IS_SUPPORTED
@@ -67,14 +67,14 @@ def by_list(plan: Plan, *fed: Mapping[Any, Array]) -> list[list[bytes]]:
     """Call by call, each bound to the feeds anew."""
     bound = binder(plan)
     bound.runner = None
-    return [answer(Bound(plan, NumPyExecutor(), bound), each) for each in fed]
+    return [answer(PreparedPlan(plan, NumPyExecutor(), bound), each) for each in fed]
 
 
-def answer(bound: Bound, fed: Mapping[Any, Array]) -> list[bytes]:
+def answer(bound: PreparedPlan, fed: Mapping[Any, Array]) -> list[bytes]:
     return [array.tobytes() for array in bound.run(fed)]
 
 
-def called(bound: Bound) -> list[Any]:
+def called(bound: PreparedPlan) -> list[Any]:
     return [function for segment in bound._segments for function, _ in segment.calls]
 
 
@@ -90,7 +90,7 @@ def test_bits_are_those_of_single_calls(threads: int, monkeypatch: pytest.Monkey
     plan = chain()
     fed = [feeds(k) for k in range(3)]
     expected = by_list(plan, *fed)
-    bound = Bound(plan, NumPyExecutor(), binder(plan, threads))
+    bound = PreparedPlan(plan, NumPyExecutor(), binder(plan, threads))
     for _ in range(20):
         assert [answer(bound, each) for each in fed] == expected
 
@@ -100,7 +100,7 @@ def test_a_plan_of_loops_is_one_region_whose_calls_stay(monkeypatch: pytest.Monk
     """However its feeds and results come and go."""
     plan = chain()
     loops, bound_again = binder(plan), list[Any]()
-    bound = Bound(plan, NumPyExecutor(), loops)
+    bound = PreparedPlan(plan, NumPyExecutor(), loops)
     expected = by_list(plan, feeds(1), feeds(2))
     first = answer(bound, feeds(1))
     before = called(bound)
@@ -119,13 +119,13 @@ def test_one_array_for_two_feeds_and_then_two() -> None:
     plan = chain(2)
     same, other = feeds(0), feeds(1)
     same[1] = same[0]
-    bound = Bound(plan, NumPyExecutor(), binder(plan))
+    bound = PreparedPlan(plan, NumPyExecutor(), binder(plan))
     assert [answer(bound, fed) for fed in (same, other, same)] == by_list(plan, same, other, same)
 
 
 @pytest.mark.usefixtures("threshold")
 def test_nothing_refers_to_a_feed_once_a_run_is_over() -> None:
-    bound = Bound(plan := chain(2), NumPyExecutor(), binder(plan))
+    bound = PreparedPlan(plan := chain(2), NumPyExecutor(), binder(plan))
     for k in range(2):
         fed = feeds(k)
         gone = [weakref.ref(array) for array in fed.values()]
@@ -143,7 +143,7 @@ def test_arguments_out_of_range_are_computed_again_inside_a_region() -> None:
     plan = planned(y.cos(), (y + z).sin().sum(axes=(0,)), y.sum())
     fed = [feeds(k) for k in range(3)]
     fed[1][0][5, 7], fed[1][1][60, 2] = 1e9, -3e38
-    bound, executor = Bound(plan, NumPyExecutor(), binder(plan)), NumPyExecutor()
+    bound, executor = PreparedPlan(plan, NumPyExecutor(), binder(plan)), NumPyExecutor()
     for each in (*fed, *fed):
         found = bound.run(each)
         for a, b in zip(found, executor.interpret(plan, each), strict=True):
@@ -157,7 +157,7 @@ def test_several_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [by_list(plan, feeds(3))[0] for plan in plans]
 
     def work(k: int) -> bool:
-        bound = Bound(plans[k % 4], NumPyExecutor(), binder(plans[k % 4], 1 + k % 3))
+        bound = PreparedPlan(plans[k % 4], NumPyExecutor(), binder(plans[k % 4], 1 + k % 3))
         return all(answer(bound, feeds(3)) == expected[k % 4] for _ in range(30))
 
     with ThreadPoolExecutor(6) as pool:
@@ -179,7 +179,7 @@ class Silent(Deadline):
 @pytest.mark.usefixtures("threshold")
 def test_a_region_ends_when_its_run_is_stopped_and_the_next_one_is_right() -> None:
     plan = chain(20)
-    bound = Bound(plan, NumPyExecutor(), binder(plan))
+    bound = PreparedPlan(plan, NumPyExecutor(), binder(plan))
     expected = by_list(plan, feeds(1))[0]
     for _ in range(3):
         stop = bytearray(1)
@@ -196,7 +196,7 @@ def test_without_a_runner_calls_are_a_list(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(native, "WORTH_THREADS", 0)
     monkeypatch.setattr(kernels, "shared_runner", lambda store: None)
     plan = chain()
-    bound = Bound(plan, NumPyExecutor(), binder(plan, 3))
+    bound = PreparedPlan(plan, NumPyExecutor(), binder(plan, 3))
     expected = by_list(plan, feeds(1), feeds(2))
     assert [answer(bound, feeds(k)) for k in (1, 2)] == expected
     assert not any(isinstance(function, Region) for function in called(bound))

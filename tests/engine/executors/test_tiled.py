@@ -12,9 +12,9 @@ import pytest
 from engine import Builder, Graph, Limits, Plan, TensorType, registry
 from engine.executors import kernels
 from engine.executors.binding import Binder
-from engine.executors.bound import Bound
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import PreparedPlan
 from engine.graph.errors import IndexOutOfRange
 from engine.graph.op import KernelCall, Namespace
 from engine.native.kernel_errors import KernelUnavailable
@@ -51,7 +51,7 @@ def compiled(graph: Graph, threads: int = 1) -> Plan:
 
 
 def run(plan: Plan, feeds: Mapping[Any, Array], binder: Binder, times: int = 1) -> list[Array]:
-    bound = Bound(plan, NumPyExecutor(), binder)
+    bound = PreparedPlan(plan, NumPyExecutor(), binder)
     found: list[Array] = []
     for _ in range(times):
         found = bound.run(feeds)
@@ -209,7 +209,7 @@ def test_what_a_kernel_cannot_do_is_done_with_what_was_fed_last() -> None:
     spread = leaves[2].conv_transpose2d(leaves[3], stride=(2, 2), padding=(1, 1))
     plan = compiled(builder.graph([leaves[0].gather(leaves[1], axis=1), spread]))
     assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, Tiled)) == 2
-    bound = Bound(plan, NumPyExecutor(), ready(plan))
+    bound = PreparedPlan(plan, NumPyExecutor(), ready(plan))
     for value in (1.0, np.inf, 2.0):
         again = {**feeds, 0: value + x, 3: kernel.copy()}
         again[3][3, 4, 1, 2] = value

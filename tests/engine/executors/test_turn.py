@@ -9,8 +9,8 @@ import numpy as np
 
 from engine import Compiled, Compiler, Deadline, Limits, Program, Statement, TensorType, registry
 from engine.executors.binding import Binder
-from engine.executors.bound import Bound
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import PreparedPlan
 from engine.planning.plan import Step
 
 X = np.linspace(0.1, 1.0, 8)
@@ -48,7 +48,7 @@ def seen_in(found: Compiled) -> list[object]:
             back = step.origin is not None and step.origin.backward
             return [(deadline.seen.append, (back,)), *super().calls(xp, step, operands, out, workspace)]
 
-    Bound(found.plan, NumPyExecutor(), Telling()).run({0: X}, deadline)
+    PreparedPlan(found.plan, NumPyExecutor(), Telling()).run({0: X}, deadline)
     return deadline.seen
 
 

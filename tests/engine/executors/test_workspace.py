@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, Plan, TensorType, Value, registry
-from engine.executors.bound import Bound
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import PreparedPlan
 from engine.loops import compiled as native
 from engine.planning.fit import compiled_within
 from engine.planning.fuse import fuse
@@ -77,8 +77,8 @@ def test_the_loops_of_a_plan_share_what_they_work_in(
     assert sum(works_in) > max(works_in) + 2 * SLACK
     binder = Kernels(threads=threads).compile(plan)
     assert binder is not None
-    made: list[Bound] = []
-    held, _ = taken(lambda: made.append(Bound(plan, executor, binder)))
+    made: list[PreparedPlan] = []
+    held, _ = taken(lambda: made.append(PreparedPlan(plan, executor, binder)))
     handed_out = plan.buffers[-1]
     assert sum(plan.buffers) + max(works_in) <= made[0].nbytes <= sum(plan.buffers) + max(works_in) + SLACK
     assert held + handed_out <= made[0].nbytes + SLACK

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
-from engine.executors.bound import Bound
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import PreparedPlan
 from engine.graph.errors import IndexOutOfRange
 from engine.microkernels import binding
 from engine.native.kernel_store import KernelStore
@@ -42,7 +42,7 @@ def moved(threads: int, formula: Callable[..., Value], *arrays: Array) -> Array:
     graph = graph_of(make_plan(builder.graph([formula(*leaves)]), Limits()), registry())
     plan = make_plan(tile(graph, 1 << 20, threads), Limits())
     assert any(isinstance(step.op, Tiled) for step in plan.steps)
-    bound, feeds = Bound(plan, NumPyExecutor(), KERNELS.compile(plan)), dict(enumerate(arrays))
+    bound, feeds = PreparedPlan(plan, NumPyExecutor(), KERNELS.compile(plan)), dict(enumerate(arrays))
     first = bound.run(feeds)[0].tobytes()
     found = bound.run(feeds)[0]
     assert found.tobytes() == first
@@ -114,7 +114,7 @@ def test_an_index_may_be_wrong_once(threads: int) -> None:
     x, index = drawn([40], "float32"), RNG.integers(0, 40, 50)
     y = builder.leaf(TensorType.of(x), 0).gather(builder.leaf(TensorType.of(index), 1))
     plan = make_plan(tile(builder.graph([y]), 1 << 20, threads), Limits())
-    bound = Bound(plan, NumPyExecutor(), KERNELS.compile(plan))
+    bound = PreparedPlan(plan, NumPyExecutor(), KERNELS.compile(plan))
     for last in (3, 40, 5):
         index[-1] = last
         if last < 40:

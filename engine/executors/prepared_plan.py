@@ -16,7 +16,7 @@ from engine.executors.binding import Binder
 from engine.executors.feeds import fed
 from engine.executors.handout import Handout
 from engine.executors.interpreter import Buffer, Executor
-from engine.executors.rebound import Rebound
+from engine.executors.rebinding import RebindingStep
 from engine.executors.regions import RegionWatch
 from engine.executors.residence import Lasting, Residence
 from engine.executors.segments import Segments
@@ -49,7 +49,7 @@ class _Loan(NamedTuple):
     shape: Shape
 
 
-class Bound:
+class PreparedPlan:
     """A plan on memory of its own, for one thread at a time. It refers to no feed once a run is over, nor to the plan.
 
     `nbytes` is what keeping it takes, beside the plan.
@@ -64,8 +64,8 @@ class Bound:
         self._watch = RegionWatch()
         self._is_gathered = False
         #: steps on arrays that do not last, and which of them are bound or looked at with every run
-        self._rebound: list[Rebound | Step] = []
-        self._fed: list[Rebound | Step] = []
+        self._rebound: list[RebindingStep | Step] = []
+        self._fed: list[RebindingStep | Step] = []
         self._lent: list[Step] = []
         residence = Residence(plan)
         self._handouts = [(k, Handout(plan.buffers[k], executor.allocate)) for k in sorted(residence.handed)]
@@ -122,7 +122,7 @@ class Bound:
                 self._add_rebound(step, lasting)
 
     def _add_rebound(self, step: Step, lasting: Lasting) -> None:
-        rebound = Rebound(step, *self._segments.add(step)) if step.places else step
+        rebound = RebindingStep(step, *self._segments.add(step)) if step.places else step
         self._rebound.append(rebound)
         if lasting is Lasting.ONE_RUN:
             self._fed.append(rebound)
@@ -191,7 +191,7 @@ class Bound:
             segment.gather(self._binder.runner, self._watch)
         self._is_gathered = True
 
-    def _rebind(self, which: Sequence[Rebound | Step]) -> None:
+    def _rebind(self, which: Sequence[RebindingStep | Step]) -> None:
         for rebound in which:
             if isinstance(rebound, Step):
                 self._look(rebound)
@@ -205,7 +205,7 @@ class Bound:
             self._slots[slot] = None
         if self._is_gathered:
             for rebound in self._fed:
-                if isinstance(rebound, Rebound):
+                if isinstance(rebound, RebindingStep):
                     rebound.forget()
 
     def _handed_out(self, feeds: Mapping[Hashable, Array]) -> list[Array]:

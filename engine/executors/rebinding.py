@@ -22,7 +22,7 @@ class _Move(NamedTuple):
     places: Sequence[TablePlace]
 
 
-class Rebound:
+class RebindingStep:
     """A step whose operands or result do not last, in its segment."""
 
     __slots__ = ("_member", "_moves", "_segment", "_step")

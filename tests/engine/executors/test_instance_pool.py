@@ -11,9 +11,9 @@ import pytest
 
 from engine import Builder, Limits, NonfiniteWatch, Plan, Program, Statement, TensorType, open_executor, registry
 from engine.executors import kernels, numpy_backend
-from engine.executors.bound import Bound
-from engine.executors.leases import MOST_OF_A_PLAN, Leases
+from engine.executors.instance_pool import MOST_OF_A_PLAN, InstancePool
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import PreparedPlan
 from engine.planning.plan import make_plan
 from engine.shares.owner import charge_to
 
@@ -25,21 +25,21 @@ def sine(size: int = 3) -> Plan:
     return make_plan(x.builder.graph([x.sin().cos()]), Limits())
 
 
-def bound(plan: Plan) -> Bound:
-    return Bound(plan, NumPyExecutor())
+def bound(plan: Plan) -> PreparedPlan:
+    return PreparedPlan(plan, NumPyExecutor())
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Bound]:
+def made(monkeypatch: pytest.MonkeyPatch) -> list[PreparedPlan]:
     """What executors bind."""
-    found: list[Bound] = []
+    found: list[PreparedPlan] = []
 
-    class Listed(Bound):
+    class Listed(PreparedPlan):
         def __init__(self, *rest: Any) -> None:
             super().__init__(*rest)
             found.append(self)
 
-    monkeypatch.setattr(numpy_backend, "Bound", Listed)
+    monkeypatch.setattr(numpy_backend, "PreparedPlan", Listed)
     return found
 
 
@@ -47,7 +47,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Bound]:
 
 
 def test_what_is_given_is_taken_once() -> None:
-    plan, other, leases = sine(), sine(), Leases()
+    plan, other, leases = sine(), sine(), InstancePool()
     one = bound(plan)
     assert leases.take(plan) is None
     leases.give(plan, one)
@@ -61,7 +61,7 @@ def test_what_is_given_is_taken_once() -> None:
 def test_the_least_recently_used_makes_room() -> None:
     plans = [sine() for _ in range(4)]
     bounds = [bound(plan) for plan in plans]
-    leases = Leases(3 * bounds[0].nbytes)
+    leases = InstancePool(3 * bounds[0].nbytes)
     for plan, one in zip(plans[:3], bounds, strict=False):
         leases.give(plan, one)
     leases.give(plans[0], leases.take(plans[0]) or bounds[0])
@@ -75,7 +75,7 @@ def test_the_least_recently_used_makes_room() -> None:
 def test_what_is_anothers_displaces_nothing_within_a_share() -> None:
     own, others = sine(), [sine() for _ in range(10)]
     kept = bound(own)
-    leases = Leases(4 * kept.nbytes)
+    leases = InstancePool(4 * kept.nbytes)
     try:
         charge_to("modest")
         leases.give(own, kept)
@@ -91,7 +91,7 @@ def test_what_is_anothers_displaces_nothing_within_a_share() -> None:
 def test_what_is_too_large_displaces_nothing() -> None:
     small, large = sine(), sine(10_000)
     kept, dropped = bound(small), bound(large)
-    leases = Leases(dropped.nbytes - 1)
+    leases = InstancePool(dropped.nbytes - 1)
     leases.give(small, kept)
     leases.give(large, dropped)
     assert leases.take(large) is None
@@ -99,14 +99,14 @@ def test_what_is_too_large_displaces_nothing() -> None:
 
 
 def test_of_one_plan_only_so_many_are_kept() -> None:
-    plan, leases = sine(), Leases()
+    plan, leases = sine(), InstancePool()
     for _ in range(MOST_OF_A_PLAN + 2):
         leases.give(plan, bound(plan))
     assert leases.held == MOST_OF_A_PLAN * bound(plan).nbytes
 
 
 def test_a_plan_that_is_gone_takes_its_own_along() -> None:
-    plan, other, leases = sine(), sine(), Leases()
+    plan, other, leases = sine(), sine(), InstancePool()
     leases.give(plan, bound(plan))
     leases.give(other, bound(other))
     held = leases.held
@@ -118,7 +118,7 @@ def test_a_plan_that_is_gone_takes_its_own_along() -> None:
 
 
 def test_a_plan_that_goes_while_leases_are_in_use_is_noticed_next_time() -> None:
-    plan, other, leases = sine(), sine(), Leases()
+    plan, other, leases = sine(), sine(), InstancePool()
     leases.give(plan, bound(plan))
     held = leases.held
     with leases._lock:
@@ -130,14 +130,14 @@ def test_a_plan_that_goes_while_leases_are_in_use_is_noticed_next_time() -> None
 
 
 def test_clearing_drops_all() -> None:
-    plan, leases = sine(), Leases()
+    plan, leases = sine(), InstancePool()
     leases.give(plan, bound(plan))
     leases.clear()
     assert (leases.held, leases.take(plan)) == (0, None)
 
 
 def test_threads_never_hold_the_same_one() -> None:
-    plans, leases, out = [sine() for _ in range(3)], Leases(), set()
+    plans, leases, out = [sine() for _ in range(3)], InstancePool(), set()
     every = bound(plans[0]).nbytes
 
     def lease(k: int) -> bool:
@@ -159,7 +159,7 @@ def test_threads_never_hold_the_same_one() -> None:
 # ---------------------------------------------------------------- executors
 
 
-def test_a_plan_is_bound_once(made: list[Bound]) -> None:
+def test_a_plan_is_bound_once(made: list[PreparedPlan]) -> None:
     plan, executor = sine(), NumPyExecutor()
     for _ in range(3):
         executor.run(plan, FEED)
@@ -169,9 +169,9 @@ def test_a_plan_is_bound_once(made: list[Bound]) -> None:
     assert len(made) == 2
 
 
-def test_what_cannot_be_kept_is_bound_for_each_run(made: list[Bound]) -> None:
+def test_what_cannot_be_kept_is_bound_for_each_run(made: list[PreparedPlan]) -> None:
     plan = sine(1000)
-    executor = NumPyExecutor(leases=Leases(8000))
+    executor = NumPyExecutor(leases=InstancePool(8000))
     for count in (1, 2):
         (y,) = executor.run(plan, {0: np.ones(1000)})
         assert (len(made), executor.leases.held) == (count, 0)
@@ -179,7 +179,7 @@ def test_what_cannot_be_kept_is_bound_for_each_run(made: list[Bound]) -> None:
 
 
 def test_a_plan_that_was_replaced_is_not_kept() -> None:
-    plan, leases = sine(), Leases()
+    plan, leases = sine(), InstancePool()
     running, idle = bound(plan), bound(plan)
     leases.give(plan, idle)
     leases.retire(plan)
@@ -189,7 +189,7 @@ def test_a_plan_that_was_replaced_is_not_kept() -> None:
     assert leases.take(plan) is None
 
 
-def test_who_looks_on_sees_every_step(made: list[Bound]) -> None:
+def test_who_looks_on_sees_every_step(made: list[PreparedPlan]) -> None:
     ops = registry().ops
     program = Program(registry(), [Statement(ops["input"]), Statement(ops["sin"], (0,)), Statement(ops["cos"], (1,))])
     plan, executor = sine(), NumPyExecutor()

@@ -47,7 +47,7 @@ class _Entry:
         return sum(bound.nbytes for bound in self.idle)
 
 
-class Leases:
+class InstancePool:
     """Idle Bounds by plan, at most `bytes` of them in all; a plan that is collected takes its own along.
 
     Threads may share it. A Bound belongs to whoever took it until it is given back.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine import Builder, Limits, Plan, TensorType, Value, open_executor, registry
 from engine.executors import residence
-from engine.executors.bound import Bound
+from engine.executors.prepared_plan import PreparedPlan
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
@@ -50,7 +50,7 @@ def assert_same(found: Sequence[Array], expected: Sequence[Array]) -> None:
 
 def assert_agrees(plan: Plan, *feeds: Mapping[Any, Array]) -> None:
     """One Bound, on one set of feeds after the other: earlier results stay as they are."""
-    bound = Bound(plan, CPU)
+    bound = PreparedPlan(plan, CPU)
     expected = [CPU.interpret(plan, fed) for fed in feeds]
     found = [bound.run(fed) for fed in feeds]
     for a, b in zip(found, expected, strict=True):
@@ -124,7 +124,7 @@ def chained(*shape: int) -> Plan:
 @pytest.mark.parametrize("shape", [(), (3,), (100, 100)])
 def test_results_and_feeds_may_be_written_to_afterwards(shape: tuple[int, ...]) -> None:
     plan = chained(*shape)
-    bound = Bound(plan, CPU)
+    bound = PreparedPlan(plan, CPU)
     feeds = [np.random.default_rng(k).normal(size=shape) for k in range(3)]
     expected = [CPU.interpret(plan, {0: feed.copy()}) for feed in feeds]
     found = []
@@ -146,7 +146,7 @@ def test_a_result_that_is_a_constant_is_a_copy() -> None:
     value = np.arange(3.0)
     constant, full = builder.constant(value), leaf(3, builder=builder).full_like(2.0)
     plan = planned(constant, full, constant + full, constant.reshape(shape=(3, 1)))
-    bound = Bound(plan, CPU)
+    bound = PreparedPlan(plan, CPU)
     feeds = dict.fromkeys(plan.feeds, value)
     for _ in range(3):
         found = bound.run(feeds)
@@ -159,7 +159,7 @@ def test_a_result_that_is_a_constant_is_a_copy() -> None:
 def test_a_result_that_is_a_feed_is_the_feed_itself() -> None:
     x = leaf(2, 3)
     plan = planned(x, x.sin(), x.reshape(shape=(3, 2)))
-    bound = Bound(plan, CPU)
+    bound = PreparedPlan(plan, CPU)
     for k in range(3):
         feed = np.full((2, 3), float(k))
         same, y, turned = bound.run({0: feed})
@@ -194,6 +194,6 @@ def test_no_warnings_are_given_and_the_callers_choice_stays() -> None:
     plan = planned(leaf(3).exp())
     with np.errstate(all="raise"):
         before = np.geterr()
-        (y,) = Bound(plan, CPU).run({0: np.full(3, 1e5)})
+        (y,) = PreparedPlan(plan, CPU).run({0: np.full(3, 1e5)})
         assert np.geterr() == before
     np.testing.assert_array_equal(y, np.inf)
