@@ -14,11 +14,11 @@ import numpy as np
 
 from engine.executors.binding import Binder
 from engine.executors.feeds import fed
-from engine.executors.handout import Handout
 from engine.executors.interpreter import Buffer, Executor
+from engine.executors.lifetimes import Lifetime, Lifetimes
+from engine.executors.output_buffer import OutputBuffer
 from engine.executors.rebinding import RebindingStep
 from engine.executors.regions import RegionWatch
-from engine.executors.residence import Lasting, Residence
 from engine.executors.segments import Segments
 from engine.graph.alignment import aligned
 from engine.graph.limits import NO_DEADLINE, Deadline
@@ -67,27 +67,27 @@ class PreparedPlan:
         self._rebound: list[RebindingStep | Step] = []
         self._fed: list[RebindingStep | Step] = []
         self._lent: list[Step] = []
-        residence = Residence(plan)
-        self._handouts = [(k, Handout(plan.buffers[k], executor.allocate)) for k in sorted(residence.handed)]
-        sizes = [0 if k in residence.handed else nbytes for k, nbytes in enumerate(plan.buffers)]
-        sizes += [plan.feed_types[feed].nbytes if i in residence.copied else 0 for feed, i in plan.feeds.items()]
+        lifetimes = Lifetimes(plan)
+        self._handouts = [(k, OutputBuffer(plan.buffers[k], executor.allocate)) for k in sorted(lifetimes.handed)]
+        sizes = [0 if k in lifetimes.handed else nbytes for k, nbytes in enumerate(plan.buffers)]
+        sizes += [plan.feed_types[feed].nbytes if i in lifetimes.copied else 0 for feed, i in plan.feeds.items()]
         workspace = max(map(binder.workspace, plan.steps), default=0)
         *memory, self._workspace = _cut(executor, [*sizes, workspace])
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = [
-            self._intake(residence, plan, feed, own)
+            self._intake(lifetimes, plan, feed, own)
             for feed, own in zip(plan.feeds, memory[len(plan.buffers) :], strict=True)
         ]
         # Where floating-point warnings are off: to enter it takes a tenth of the time of NumPy's `errstate`.
         self._context = Context()
         self._context.run(np.seterr, all="ignore")
-        self._context.run(self._bind_all, plan.steps, residence)
+        self._context.run(self._bind_all, plan.steps, lifetimes)
         self._forth, self._back = self._segments.ways
-        self._loans = _loans(plan, residence)
-        self._passing = sorted(residence.passing)
+        self._loans = _loans(plan, lifetimes)
+        self._passing = sorted(lifetimes.passing)
         own = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
-        self._results = [(i, residence.is_copied_out(k)) for k, i in own]
-        self.nbytes = sum(plan.buffers) + workspace + residence.beside + CALL_BYTES * len(plan.steps)
+        self._results = [(i, lifetimes.is_copied_out(k)) for k, i in own]
+        self.nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `Executor.execute`. After an error it can be called again."""
@@ -99,32 +99,32 @@ class PreparedPlan:
 
     # ------------------------------------------------------------ binding
 
-    def _intake(self, residence: Residence, plan: Plan, feed: Hashable, own: Buffer) -> _Intake:
+    def _intake(self, lifetimes: Lifetimes, plan: Plan, feed: Hashable, own: Buffer) -> _Intake:
         planned, slot = plan.feed_types[feed], plan.feeds[feed]
-        if slot in residence.copied:
+        if slot in lifetimes.copied:
             self._slots[slot] = self._executor.place(planned, own, 0)
         return _Intake(feed, planned, slot, self._slots[slot])
 
-    def _bind_all(self, steps: Sequence[Step], residence: Residence) -> None:
+    def _bind_all(self, steps: Sequence[Step], lifetimes: Lifetimes) -> None:
         for step in steps:
-            if step.result in residence.constant:
+            if step.result in lifetimes.constant:
                 assert isinstance(step.op, Source)
                 self._slots[step.result] = step.op.tensor(self._xp, step.types[0], **step.attrs)
                 continue
-            lasting = residence.lasting(step)
-            if residence.is_handed(step):
+            lasting = lifetimes.lasting(step)
+            if lifetimes.is_handed(step):
                 self._lent.append(step)
             elif step.places:
                 self._slots[step.result] = self._executor.result(step, self._buffers)
-            if lasting is Lasting.ALWAYS:
+            if lasting is Lifetime.ALWAYS:
                 self._segments.add(step, self._calls(step))
             else:
                 self._add_rebound(step, lasting)
 
-    def _add_rebound(self, step: Step, lasting: Lasting) -> None:
+    def _add_rebound(self, step: Step, lasting: Lifetime) -> None:
         rebound = RebindingStep(step, *self._segments.add(step)) if step.places else step
         self._rebound.append(rebound)
-        if lasting is Lasting.ONE_RUN:
+        if lasting is Lifetime.ONE_RUN:
             self._fed.append(rebound)
 
     def _calls(self, step: Step) -> Sequence[KernelCall]:
@@ -224,6 +224,6 @@ def _cut(executor: Executor, sizes: Sequence[int]) -> list[Buffer]:
     return [memory[start : start + nbytes] for start, nbytes in zip(starts, sizes, strict=False)]
 
 
-def _loans(plan: Plan, residence: Residence) -> list[_Loan]:
+def _loans(plan: Plan, lifetimes: Lifetimes) -> list[_Loan]:
     feeds = {slot: feed for feed, slot in plan.feeds.items()}
-    return [_Loan(k, feeds[residence.roots[k].slot], plan.result_types[k].shape) for k in plan.borrowed]
+    return [_Loan(k, feeds[lifetimes.roots[k].slot], plan.result_types[k].shape) for k in plan.borrowed]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine import Limits, Plan, Program, Statement, TensorType, registry
-from engine.executors import residence
+from engine.executors import lifetimes
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import PreparedPlan
@@ -99,11 +99,11 @@ def said(run: Any, feeds: dict[Any, Array]) -> tuple[Any, ...] | None:
 
 
 @each(reads_indices)
-@pytest.mark.parametrize("small", [0, residence.SMALL_BYTES], ids=["fed as it is", "copied"])
+@pytest.mark.parametrize("small", [0, lifetimes.SMALL_BYTES], ids=["fed as it is", "copied"])
 def test_an_index_outside_is_the_same_error_in_every_tier(
     case: Case, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(residence, "SMALL_BYTES", small)
+    monkeypatch.setattr(lifetimes, "SMALL_BYTES", small)
     monkeypatch.setattr(gather, "PICKED_AT_ONCE", 1)  # so that samples, which are small, have kernels
     arrays = case.arrays()
     plan, compiled = plans(case, arrays)

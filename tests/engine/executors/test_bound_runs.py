@@ -25,7 +25,7 @@ from engine import (
     Value,
     registry,
 )
-from engine.executors import residence
+from engine.executors import lifetimes
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.segments import MOST_CALLS
@@ -162,12 +162,12 @@ def test_nothing_refers_to_the_plan() -> None:
 # ---------------------------------------------------------------- failing
 
 
-@pytest.mark.parametrize("small", [0, residence.SMALL_BYTES])
+@pytest.mark.parametrize("small", [0, lifetimes.SMALL_BYTES])
 @pytest.mark.parametrize("before", [0, 1, MOST_CALLS - 1, MOST_CALLS, 3 * MOST_CALLS + 7])
 def test_an_error_names_its_node_and_the_next_run_is_right(
     before: int, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(residence, "SMALL_BYTES", small)
+    monkeypatch.setattr(lifetimes, "SMALL_BYTES", small)
     builder = Builder(registry())
     x, index = leaf(5, builder=builder), leaf(2, at=1, builder=builder, dtype="int64")
     y = x
@@ -271,4 +271,4 @@ def test_long_steps_stand_alone_by_their_work() -> None:
 def test_copies_take_a_bounded_number_of_bytes() -> None:
     builder = Builder(registry())
     leaves = [leaf(5000, at=i, builder=builder) for i in range(20)]
-    assert residence.Residence(planned(*(x.sin() for x in leaves))).beside <= residence.BESIDE_BYTES
+    assert lifetimes.Lifetimes(planned(*(x.sin() for x in leaves))).beside <= lifetimes.BESIDE_BYTES

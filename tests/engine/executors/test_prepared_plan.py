@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine import Builder, Limits, Plan, TensorType, Value, open_executor, registry
-from engine.executors import residence
+from engine.executors import lifetimes
 from engine.executors.prepared_plan import PreparedPlan
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
@@ -24,12 +24,12 @@ Array = np.ndarray[Any, Any]
 CPU = open_executor("cpu")
 LIMITS = Limits()
 #: beyond how many bytes nothing is copied: at 0 every feed is read where it is, and every result is handed out
-THRESHOLDS = [0, residence.SMALL_BYTES]
+THRESHOLDS = [0, lifetimes.SMALL_BYTES]
 
 
 @pytest.fixture(params=THRESHOLDS, ids=["nothing is small", "small is copied"])
 def threshold(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residence, "SMALL_BYTES", request.param)
+    monkeypatch.setattr(lifetimes, "SMALL_BYTES", request.param)
 
 
 def leaf(*shape: int, at: int = 0, builder: Builder | None = None, dtype: str = "float64") -> Value:
@@ -63,7 +63,7 @@ def assert_agrees(plan: Plan, *feeds: Mapping[Any, Array]) -> None:
 @each()
 @pytest.mark.parametrize("small", THRESHOLDS)
 def test_every_op_and_its_gradient_agree(case: Case, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residence, "SMALL_BYTES", small)
+    monkeypatch.setattr(lifetimes, "SMALL_BYTES", small)
     arrays = case.arrays()
     written = case.write(arrays)
     asked = list(written.outputs)
@@ -87,7 +87,7 @@ def test_random_graphs_agree(small: int, sketch: Sketch, data: st.DataObject) ->
     plan = make_plan(optimise(graph) if data.draw(st.booleans()) else graph, LIMITS)
     feeds = {key: sketch.feeds[key] for key in plan.feeds}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(residence, "SMALL_BYTES", small)
+        patched.setattr(lifetimes, "SMALL_BYTES", small)
         assert_agrees(plan, feeds, {key: 0.5 * a for key, a in feeds.items()}, feeds)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Deadline, DeadlineExceeded, Limits, Plan, TensorType, Value, registry
-from engine.executors import kernels, residence
+from engine.executors import kernels, lifetimes
 from engine.executors.kernels import Kernels, LoopBinder
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import PreparedPlan
@@ -78,9 +78,9 @@ def called(bound: PreparedPlan) -> list[Any]:
     return [function for segment in bound._segments for function, _ in segment.calls]
 
 
-@pytest.fixture(params=[0, residence.SMALL_BYTES], ids=["nothing is small", "small is copied"])
+@pytest.fixture(params=[0, lifetimes.SMALL_BYTES], ids=["nothing is small", "small is copied"])
 def threshold(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residence, "SMALL_BYTES", request.param)
+    monkeypatch.setattr(lifetimes, "SMALL_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("threshold")

@@ -10,7 +10,7 @@ from engine.executors.interpreter import Buffer
 _NEVER = -1
 
 
-class Handout:
+class OutputBuffer:
     """A buffer whose arrays go to callers, and which is new for each run unless nobody holds any of them.
 
     NumPy makes every array on a piece of memory refer to the object that owns it, so that this one's references tell
