@@ -41,7 +41,7 @@ class CudaBinder(Binder):
 
 
 class CudaPlans:
-    """Makes binders of plans, for `Tiers`."""
+    """Makes binders of plans, for `ExecutionTiers`."""
 
     #: what may take part in a loop, as it is planned
     threads = 1

@@ -15,7 +15,7 @@ from engine.executors.cuda_kernels import CudaKernels
 from engine.executors.instance_pool import InstancePool
 from engine.executors.interpreter import Buffer, Observer
 from engine.executors.tiered import TieredExecutor
-from engine.executors.tiers import Determinism, Tiers
+from engine.executors.tiers import Determinism, ExecutionTiers
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.run_tier import UNCOMPILED
@@ -67,7 +67,7 @@ class CuPyExecutor(TieredExecutor):
         self._kernels = CudaKernels(cupy, store)
         plans = CudaPlans(self._kernels)
         self._without = plans.without
-        self._tiers = Tiers(plans, determinism, self.leases.retire) if determinism else None
+        self._tiers = ExecutionTiers(plans, determinism, self.leases.retire) if determinism else None
 
     @property
     def kernels(self) -> int:

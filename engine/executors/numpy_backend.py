@@ -13,7 +13,7 @@ from engine.executors.interpreter import Buffer
 from engine.executors.kernels import Kernels
 from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.tiered import TieredExecutor
-from engine.executors.tiers import Determinism, Tiers
+from engine.executors.tiers import Determinism, ExecutionTiers
 from engine.graph.alignment import ALIGNMENT
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
@@ -46,7 +46,7 @@ class NumPyExecutor(TieredExecutor):
         self.leases = InstancePool() if leases is None else leases
         self._kernels = Kernels(store, threads)
         self._without = self._kernels.without
-        self._tiers = Tiers(self._kernels, determinism, self.leases.retire) if determinism else None
+        self._tiers = ExecutionTiers(self._kernels, determinism, self.leases.retire) if determinism else None
 
     @property
     def kernels(self) -> int:

@@ -10,7 +10,7 @@ from engine.executors.binding import Binder
 from engine.executors.instance_pool import InstancePool, ReadyPlan
 from engine.executors.interpreter import Executor, Observer
 from engine.executors.stopwatch import Stopwatch
-from engine.executors.tiers import Tier, Tiers
+from engine.executors.tiers import ExecutionTier, ExecutionTiers
 from engine.executors.witness import witness
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array
@@ -25,7 +25,7 @@ class TieredExecutor(Executor):
     begins_unbound: ClassVar[bool] = False
     leases: InstancePool
     #: which way a plan runs; None where nothing is compiled, and `_without` binds all
-    _tiers: Tiers | None
+    _tiers: ExecutionTiers | None
     _without: Binder
 
     @abstractmethod
@@ -46,7 +46,7 @@ class TieredExecutor(Executor):
             deadline.ran(UNCOMPILED)
             return self.interpret(plan, feeds, deadline, watch)
         if self._tiers is None:
-            return self._run(Tier(plan, self._without), feeds, deadline)
+            return self._run(ExecutionTier(plan, self._without), feeds, deadline)
         tier = self._tiers.current(plan)
         deadline.ran(tier.name)
         if self.begins_unbound and self._tiers.is_first(plan):
@@ -63,7 +63,7 @@ class TieredExecutor(Executor):
         if self._tiers is not None:
             self._tiers.condemn(digest)
 
-    def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
+    def _run(self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
         plan, binder, _ = tier
         bound = self.leases.take(plan) or self.bind(plan, binder)
         witness.runs(plan.digest)

@@ -56,7 +56,7 @@ class LoopKernels(Protocol):
         """
 
 
-class Tier(NamedTuple):
+class ExecutionTier(NamedTuple):
     """A plan as it runs: itself or one in its place, what binds its steps, and how much of it is compiled."""
 
     plan: Plan
@@ -71,7 +71,7 @@ class _Rest(NamedTuple):
     order: Sequence[Kernel]
 
 
-class _Twin:
+class _PlanState:
     """How a plan fares: its runs, and what takes its place, as soon as there is something. Known by its identity."""
 
     __slots__ = ("asked", "decided", "instead", "lock", "rest", "runs", "seconds", "spared")
@@ -80,8 +80,8 @@ class _Twin:
         self.runs = 0
         self.seconds: Sequence[float] = ()  # of the steps of a run, where that was looked at
         self.asked = False
-        self.decided: Tier | None = None  # before the first run
-        self.instead: Tier | None = None
+        self.decided: ExecutionTier | None = None  # before the first run
+        self.instead: ExecutionTier | None = None
         self.rest: _Rest | None = None
         self.spared = False  # whether it is to have no kernels
         self.lock = Lock()
@@ -91,7 +91,7 @@ class _Twin:
         self.asked = False
 
 
-class Tiers:
+class ExecutionTiers:
     """Plans, and the compiled ones in their places.
 
     `fast`: a plan runs by NumPy until its kernels arrive from the background. Of many, those come first that a run
@@ -111,37 +111,37 @@ class Tiers:
         self._compiler = BackgroundCompiler()
         self._is_fast = determinism == "fast"
         self._replaced = replaced
-        self._twins: weakref.WeakKeyDictionary[Plan, _Twin] = weakref.WeakKeyDictionary()
+        self._states: weakref.WeakKeyDictionary[Plan, _PlanState] = weakref.WeakKeyDictionary()
         self._said: set[str] = set()
         self._condemned: frozenset[bytes] = frozenset()
         self._lock = Lock()
 
-    def current(self, plan: Plan) -> Tier:
+    def current(self, plan: Plan) -> ExecutionTier:
         """How to run this plan."""
-        twin = self._twins.get(plan) or self._begin(plan)
+        state = self._states.get(plan) or self._begin(plan)
         if plan.digest in self._condemned:
-            return self._spared(plan, twin)
+            return self._spared(plan, state)
         if not self._is_fast:
-            return self._decided(plan, twin)
-        return twin.instead or Tier(plan, self._kernels.without)
+            return self._decided(plan, state)
+        return state.instead or ExecutionTier(plan, self._kernels.without)
 
     def is_first(self, plan: Plan) -> bool:
         """Whether a plan has not run yet, as far as is known, and nothing is made for it before it has."""
-        twin = self._twins.get(plan)
-        return self._is_fast and twin is not None and twin.runs == 0 and twin.instead is None
+        state = self._states.get(plan)
+        return self._is_fast and state is not None and state.runs == 0 and state.instead is None
 
     def ran(self, plan: Plan, seconds: Sequence[float] = ()) -> None:
         """It has run once more, and is compiled if that is worth it: not during its first run, which it would slow.
 
         `seconds` are those of its steps, where they were looked at.
         """
-        twin = self._twins.get(plan)
-        if twin is None or not self._is_fast or twin.asked or (twin.instead is not None and twin.rest is None):
+        state = self._states.get(plan)
+        if state is None or not self._is_fast or state.asked or (state.instead is not None and state.rest is None):
             return
-        twin.runs += 1
-        twin.seconds = seconds or twin.seconds
-        if twin.runs >= 2 or plan.flops >= LARGE:
-            self._ask(plan, twin)
+        state.runs += 1
+        state.seconds = seconds or state.seconds
+        if state.runs >= 2 or plan.flops >= LARGE:
+            self._ask(plan, state)
 
     def condemn(self, digest: bytes) -> None:
         """From now on, plans of this digest run by NumPy alone."""
@@ -155,44 +155,44 @@ class Tiers:
         """Compile nothing more, and wait for the kernel that is being compiled; False where that took too long."""
         return self._compiler.close(timeout)
 
-    def _begin(self, plan: Plan) -> _Twin:
+    def _begin(self, plan: Plan) -> _PlanState:
         with self._lock:
-            return self._twins.setdefault(plan, _Twin())
+            return self._states.setdefault(plan, _PlanState())
 
-    def _spared(self, plan: Plan, twin: _Twin) -> Tier:
+    def _spared(self, plan: Plan, state: _PlanState) -> ExecutionTier:
         """A plan that has ended processes: one like it, which nobody has bound by kernels, takes its place."""
-        with twin.lock:
-            if not twin.spared or twin.instead is None:
-                twin.instead, twin.spared = Tier(replace(plan), self._kernels.without), True
+        with state.lock:
+            if not state.spared or state.instead is None:
+                state.instead, state.spared = ExecutionTier(replace(plan), self._kernels.without), True
                 self._replaced(plan)
-            return twin.instead
+            return state.instead
 
-    def _ask(self, plan: Plan, twin: _Twin) -> None:
+    def _ask(self, plan: Plan, state: _PlanState) -> None:
         """Have a plan compiled, unless nobody wants it any more by then. Where the queue is full, its next run asks."""
-        wanted, key = weakref.ref(plan), (twin, twin.rest is None)
-        twin.asked = True
-        if not self._compiler.submit(key, lambda: self._promote(wanted(), twin), twin.ask_again):
-            twin.asked = False
+        wanted, key = weakref.ref(plan), (state, state.rest is None)
+        state.asked = True
+        if not self._compiler.submit(key, lambda: self._promote(wanted(), state), state.ask_again):
+            state.asked = False
 
-    def _promote(self, plan: Plan | None, twin: _Twin) -> None:
+    def _promote(self, plan: Plan | None, state: _PlanState) -> None:
         """Fuse and tile all that can be, and compile it; or what is left of it. Raises KernelUnavailable."""
         if plan is None:
             return
-        if twin.rest is not None:
-            self._put(plan, twin, *twin.rest)
+        if state.rest is not None:
+            self._put(plan, state, *state.rest)
             return
         graph, kernels = graph_of(plan, registry()), self._kernels
         within = compiled_within(graph, plan.peak_bytes, kernels.threads, tiles=kernels.makes_tiles)
         whole = replace(within.plan if within else plan, digest=plan.digest)
-        found = heaviest_first(whole, plan, twin.seconds)
+        found = heaviest_first(whole, plan, state.seconds)
         order, parts = [op for shared in found for op in shared.ops], first_parts(found)
         if within and parts:
-            self._put_by_parts(plan, twin, whole, order, map(within.partly, parts))
+            self._put_by_parts(plan, state, whole, order, map(within.partly, parts))
         elif found:
-            self._put(plan, twin, whole, order)
+            self._put(plan, state, whole, order)
 
     def _put_by_parts(
-        self, plan: Plan, twin: _Twin, whole: Plan, order: Sequence[Kernel], parts: Iterable[Plan | None]
+        self, plan: Plan, state: _PlanState, whole: Plan, order: Sequence[Kernel], parts: Iterable[Plan | None]
     ) -> None:
         """Use what saves the most time, and have the rest compiled behind what others, and this owner, wait for.
 
@@ -200,19 +200,19 @@ class Tiers:
         at once.
         """
         before = self._kernels.compiled
-        if self._put(plan, twin, whole, order, until=lambda: self._kernels.compiled > before):
+        if self._put(plan, state, whole, order, until=lambda: self._kernels.compiled > before):
             return
         part = next(filter(None, parts), None)
         if part is None:
-            self._put(plan, twin, whole, order)
-        elif self._put(plan, twin, replace(part, digest=plan.digest), order, PARTLY_COMPILED):
-            twin.rest = _Rest(whole, order)
-            self._ask(plan, twin)
+            self._put(plan, state, whole, order)
+        elif self._put(plan, state, replace(part, digest=plan.digest), order, PARTLY_COMPILED):
+            state.rest = _Rest(whole, order)
+            self._ask(plan, state)
 
     def _put(
         self,
         plan: Plan,
-        twin: _Twin,
+        state: _PlanState,
         instead: Plan,
         order: Sequence[Kernel],
         name: RunTier = COMPILED,
@@ -221,23 +221,23 @@ class Tiers:
         """Compile what is to take a plan's place, and put it there; False where that has ended early."""
         witness.compiles(plan.digest)
         try:
-            binder = self._kernels.compile(instead, lambda: self._compiler.closing or twin.spared or until(), order)
+            binder = self._kernels.compile(instead, lambda: self._compiler.closing or state.spared or until(), order)
         finally:
             witness.compiles()
-        with twin.lock:
-            if binder is None or twin.spared:
+        with state.lock:
+            if binder is None or state.spared:
                 return False
-            before = twin.instead.plan if twin.instead else plan
-            twin.instead, twin.rest = _tier(instead, binder, name), None
+            before = state.instead.plan if state.instead else plan
+            state.instead, state.rest = _tier(instead, binder, name), None
         self._replaced(before)
         return True
 
-    def _decided(self, plan: Plan, twin: _Twin) -> Tier:
+    def _decided(self, plan: Plan, state: _PlanState) -> ExecutionTier:
         """How a plan runs, whoever asks first: others wait, so that all compute the same."""
-        with twin.lock:
-            if twin.decided is None:
-                twin.decided = _tier(plan, self._decide(plan), COMPILED)
-            return twin.decided
+        with state.lock:
+            if state.decided is None:
+                state.decided = _tier(plan, self._decide(plan), COMPILED)
+            return state.decided
 
     def _decide(self, plan: Plan) -> Binder:
         try:
@@ -256,5 +256,5 @@ class Tiers:
             _logger.warning("kernels are not compiled, and NumPy computes them: %s", reason)
 
 
-def _tier(plan: Plan, binder: Binder, name: RunTier) -> Tier:
-    return Tier(plan, binder, name if binder.has_kernels else UNCOMPILED)
+def _tier(plan: Plan, binder: Binder, name: RunTier) -> ExecutionTier:
+    return ExecutionTier(plan, binder, name if binder.has_kernels else UNCOMPILED)

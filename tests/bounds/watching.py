@@ -18,7 +18,7 @@ from engine import Graph, HostArray, Limits, Plan
 from engine.executors.binding import Binder
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import Tier
+from engine.executors.tiers import ExecutionTier
 from engine.graph.errors import IndexOutOfRange
 from engine.graph.limits import NO_DEADLINE, NO_END
 from engine.graph.op import Array, KernelCall, Namespace
@@ -159,7 +159,7 @@ def watch_text(watched: Watched, printer: str, tell: Tell, at_end: bool) -> list
 def _results(watched: Watched, plan: Plan, binder: Binder) -> list[Array]:
     feeds = {key: watched.feeds[key] for key in plan.feeds}
     try:
-        return NumPyExecutor()._run(Tier(plan, binder), feeds, NO_DEADLINE)
+        return NumPyExecutor()._run(ExecutionTier(plan, binder), feeds, NO_DEADLINE)
     except IndexOutOfRange:
         return []
 

@@ -38,7 +38,7 @@ from engine import (
 )
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import Tier
+from engine.executors.tiers import ExecutionTier
 from engine.graph.attributes import keyed
 from engine.native.kernel_store import KernelStore
 from engine.planning.compiler import compile_call
@@ -226,7 +226,7 @@ def by_numpy(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
 
 def by_blocks(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
     """Fused, block by block."""
-    return _run(Tier(fused(plan, "numpy"), _KERNELS.without), feeds)
+    return _run(ExecutionTier(fused(plan, "numpy"), _KERNELS.without), feeds)
 
 
 def by_kernels(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
@@ -235,10 +235,10 @@ def by_kernels(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
     instead = make_plan(graph, _UNBOUNDED)
     binder = _KERNELS.compile(instead)
     assert binder is not None
-    return _run(Tier(instead, binder), feeds)
+    return _run(ExecutionTier(instead, binder), feeds)
 
 
-def _run(tier: Tier, feeds: Mapping[Any, Array]) -> Sequence[Array]:
+def _run(tier: ExecutionTier, feeds: Mapping[Any, Array]) -> Sequence[Array]:
     return NumPyExecutor()._run(tier, {key: feeds[key] for key in tier.plan.feeds}, NO_DEADLINE)
 
 

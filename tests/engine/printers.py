@@ -26,7 +26,7 @@ from engine.executors.binding import Binder, bind_step
 from engine.executors.cuda_kernels import cuda_loop
 from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, sum_kinds
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import Tier
+from engine.executors.tiers import ExecutionTier
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import HostArray
@@ -121,7 +121,7 @@ _C_FLAGS: Final = ("-O1",)
 _built: Final[dict[tuple[str, int], NativeKernel]] = {}
 _built_as_cuda: Final[dict[str, HostKernels]] = {}
 _fused: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _BINDERS}
-_ready: Final[dict[str, WeakKeyDictionary[Plan, Tier]]] = {name: WeakKeyDictionary() for name in _BINDERS}
+_ready: Final[dict[str, WeakKeyDictionary[Plan, ExecutionTier]]] = {name: WeakKeyDictionary() for name in _BINDERS}
 _lock: Final = RLock()  # fusing patches a module, and threads share plans
 _current: Final = {"printer": "none"}
 
@@ -158,14 +158,14 @@ def fused(plan: Plan, printer: str) -> Plan:
         return _fused[printer][plan]
 
 
-def ready(plan: Plan, printer: str) -> Tier:
+def ready(plan: Plan, printer: str) -> ExecutionTier:
     """What runs in the place of this plan, fused and compiled."""
     with _lock:
         if plan not in _ready[printer]:
             instead = fused(plan, printer)
             binder = _BINDERS[printer](instead)
             assert binder is not None
-            _ready[printer][plan] = Tier(instead, binder)
+            _ready[printer][plan] = ExecutionTier(instead, binder)
         return _ready[printer][plan]
 
 

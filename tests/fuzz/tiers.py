@@ -16,7 +16,7 @@ from engine.executors import prepared_plan
 from engine.executors.interpreter import Buffer, Executor, Observer
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import Tier
+from engine.executors.tiers import ExecutionTier
 from engine.graph.alignment import aligned
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
 from engine.native.kernel_store import KernelStore
@@ -88,7 +88,7 @@ class Compiling(NumPyExecutor):
             return self.interpret(plan, feeds, deadline, watch)
         binder = self._compiled.compile(plan)
         assert binder is not None
-        return self._run(Tier(plan, binder), feeds, deadline)
+        return self._run(ExecutionTier(plan, binder), feeds, deadline)
 
 
 class Guarding(Compiling):
@@ -110,7 +110,7 @@ class Guarding(Compiling):
         self._slack.append(memory[nbytes:])
         return memory[:nbytes]
 
-    def _run(self, tier: Tier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
+    def _run(self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
                 prepared_plan, "_cut", lambda executor, sizes: [executor.allocate(nbytes) for nbytes in sizes]

@@ -15,7 +15,7 @@ from engine.executors import kernels, tiers
 from engine.executors.compiling import BackgroundCompiler
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import Tiers
+from engine.executors.tiers import ExecutionTiers
 from engine.graph.op import Kernel
 from engine.native.kernel_errors import KernelUnavailable
 from engine.planning.fused import Fused
@@ -39,8 +39,8 @@ class Recording(Kernels):
         return self.without
 
 
-def tiers_of(made: Kernels) -> Tiers:
-    return Tiers(made, "fast", lambda plan: None)
+def tiers_of(made: Kernels) -> ExecutionTiers:
+    return ExecutionTiers(made, "fast", lambda plan: None)
 
 
 def fail() -> None:

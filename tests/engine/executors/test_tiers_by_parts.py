@@ -11,7 +11,7 @@ import pytest
 from engine import Builder, Deadline, Limits, Plan, TensorType, registry
 from engine.executors import kernels, tiers
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import Tiers
+from engine.executors.tiers import ExecutionTiers
 from engine.loops.llvm_text import llvm_text
 from engine.loops.schedule import lanes_of
 from engine.native.kernel_errors import KernelUnavailable
@@ -48,9 +48,9 @@ def seconds(plan: Plan) -> list[float]:
 @pytest.fixture
 def stepped(monkeypatch: pytest.MonkeyPatch) -> SteppedCompiler:
     """What is to be compiled waits here, and first runs take what `seconds` says."""
-    queue, ran = SteppedCompiler(), Tiers.ran
+    queue, ran = SteppedCompiler(), ExecutionTiers.ran
     monkeypatch.setattr(tiers, "BackgroundCompiler", lambda: queue)
-    monkeypatch.setattr(Tiers, "ran", lambda self, plan, taken=(): ran(self, plan, taken and seconds(plan)))
+    monkeypatch.setattr(ExecutionTiers, "ran", lambda self, plan, taken=(): ran(self, plan, taken and seconds(plan)))
     return queue
 
 
@@ -115,8 +115,10 @@ def test_kernels_are_compiled_in_the_order_of_time(stepped: SteppedCompiler, mon
 @pytest.mark.usefixtures("stepped")
 def test_steps_are_timed_in_the_first_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
-    ran = Tiers.ran
-    monkeypatch.setattr(Tiers, "ran", lambda self, plan, taken=(): (told.append(len(taken)), ran(self, plan, taken)))
+    ran = ExecutionTiers.ran
+    monkeypatch.setattr(
+        ExecutionTiers, "ran", lambda self, plan, taken=(): (told.append(len(taken)), ran(self, plan, taken))
+    )
     made, plan = executor(), many()
     for _ in range(3):
         run(made, plan)

@@ -14,7 +14,7 @@ import pytest
 from engine import Builder, Gradients, Graph, Limits, Plan, TensorType, registry
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.executors.tiers import Tier
+from engine.executors.tiers import ExecutionTier
 from engine.graph.limits import NO_DEADLINE
 from engine.graph.op import Kernel
 from engine.passes.pipeline import optimise
@@ -123,7 +123,7 @@ def test_a_part_of_the_kernels_of_a_network_is_compiled(name: str) -> None:
         binder = made.compile(part)
         assert binder is not None
         for _ in range(2):
-            assert_alike(executor._run(Tier(part, binder), feeds, NO_DEADLINE), expected)
+            assert_alike(executor._run(ExecutionTier(part, binder), feeds, NO_DEADLINE), expected)
 
 
 def test_with_all_that_can_be_compiled_it_is_the_whole_plan() -> None:
