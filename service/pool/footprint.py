@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from service.pool.staff import staff_for
+from service.pool.topology import topology_for
 from service.settings import Settings
 from service.worker.kernels import kernel_bytes
 from service.worker.together import TOGETHER_SHARE
@@ -58,9 +58,9 @@ def settled_at_most(settings: Settings) -> Footprint:
 
 def _of_a_worker(settings: Settings) -> Settings:
     """The settings that each worker has: plans are divided among them."""
-    share = settings.plan_cache_bytes // staff_for(settings, "cpu").processes
+    share = settings.plan_cache_bytes // topology_for(settings, "cpu").processes
     return settings.model_copy(update={"plan_cache_bytes": share})
 
 
 def _footprint(settings: Settings, front: int, caches: int) -> Footprint:
-    return Footprint(front, staff_for(settings, "cpu").processes, _WORKER + _REMEMBERED + caches)
+    return Footprint(front, topology_for(settings, "cpu").processes, _WORKER + _REMEMBERED + caches)

@@ -14,9 +14,9 @@ from typing import Final
 
 from engine.shares.turns import Turns
 from service.pool.accounts import Accounts
-from service.pool.crew import Crew
 from service.pool.experience import QUICK, Experience, kind_of
 from service.pool.process import WorkerProcess
+from service.pool.supervisor import Supervisor
 from service.pool.ticket import Ticket
 
 #: short jobs in the quick worker's socket from which on others help, where they have nothing to do
@@ -34,7 +34,7 @@ class Lanes:
 
     def __init__(
         self,
-        crew: Crew,
+        supervisor: Supervisor,
         accounts: Accounts,
         late: Callable[[Ticket], None],
         overtaken: Callable[[WorkerProcess, Ticket], None],
@@ -43,7 +43,7 @@ class Lanes:
 
         And `overtaken` of one that takes its time where others' short ones would wait for it, and has been left alone.
         """
-        self._crew = crew
+        self._supervisor = supervisor
         self._accounts = accounts
         self._late = late
         self._overtaken = overtaken
@@ -95,13 +95,13 @@ class Lanes:
         if self._in_turn is self._accounts.contended:
             return
         self._in_turn = self._accounts.contended
-        for worker in self._crew.working if self._in_turn else ():
+        for worker in self._supervisor.working if self._in_turn else ():
             for waiting in worker.take_back([*worker.executed, worker.long]):
                 self.put_back(waiting)
 
     def _is_behind(self) -> bool:
         """Whether somebody's short job waits for somebody else's in the quick worker."""
-        quick = self._crew.quick
+        quick = self._supervisor.quick
         running = None if quick is None or quick.long is not None else quick.executing
         if quick is None or running is None:
             return False
@@ -110,12 +110,12 @@ class Lanes:
     def _look(self) -> None:
         """Have another worker do what is short, once the quick one has taken too long over another caller's job."""
         self._looking = None
-        quick = self._crew.quick
+        quick = self._supervisor.quick
         if quick is None or not self._is_behind():
             return
         left = quick.cell.since + _PATIENCE - time.monotonic()
         running = quick.executing
-        if left <= 0 and running is not None and self._crew.relieve():
+        if left <= 0 and running is not None and self._supervisor.relieve():
             self._overtaken(quick, running)
         else:
             self._looking = self._loop.call_later(max(left, QUICK), self._look)
@@ -175,10 +175,10 @@ class Lanes:
 
     def _lend(self) -> None:
         """The quick worker, while it has nothing else, does what may be short for those who have no other worker."""
-        quick = self._crew.quick
+        quick = self._supervisor.quick
         if quick is None or quick.long is not None or not quick.idle:
             return
-        served = {worker.long.account for worker in self._crew.general if worker.long is not None}
+        served = {worker.long.account for worker in self._supervisor.general if worker.long is not None}
         try:
             owner = self.long.first(lambda ticket: ticket.doubtful and ticket.account not in served)
         except KeyError:
@@ -187,7 +187,7 @@ class Lanes:
 
     def overdue(self, experience: Experience) -> list[Ticket]:
         """The long jobs that will not be in time, as far as can be told now that another one has been measured."""
-        now, workers = time.monotonic(), self._crew.hands
+        now, workers = time.monotonic(), self._supervisor.long_workers
         found, burdens, running = [], self._burdens(now), self._running(now)
         for owner, tickets in self.long.lines():
             others = [burden for account, burden in burdens.items() if account is not owner]
@@ -206,7 +206,7 @@ class Lanes:
         """Seconds until a long job that comes now is taken up."""
         burdens = self._burdens(time.monotonic())
         own = burdens.pop(ticket.account, 0.0)
-        return _before(own, self.expected(ticket), burdens.values()) / self._crew.hands
+        return _before(own, self.expected(ticket), burdens.values()) / self._supervisor.long_workers
 
     def is_idle(self, ticket: Ticket) -> bool:
         """Whether a worker has nothing to do, and may as well find out what a long job takes."""
@@ -226,7 +226,7 @@ class Lanes:
 
     def _running(self, now: float) -> defaultdict[object, float]:
         found: defaultdict[object, float] = defaultdict(float)
-        for worker in self._crew.general:
+        for worker in self._supervisor.general:
             if worker.long is not None:
                 found[worker.long.account] += self._left(worker.long, worker, now)
         return found
@@ -241,19 +241,19 @@ class Lanes:
 
     def _for_short(self) -> WorkerProcess | None:
         most, helps = (_IN_TURN, _IN_TURN) if self._in_turn else (_HELP, _HELPS)
-        quick = self._crew.quick
+        quick = self._supervisor.quick
         if quick is not None and quick.long is not None:
             quick = None  # it is held up
         if quick is not None and quick.sent < most and quick.has_room:
             return quick
-        helper = min((w for w in self._crew.general if w.long is None), key=_load, default=None)
+        helper = min((w for w in self._supervisor.general if w.long is None), key=_load, default=None)
         if helper is not None and helper.sent < helps and helper.has_room:
             return helper
         return quick if quick is not None and quick.has_room and not self._in_turn else None
 
     def _for_long(self, ticket: Ticket) -> WorkerProcess | None:
         """One that did the like before, and so has its plan; or any."""
-        free = [worker for worker in self._crew.general if worker.long is None and worker.has_room]
+        free = [worker for worker in self._supervisor.general if worker.long is None and worker.has_room]
         return next((worker for worker in free if ticket.kind in worker.seen), free[0] if free else None)
 
 

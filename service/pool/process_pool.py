@@ -13,13 +13,13 @@ import numpy as np
 from service.errors import Refusal, late, stopping
 from service.pool.accounts import Account, Accounts
 from service.pool.admission import Admission
-from service.pool.crew import Crew
 from service.pool.experience import MISJUDGED, QUICK, Experience, JobKind, kind_of
 from service.pool.lanes import Lanes
 from service.pool.pool import Done
 from service.pool.process import COMMAND, WorkerProcess
 from service.pool.replica import TensorKey
 from service.pool.stats import Stats
+from service.pool.supervisor import Supervisor
 from service.pool.ticket import Ticket
 from service.pool.watch import GRACE, Watch, resident_bytes
 from service.settings import Settings
@@ -64,12 +64,12 @@ class ProcessPool:
         """Start the workers, and wait until jobs can be done. Raises RuntimeError when the device cannot be had."""
         self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
-        self._crew = Crew(self._settings, self, self._command)
+        self._supervisor = Supervisor(self._settings, self, self._command)
         self._rooms = Rooms(self._loop, self._forget)
         self._shelf = Shelf(self._loop)
-        self._lanes = Lanes(self._crew, self._accounts, self._too_late, self._overtaken)
-        self._watch = Watch(self, self._tickets, self._crew, self._settings)
-        self.device = await self._crew.start()
+        self._lanes = Lanes(self._supervisor, self._accounts, self._too_late, self._overtaken)
+        self._watch = Watch(self, self._tickets, self._supervisor, self._settings)
+        self.device = await self._supervisor.start()
         self._ticking = self._loop.call_later(_TICK, self._tick)
 
     async def close(self, grace: float) -> bool:
@@ -83,14 +83,14 @@ class ProcessPool:
             self._answer(ticket, refused(stopping(), ticket.job.request_id))
         if self._ticking is not None:
             self._ticking.cancel()
-        await self._crew.close(_LEAVE if done else 0.0)
+        await self._supervisor.close(_LEAVE if done else 0.0)
         self._rooms.close()
         return done
 
     @property
     def ready(self) -> bool:
         """Whether work is accepted, and there is a worker for it."""
-        return not self._draining and self._crew.ready > 0
+        return not self._draining and self._supervisor.ready > 0
 
     @property
     def busy(self) -> bool:
@@ -102,14 +102,14 @@ class ProcessPool:
         return Stats(
             queued={"quick": len(self._lanes.short), "long": len(self._lanes.long)},
             running=len(self._tickets) - self._lanes.waiting,
-            workers=self._crew.count(),
-            restarts=dict(self._crew.ends),
+            workers=self._supervisor.count(),
+            restarts=dict(self._supervisor.ends),
             reserved=self._claims.held,
-            resident=sum(resident_bytes(worker.pid) for worker in self._crew),
-            device=sum(worker.cell.vitals.device_bytes for worker in self._crew),
-            incidents=dict(self._crew.incidents.counts),
-            condemned=len(self._crew.incidents.condemned),
-            compiled=self._crew.kernels + sum(worker.cell.vitals.kernels for worker in self._crew),
+            resident=sum(resident_bytes(worker.pid) for worker in self._supervisor),
+            device=sum(worker.cell.vitals.device_bytes for worker in self._supervisor),
+            incidents=dict(self._supervisor.incidents.counts),
+            condemned=len(self._supervisor.incidents.condemned),
+            compiled=self._supervisor.kernels + sum(worker.cell.vitals.kernels for worker in self._supervisor),
             callers=self._accounts.present,
             displaced=self._displaced,
         )
@@ -130,7 +130,7 @@ class ProcessPool:
         before = self.residents.pop(key, None)
         if resident is not None:
             self.residents[key] = resident
-        for worker in self._crew:
+        for worker in self._supervisor:
             worker.changed(key)
         if before is not None:
             before.room.give_back()
@@ -174,7 +174,7 @@ class ProcessPool:
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
         """A worker has done a job, or says why not."""
         if reply.recycle is not None:
-            self._crew.dismiss(worker, reply.recycle)
+            self._supervisor.dismiss(worker, reply.recycle)
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
         if not ticket.answered and reply.estimate is not None:
             kind = kind_of(ticket.job)
@@ -189,7 +189,7 @@ class ProcessPool:
             if (ticket.long and not ticket.apart) or (seconds > MISJUDGED and reply.cached):
                 self._learn(ticket, seconds, planned=not reply.cached)
             if ticket.long:
-                self._crew.trim()
+                self._supervisor.trim()
             self._settle(ticket)
             self._answer(ticket, reply)
         if self._lanes.waiting:
@@ -251,7 +251,7 @@ class ProcessPool:
 
         Of several that were one execution, none is to wait for it: each is done alone.
         """
-        relieved = worker is not self._crew.quick or self._crew.relieve()
+        relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
         if not relieved and worker.sent == 1 and not len(self._lanes.short):
             return  # nobody waits for it
         executed = worker.executed
@@ -398,7 +398,7 @@ class ProcessPool:
             self._done.set()
 
     def _forget(self, number: int) -> None:
-        for worker in self._crew:
+        for worker in self._supervisor:
             worker.forget(number)
 
     def _tick(self) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
-from service.pool.crew import Crew
 from service.pool.process import WorkerProcess
+from service.pool.supervisor import Supervisor
 from service.pool.ticket import Ticket
 from service.settings import Settings
 from service.transport.job import Job
@@ -39,10 +39,12 @@ class Watched(Protocol):
 class Watch:
     """Looks at the jobs and at the workers that there are."""
 
-    def __init__(self, watched: Watched, tickets: Mapping[Job, Ticket], crew: Crew, settings: Settings) -> None:
+    def __init__(
+        self, watched: Watched, tickets: Mapping[Job, Ticket], supervisor: Supervisor, settings: Settings
+    ) -> None:
         self._watched = watched
         self._tickets = tickets
-        self._crew = crew
+        self._supervisor = supervisor
         self._settings = settings
         self._next = _NEVER
 
@@ -57,22 +59,22 @@ class Watch:
             for ticket in tuple(self._tickets.values()):
                 self._time(ticket, now)
             self._next = min(map(_next, self._tickets.values()), default=_NEVER)
-        for worker in self._crew.working:
+        for worker in self._supervisor.working:
             if worker.long is None and now - worker.cell.since > _HELD_UP and (short := worker.executing):
                 self._watched.held_up(worker, short)
 
     def inspect(self) -> None:
         """End a worker that hangs; send one home that has served its time, where another takes its place at once."""
         now = time.monotonic()
-        for worker in self._crew:
+        for worker in self._supervisor:
             if not worker.ready and not worker.ended and now - worker.started > _START:
                 worker.kill("never ready")
             elif is_stopped(worker.pid):
                 worker.kill("stopped")
-        if (spare := self._crew.spare) is not None:
-            for worker in (*self._crew.working, spare):  # which may have worked before
+        if (spare := self._supervisor.spare) is not None:
+            for worker in (*self._supervisor.working, spare):  # which may have worked before
                 if reason := self._worn(worker, now):
-                    self._crew.retire(worker, reason)
+                    self._supervisor.retire(worker, reason)
                     return
 
     def _time(self, ticket: Ticket, now: float) -> None:

@@ -35,7 +35,7 @@ async def processes(workers: int = 2, **stated: Any):
 
 async def whole(pool: ProcessPool) -> None:
     """Wait until every worker is there, the spare included."""
-    await until(lambda: pool._crew.spare is not None and len(pool._crew.general) == pool._settings.workers)
+    await until(lambda: pool._supervisor.spare is not None and len(pool._supervisor.general) == pool._settings.workers)
 
 
 async def until(condition: Callable[[], object]) -> None:

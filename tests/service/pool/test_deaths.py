@@ -22,8 +22,8 @@ from tests.service.pool.pools import COMMAND, ask, code, processes, running, set
 
 
 def quick(pool: ProcessPool) -> WorkerProcess:
-    assert pool._crew.quick is not None
-    return pool._crew.quick
+    assert pool._supervisor.quick is not None
+    return pool._supervisor.quick
 
 
 @running
@@ -42,7 +42,7 @@ async def test_an_idle_worker_that_is_killed_is_replaced() -> None:
 @running
 async def test_every_worker_at_once() -> None:
     async with processes(2) as pool:
-        for worker in pool._crew:
+        for worker in pool._supervisor:
             os.kill(worker.pid, signal.SIGKILL)
         replies = await together(*(ask(pool, {}) for _ in range(20)))
         assert [reply.status for reply in replies] == [200] * 20
@@ -54,10 +54,10 @@ async def test_where_most_are_missing_two_are_started_at_once() -> None:
     """So that one who ends them one after the other, as soon as they are there, does not end all."""
 
     def starting(pool: ProcessPool) -> int:
-        return sum(not worker.ready for worker in pool._crew)
+        return sum(not worker.ready for worker in pool._supervisor)
 
     async with processes(2) as pool:
-        killed = [worker for worker in pool._crew if worker is not quick(pool)]
+        killed = [worker for worker in pool._supervisor if worker is not quick(pool)]
         for worker in killed:
             os.kill(worker.pid, signal.SIGKILL)
         await until(lambda: all(worker.ended for worker in killed))
@@ -88,8 +88,8 @@ async def test_a_job_that_kills_its_workers_is_not_done_a_third_time() -> None:
 async def test_what_waited_behind_it_is_done_by_others() -> None:
     """Not the blame of those that the worker had not begun: large bodies, small ones, all are answered."""
     async with processes(1) as pool:
-        assert pool._crew.spare is not None
-        spare = pool._crew.spare
+        assert pool._supervisor.spare is not None
+        spare = pool._supervisor.spare
         waiting = [ask(pool, b'{"seen": 1}'.ljust(nbytes)) for nbytes in (20, 100_000) * 6]
         first = asyncio.create_task(ask(pool, {"die": 1}))
         replies = await together(*waiting)
@@ -106,7 +106,7 @@ async def test_what_waited_behind_it_is_done_by_others() -> None:
 async def test_an_answer_outlives_its_worker() -> None:
     async with processes(1) as pool:
         reply = await ask(pool, {"answer": 1 << 20})
-        for worker in pool._crew:
+        for worker in pool._supervisor:
             os.kill(worker.pid, signal.SIGKILL)
         await until(lambda: pool.stats().restarts == {"died": 3})
         assert reply.body == b"a" * ((1 << 20) - 1) + b"z"
@@ -124,7 +124,7 @@ async def test_a_worker_that_says_so_is_not_used_again(reason: str) -> None:
         assert [reply.status for reply in good] == [200] * 10
         assert pool.stats().restarts == {reason: 1}
         await whole(pool)
-        assert {int(reply.body) for reply in good} <= {worker.pid for worker in pool._crew}
+        assert {int(reply.body) for reply in good} <= {worker.pid for worker in pool._supervisor}
 
 
 @running
@@ -137,7 +137,7 @@ async def test_kills_leave_nothing_open() -> None:
             os.kill(quick(pool).pid, signal.SIGKILL)
             await together(*jobs)
             await whole(pool)
-            await until(lambda: settled(pool) and len(list(pool._crew)) == 3)
+            await until(lambda: settled(pool) and len(list(pool._supervisor)) == 3)
 
         await kill_one()
         before = descriptors()
@@ -169,12 +169,12 @@ async def test_workers_that_cannot_start_are_tried_again_ever_more_seldom() -> N
         os.environ["GRADSERVE_TEST_NO_DEVICE"] = "1"
         try:
             os.kill(quick(pool).pid, signal.SIGKILL)
-            await until(lambda: pool._crew._pause > 0.3)
+            await until(lambda: pool._supervisor._pause > 0.3)
             assert (await ask(pool, {})).status == 200
         finally:
             del os.environ["GRADSERVE_TEST_NO_DEVICE"]
         await whole(pool)
-        assert pool._crew._pause == 0
+        assert pool._supervisor._pause == 0
 
 
 #: starts a pool, prints its workers' ids, and is killed while one of them is busy
@@ -219,8 +219,8 @@ async def test_what_a_worker_said_of_itself_outlives_it_where_it_is_a_count() ->
         stats = pool.stats()
         assert (stats.compiled, stats.device) == (3, 4)
         assert stats.resident > 1 << 20
-        assert pool._crew.quick is not None
-        os.kill(pool._crew.quick.pid, signal.SIGKILL)
+        assert pool._supervisor.quick is not None
+        os.kill(pool._supervisor.quick.pid, signal.SIGKILL)
         await until(lambda: pool.stats().restarts == {"died": 1})
         stats = pool.stats()
         assert (stats.compiled, stats.device) == (3, 0)
@@ -231,7 +231,7 @@ async def test_workers_that_are_suspended_are_replaced() -> None:
     """All of them, the spare too: what they were sent is done by their successors."""
     async with processes(1) as pool:
         await whole(pool)
-        for worker in pool._crew:
+        for worker in pool._supervisor:
             os.kill(worker.pid, signal.SIGSTOP)
         assert (await ask(pool, {}, 25)).status == 200
         assert pool.stats().restarts["stopped"] >= 1

@@ -88,7 +88,7 @@ async def test_a_plan_that_ends_two_workers_runs_without_kernels(
                 assert reply.status == 200
                 assert value(reply) == pytest.approx(expected(scale), rel=1e-12)
             await whole(pool)
-            assert pool._crew.spare is not None
+            assert pool._supervisor.spare is not None
             assert (await ask(pool)).status == 200, "by workers that were not there when the others were told"
         assert pool.stats().incidents == {"SIGSEGV": 2}
     lines = [record.getMessage() for record in caplog.records if "SIGSEGV" in record.getMessage()]
@@ -127,13 +127,13 @@ async def test_without_a_folder_it_is_kept_in_memory() -> None:
 async def test_a_worker_that_somebody_kills_is_an_incident_of_no_plan(tmp_path: Path) -> None:
     async with faulty(tmp_path) as pool:
         for _ in range(3):
-            assert pool._crew.quick is not None
-            os.kill(pool._crew.quick.pid, signal.SIGKILL)
+            assert pool._supervisor.quick is not None
+            os.kill(pool._supervisor.quick.pid, signal.SIGKILL)
             count = pool.stats().incidents.get("SIGKILL", 0)
             await until(lambda count=count: pool.stats().incidents.get("SIGKILL", 0) == count + 1)
             await whole(pool)
         assert pool.stats().condemned == 0
-        pool._crew.quick.kill("stuck")
+        pool._supervisor.quick.kill("stuck")
         await until(lambda: pool.stats().restarts.get("stuck"))
         await whole(pool)
         assert pool.stats().incidents == {"SIGKILL": 3}, "those that we end are none"

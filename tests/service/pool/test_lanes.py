@@ -11,7 +11,7 @@ import pytest
 from service.pool.admission import Admission
 from service.pool.experience import LARGE_BODY, QUICK, Experience, JobKind, kind_of
 from service.pool.process_pool import ProcessPool
-from service.pool.staff import staff_for
+from service.pool.topology import topology_for
 from service.settings import Settings
 from service.transport.job import Estimate
 from tests.service.pool.pools import COMMAND, ask, code, job, processes, running, settled, together, until
@@ -20,7 +20,9 @@ LONG = {"estimate": 1.0}
 
 
 def begun(pool: ProcessPool, count: int) -> bool:
-    return sum(worker.long is not None and worker.executing is worker.long for worker in pool._crew.general) == count
+    return (
+        sum(worker.long is not None and worker.executing is worker.long for worker in pool._supervisor.general) == count
+    )
 
 
 @running
@@ -40,8 +42,8 @@ async def test_short_jobs_do_not_wait_for_long_ones() -> None:
 @running
 async def test_the_quick_worker_does_not_run_long_jobs() -> None:
     async with processes(2) as pool:
-        assert pool._crew.quick is not None
-        quick, general = pool._crew.quick.pid, {worker.pid for worker in pool._crew.general}
+        assert pool._supervisor.quick is not None
+        quick, general = pool._supervisor.quick.pid, {worker.pid for worker in pool._supervisor.general}
         assert int((await ask(pool, {"pid": 1})).body) == quick
         assert int((await ask(pool, {**LONG, "pid": 1})).body) in general
 
@@ -49,12 +51,12 @@ async def test_the_quick_worker_does_not_run_long_jobs() -> None:
 @running
 async def test_a_kind_that_is_known_to_be_long_goes_where_it_belongs() -> None:
     async with processes(1) as pool:
-        assert pool._crew.quick is not None
+        assert pool._supervisor.quick is not None
         told = {**LONG, "sleep": 0.01}
         await ask(pool, told)
-        looked = pool._crew.quick.served
+        looked = pool._supervisor.quick.served
         await ask(pool, told)
-        assert pool._crew.quick.served == looked
+        assert pool._supervisor.quick.served == looked
 
 
 @running
@@ -62,7 +64,7 @@ async def test_others_help_the_quick_worker() -> None:
     async with processes(2) as pool:
         replies = await together(*(ask(pool, {"stuck": 0.001, "pid": 1}) for _ in range(200)))
         answered = Counter(int(reply.body) for reply in replies)
-        assert set(answered) == {worker.pid for worker in pool._crew.working}
+        assert set(answered) == {worker.pid for worker in pool._supervisor.working}
 
 
 @running
@@ -247,20 +249,20 @@ def test_retry_after_follows_the_rate() -> None:
 
 def test_staff(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(workers=3)
-    assert staff_for(settings, "cpu") == (3, True, True, ())
+    assert topology_for(settings, "cpu") == (3, True, True, ())
     monkeypatch.setattr("service.machine.cards", lambda: ("0", "2"))
     monkeypatch.setattr("service.machine.cpus", lambda: 12)
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    staff = staff_for(settings, "cuda:0")
+    staff = topology_for(settings, "cuda:0")
     assert staff == (2, False, False, ("0", "2"))
     assert [staff.environment(number) for number in range(2)] == [
         {"OPENBLAS_NUM_THREADS": "6", "CUDA_VISIBLE_DEVICES": "0"},
         {"OPENBLAS_NUM_THREADS": "6", "CUDA_VISIBLE_DEVICES": "2"},
     ]
-    assert staff_for(settings, "cpu").environment(0) == {"OPENBLAS_NUM_THREADS": "4"}
+    assert topology_for(settings, "cpu").environment(0) == {"OPENBLAS_NUM_THREADS": "4"}
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert staff_for(settings, "cpu").environment(0) == {}
+    assert topology_for(settings, "cpu").environment(0) == {}
 
 
 @running
@@ -269,7 +271,7 @@ async def test_workers_that_are_still_to_start_are_counted_on() -> None:
     pool = ProcessPool(Settings(device="cpu", workers=2, log_level="error"), COMMAND)
     await pool.start()
     try:
-        assert pool._crew.general == []
+        assert pool._supervisor.general == []
         asked = [asyncio.create_task(ask(pool, {"estimate": 4.0, "sleep": 0.0}, 12.0)) for _ in range(6)]
         statuses = Counter([reply.status for reply in await together(*asked)])
     finally:

@@ -105,8 +105,8 @@ async def _train(n: int, m: int, kills: int, steps: int = 60) -> None:
         async def kill() -> None:
             for _ in range(kills):
                 await asyncio.sleep(0.2)
-                await until(lambda: pool._crew.working)
-                os.kill(pool._crew.working[-1].pid, signal.SIGKILL)
+                await until(lambda: pool._supervisor.working)
+                os.kill(pool._supervisor.working[-1].pid, signal.SIGKILL)
 
         others = [asyncio.create_task(look()), asyncio.create_task(look())]
         killer, taken = asyncio.create_task(kill()), 0

@@ -12,11 +12,11 @@ from tests.service.pool.pools import ask, code, job, processes, running, settled
 
 
 def pids(pool: ProcessPool) -> set[int]:
-    return {worker.pid for worker in pool._crew}
+    return {worker.pid for worker in pool._supervisor}
 
 
 def executing(pool: ProcessPool, count: int = 1) -> bool:
-    return sum(worker.executing is not None for worker in pool._crew) == count
+    return sum(worker.executing is not None for worker in pool._supervisor) == count
 
 
 def never(_: Reply) -> None:
@@ -156,7 +156,7 @@ async def test_close_waits_for_what_runs() -> None:
         assert not pool.ready
         assert await closing
         assert (await running_job).status == 200
-        assert not list(pool._crew)
+        assert not list(pool._supervisor)
 
 
 @running
@@ -166,4 +166,4 @@ async def test_close_does_not_wait_for_ever() -> None:
         await until(lambda: executing(pool))
         assert not await pool.close(0.01)
         assert orjson.loads((await stuck).body)["code"] == "shutting_down"
-        assert not list(pool._crew)
+        assert not list(pool._supervisor)

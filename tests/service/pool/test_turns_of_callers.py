@@ -16,7 +16,7 @@ SLOW = {"stuck": 0.02}
 
 
 def begun(pool: ProcessPool, count: int) -> bool:
-    return sum(worker.executing is not None for worker in pool._crew.working) == count
+    return sum(worker.executing is not None for worker in pool._supervisor.working) == count
 
 
 async def present(pool: ProcessPool, *callers: str) -> None:
@@ -47,8 +47,8 @@ async def test_who_sends_what_is_not_short_leaves_the_quick_worker_to_others() -
         await present(pool, "greedy", "modest")
         many = [asyncio.create_task(ask(pool, {**SLOW, "pid": 1}, tenant="greedy")) for _ in range(60)]
         await until(lambda: sum(task.done() for task in many) > 30)
-        assert pool._crew.quick is not None
-        quick = pool._crew.quick.pid
+        assert pool._supervisor.quick is not None
+        quick = pool._supervisor.quick.pid
         last = [int((await task).body) for task in many[40:]]
         assert quick not in last
         assert int((await ask(pool, {"pid": 1}, tenant="modest")).body) == quick
@@ -82,7 +82,7 @@ async def test_long_jobs_take_turns() -> None:
 async def test_a_full_queue_makes_way_for_whoever_has_less() -> None:
     async with processes(1, queue=9) as pool:
         held = [asyncio.create_task(ask(pool, {"estimate": 1.0, "sleep": 0.2}, tenant="greedy")) for _ in range(10)]
-        await until(lambda: pool._crew.general[0].long is not None)
+        await until(lambda: pool._supervisor.general[0].long is not None)
         assert code(await ask(pool, {}, tenant="greedy")) == "queue_full"
         few = await together(*(ask(pool, {}, tenant="modest") for _ in range(3)))
         assert [reply.status for reply in few] == [200] * 3
@@ -97,7 +97,7 @@ async def test_nobody_is_refused_for_what_others_wait_for() -> None:
     """Ten seconds of another's are no reason why half a second should not be in time."""
     async with processes(1) as pool:
         many = [asyncio.create_task(ask(pool, {"estimate": 5.0, "sleep": 0.05}, tenant="greedy")) for _ in range(8)]
-        await until(lambda: pool._crew.general[0].long is not None)
+        await until(lambda: pool._supervisor.general[0].long is not None)
         reply = await ask(pool, {"estimate": 0.5, "sleep": 0.0}, 2.0, tenant="modest")
         assert reply.status == 200
         await together(*many)

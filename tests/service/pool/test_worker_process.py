@@ -10,7 +10,7 @@ import pytest
 
 from service import machine
 from service.pool.replica import MOST_HELD_BYTES
-from service.pool.staff import share_of_memory, staff_for
+from service.pool.topology import share_of_memory, topology_for
 from service.settings import BYTES_OF_A_THREAD, FRONT_BYTES, WORKER_BYTES, Settings
 from service.worker.prison import limit_of, memory_limit
 from tests.service.pool.pools import ask, processes, running, settled, together, until, whole
@@ -44,7 +44,7 @@ def test_the_limits_of_all_workers_fit_the_memory(memory: int, cpus: int, monkey
     if settings.max_bytes == 64 << 20:
         assert memory <= 4
         return  # so little memory for so many workers: `gradserve doctor` says so
-    processes = staff_for(settings, "cpu").processes
+    processes = topology_for(settings, "cpu").processes
     each = settings.model_copy(update={"plan_cache_bytes": settings.plan_cache_bytes // processes})
     for taken in 80 << 20, WORKER_BYTES - MOST_HELD_BYTES + machine.cpus_each(settings.workers) * BYTES_OF_A_THREAD:
         limit = memory_limit(each, taken, share_of_memory(settings))
@@ -62,7 +62,7 @@ def test_what_is_stated_is_not_taken_away(monkeypatch: pytest.MonkeyPatch) -> No
 async def test_the_limits_of_real_workers_fit_the_memory() -> None:
     async with processes(2, max_tensor_bytes="1MiB") as pool:
         limits = [int((await ask(pool, {"limit": 1})).body)]
-        limits += [resource.prlimit(worker.pid, resource.RLIMIT_DATA)[0] for worker in pool._crew]
+        limits += [resource.prlimit(worker.pid, resource.RLIMIT_DATA)[0] for worker in pool._supervisor]
         assert len(limits) == 5
         assert sum(limits[1:]) + FRONT_BYTES <= machine.memory_bytes()
 
@@ -71,12 +71,12 @@ async def test_the_limits_of_real_workers_fit_the_memory() -> None:
 async def test_a_worker_is_replaced_after_so_many_jobs() -> None:
     """No job is lost, whatever is under way."""
     async with processes(1, worker_jobs=50) as pool:
-        before = {worker.pid for worker in pool._crew}
+        before = {worker.pid for worker in pool._supervisor}
         replies = await together(*(ask(pool, {"stuck": 0.001}) for _ in range(100)))
         assert [reply.status for reply in replies] == [200] * 100
         await until(lambda: pool.stats().restarts.get("jobs"))
         await whole(pool)
-        assert {worker.pid for worker in pool._crew} != before
+        assert {worker.pid for worker in pool._supervisor} != before
         assert (await ask(pool, {})).status == 200
 
 
@@ -92,17 +92,17 @@ async def test_a_worker_is_replaced_when_it_has_grown() -> None:
     async with processes(1, worker_bytes=400 << 20) as pool:
         fat = int((await ask(pool, {"grow": 600 << 20, "pid": 1})).body)
         await until(lambda: pool.stats().restarts == {"memory": 1})
-        assert fat not in {worker.pid for worker in pool._crew}
+        assert fat not in {worker.pid for worker in pool._supervisor}
 
 
 @running
 async def test_what_is_under_way_is_done_by_a_worker_that_is_replaced() -> None:
     async with processes(1) as pool:
-        assert pool._crew.quick is not None
-        old = pool._crew.quick
+        assert pool._supervisor.quick is not None
+        old = pool._supervisor.quick
         under_way = asyncio.create_task(ask(pool, {"stuck": 0.3, "pid": 1}))
         await until(lambda: old.executing is not None)
-        pool._crew.retire(old, "age")
+        pool._supervisor.retire(old, "age")
         assert int((await ask(pool, {"pid": 1})).body) != old.pid
         assert int((await under_way).body) == old.pid
         await until(lambda: settled(pool) and old.ended)

@@ -163,7 +163,7 @@ async def test_many_jobs_leave_nothing_open() -> None:
                 reply.release()
             await until(lambda: settled(pool))
 
-        pids = [worker.pid for worker in pool._crew]
+        pids = [worker.pid for worker in pool._supervisor]
         for _ in range(3):
             await round_of_all()
         before = opened("self"), [opened(pid) for pid in pids]

@@ -112,8 +112,8 @@ async def all_tried(place: Place, confine: str) -> dict[tuple[str, str], list[st
     await pool.start()
     try:
         await whole(pool)
-        assert pool._crew.spare is not None
-        sibling = pool._crew.spare.pid
+        assert pool._supervisor.spare is not None
+        sibling = pool._supervisor.spare.pid
         found = {(name, on): await tried(pool, name, on) for name, on in place.attempts(sibling)}
         found["traced", ""] = await tried(pool, "traced", str(sibling))
         return found | {(name, ""): await tried(pool, name) for name in ALLOWED}
@@ -152,7 +152,7 @@ async def test_the_system_ends_workers_before_the_front_for_want_of_memory(place
     pool = ProcessPool(place.settings("off"), COMMAND)
     await pool.start()
     try:
-        for worker in pool._crew:
+        for worker in pool._supervisor:
             assert first_to_go(worker.pid) == 1000 > first_to_go(os.getpid())
     finally:
         await pool.close(0)
@@ -167,7 +167,7 @@ async def test_every_thread_of_a_worker_is_held() -> None:
     try:
         await pool.start()
         await whole(pool)
-        for worker in pool._crew:
+        for worker in pool._supervisor:
             said = statuses(worker.pid)
             assert len(said) > 1
             assert all("NoNewPrivs:\t1" in status and "Seccomp:\t2" in status for status in said)

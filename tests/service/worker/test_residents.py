@@ -65,7 +65,7 @@ def seen(version: int, nbytes: int) -> tuple[int, int, int, int]:
 
 async def by_all(pool: ProcessPool, *names: str) -> list[Any]:
     """What is read by each worker that is given jobs, these being held up."""
-    count = len(pool._crew.working)
+    count = len(pool._supervisor.working)
     return await together(*(read(pool, *names, sleep=0.05) for _ in range(2 * count)))
 
 
@@ -103,7 +103,7 @@ async def test_a_job_that_runs_keeps_its_version() -> None:
             place(pool, "w", 1, nbytes)
             await read(pool, "w")
             held = asyncio.create_task(ask(pool, {"hold": 0.3}))
-            await until(lambda: any(worker.executing for worker in pool._crew))
+            await until(lambda: any(worker.executing for worker in pool._supervisor))
             for version in range(2, 40):
                 place(pool, "w", version, nbytes)
             assert await by_all(pool, "w") == [[seen(39, nbytes)]] * 4
@@ -174,7 +174,7 @@ class Traffic:
         """End workers that are given jobs."""
         for _ in range(times):
             await asyncio.sleep(0.1)
-            if workers := self.pool._crew.working:
+            if workers := self.pool._supervisor.working:
                 os.kill(self.drawn.choice(workers).pid, signal.SIGKILL)
 
 
@@ -224,7 +224,7 @@ async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -
         for _ in range(3):
             for i in range(40):
                 assert await read(pool, f"n{i}") == [seen(i, 20_000 if i % 2 else 100_000)]
-        for worker in pool._crew.working:
+        for worker in pool._supervisor.working:
             told = worker._replica._told
             assert len(told) <= 8
             assert sum(one.held for one in told.values()) <= 100_000
@@ -255,7 +255,7 @@ async def test_a_worker_that_is_to_finish_is_told_nothing(caplog: pytest.LogCapt
     async with processes(1) as pool:
         place(pool, "w", 1, 2 << 20)
         await read(pool, "w")
-        (worker,) = (each for each in pool._crew if each._replica._told)
+        (worker,) = (each for each in pool._supervisor if each._replica._told)
         reply = await ask(pool, {"answer": 100_000})
         worker.finish("test")
         place(pool, "w", 2, 2 << 20)
@@ -285,9 +285,9 @@ async def test_memory_is_flat_however_often_one_is_rewritten() -> None:
         nbytes = 2 << 20
         place(pool, "w", 1, nbytes)
         await by_all(pool, "w")
-        pids = [worker.pid for worker in pool._crew]
+        pids = [worker.pid for worker in pool._supervisor]
         held = asyncio.create_task(ask(pool, {"hold": 0.5}))
-        await until(lambda: any(worker.executing for worker in pool._crew))
+        await until(lambda: any(worker.executing for worker in pool._supervisor))
         for version in range(2, 300):
             place(pool, "w", version, nbytes)
             if version % 10 == 0:

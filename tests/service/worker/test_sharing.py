@@ -89,7 +89,7 @@ async def test_what_is_held_up_together_is_done_alone() -> None:
 async def test_who_is_late_or_gone_is_not_answered_and_others_are() -> None:
     async with processes(1, coalesce="on") as pool:
         holding = asyncio.create_task(ask(pool, {"stuck": 0.09}))
-        await until(lambda: any(worker.executing for worker in pool._crew))
+        await until(lambda: any(worker.executing for worker in pool._supervisor))
         others = [asyncio.create_task(ask(pool, GROUP)) for _ in range(6)]
         late = asyncio.create_task(ask(pool, GROUP | {"in_group": {"die": 1}}, 0.01))
         gone = job({"group": 1, "in_group": {"die": 1}})

@@ -12,8 +12,8 @@ from engine.executors.witness import LastWords
 from service import machine
 from service.pool.incidents import Incidents
 from service.pool.process import COMMAND, Receiver, WorkerProcess
-from service.pool.staff import Staff, share_of_memory, staff_for
 from service.pool.ticket import Ticket
+from service.pool.topology import Topology, share_of_memory, topology_for
 from service.settings import SECRETS, Settings
 from service.transport import frames
 from service.worker.confinement import offers
@@ -32,7 +32,7 @@ _BREATH: Final = 0.25
 _STARTED_AT_ONCE: Final = 2
 
 
-class Boss(Receiver, Protocol):
+class SupervisorCallbacks(Receiver, Protocol):
     """Who gives the workers jobs."""
 
     def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
@@ -42,14 +42,14 @@ class Boss(Receiver, Protocol):
         """There is a worker more for jobs."""
 
 
-class Crew:
+class Supervisor:
     """Keeps a quick worker, general ones, and a spare alive; they are missed in this order."""
 
-    def __init__(self, settings: Settings, boss: Boss, command: Sequence[str] = COMMAND) -> None:
+    def __init__(self, settings: Settings, callbacks: SupervisorCallbacks, command: Sequence[str] = COMMAND) -> None:
         self._settings = settings
-        self._boss = boss
+        self._callbacks = callbacks
         self._command = command
-        self._staff = Staff(1, quick=False, spare=False, cards=())
+        self._topology = Topology(1, quick=False, spare=False, cards=())
         confined = permitted(settings)
         make_folders(confined)
         self._told = {**told(confined), SHARE: str(share_of_memory(settings))}
@@ -76,15 +76,15 @@ class Crew:
         Returns the device. Raises RuntimeError when it cannot be had.
         """
         if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.cards()):
-            self._staff = staff_for(self._settings, "cpu")
+            self._topology = topology_for(self._settings, "cpu")
         self._spawn()
         try:
             device = await self._first
         except BaseException:
             await self.close(0)
             raise
-        self._staff = staff_for(self._settings, device)
-        if (first := self.quick) is not None and not self._staff.quick:
+        self._topology = topology_for(self._settings, device)
+        if (first := self.quick) is not None and not self._topology.quick:
             self.quick = None
             self.general.append(first)
         self._fill()
@@ -102,9 +102,9 @@ class Crew:
         return found | {"long": sum(worker.ready for worker in self.general)}
 
     @property
-    def hands(self) -> int:
+    def long_workers(self) -> int:
         """Workers that long jobs are divided among, with those that are still to start."""
-        return max(1, self._staff.general, len(self.general))
+        return max(1, self._topology.general, len(self.general))
 
     @property
     def working(self) -> list[WorkerProcess]:
@@ -122,7 +122,7 @@ class Crew:
         if not self._first.done():
             self._first.set_result(worker.device)
         if self._place(worker):
-            self._boss.staffed()
+            self._callbacks.staffed()
         else:
             worker.finish("surplus")
         self._fill()
@@ -138,7 +138,7 @@ class Crew:
         self.ends[reason] += 1
         _logger.log(logging.INFO if worker.reason else logging.WARNING, "worker %d ended: %s", worker.pid, reason)
         self._leave(worker)
-        self._boss.lost(tickets, executed)
+        self._callbacks.lost(tickets, executed)
         if not worker.device:
             self._failed(worker)
         elif self.ready:
@@ -177,7 +177,7 @@ class Crew:
 
     def trim(self) -> None:
         """Where the spare has become one of the workers, one that is free is the spare again."""
-        while len(self.general) > self._staff.general:
+        while len(self.general) > self._topology.general:
             worker = next((worker for worker in reversed(self.general) if worker.long is None), None)
             if worker is None:
                 return
@@ -201,7 +201,7 @@ class Crew:
     def _fill(self) -> None:
         """Start what is missing, one by one; several at once where most of those are missing that have been there."""
         staying = [worker for worker in self._alive if worker.reason is None]
-        wanted, ready = self._staff.processes, sum(worker.ready for worker in staying)
+        wanted, ready = self._topology.processes, sum(worker.ready for worker in staying)
         self._whole |= ready == wanted
         at_once = _STARTED_AT_ONCE if self._whole and 2 * ready <= wanted else 1
         starting = len(staying) - ready
@@ -211,10 +211,10 @@ class Crew:
     def _spawn(self) -> None:
         taken = {number for worker, number in self._alive.items() if worker.reason is None}
         number = next(number for number in range(len(taken) + 1) if number not in taken)
-        share = self._settings.plan_cache_bytes // self._staff.processes  # each keeps plans of its own
+        share = self._settings.plan_cache_bytes // self._topology.processes  # each keeps plans of its own
         stated = self._settings.model_copy(update={"plan_cache_bytes": share}).model_dump_json(exclude={*SECRETS})
-        environment = {**self._staff.environment(number), **self._told}
-        worker = WorkerProcess(self, self._boss, stated, self._command, environment)
+        environment = {**self._topology.environment(number), **self._told}
+        worker = WorkerProcess(self, self._callbacks, stated, self._command, environment)
         worker.start()
         self._unreaped.add(worker.reaped)
         worker.reaped.add_done_callback(self._unreaped.discard)
@@ -230,13 +230,13 @@ class Crew:
 
     def _place(self, worker: WorkerProcess) -> bool:
         """Give a worker the first place that is free."""
-        if self._staff.quick and self.quick is None:
+        if self._topology.quick and self.quick is None:
             self.quick = worker
-        elif len(self.general) < self._staff.general:
+        elif len(self.general) < self._topology.general:
             self.general.append(worker)
-            if self._staff.quick:
+            if self._topology.quick:
                 worker.step_back()
-        elif self._staff.spare and self.spare is None:
+        elif self._topology.spare and self.spare is None:
             self.spare = worker
         else:
             return False

@@ -13,7 +13,7 @@ from service.settings import FRONT_BYTES, Settings
 _BLAS: Final = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
 
 
-class Staff(NamedTuple):
+class Topology(NamedTuple):
     """`general` workers that take any job; whether there are a quick one and a spare; the GPU of each, if it has one.
 
     A GPU has one worker, which takes short jobs too, and no spare: each process that opens it takes hundreds of
@@ -40,12 +40,12 @@ class Staff(NamedTuple):
         return threads | ({"CUDA_VISIBLE_DEVICES": self.cards[number]} if self.cards else {})
 
 
-def staff_for(settings: Settings, device: str) -> Staff:
+def topology_for(settings: Settings, device: str) -> Topology:
     """Those that a server has on a device."""
     if device == "cpu":
-        return Staff(settings.workers, quick=True, spare=True, cards=())
+        return Topology(settings.workers, quick=True, spare=True, cards=())
     cards = machine.cards()
-    return Staff(max(1, len(cards)), quick=False, spare=False, cards=cards)
+    return Topology(max(1, len(cards)), quick=False, spare=False, cards=cards)
 
 
 def share_of_memory(settings: Settings) -> int:
@@ -54,5 +54,5 @@ def share_of_memory(settings: Settings) -> int:
     Bodies and tensors that are held come on top: they are shared, and have budgets of their own. Whether cards compute
     is not known yet when the first worker starts, so there are as many as there may be.
     """
-    processes = max(staff_for(settings, "cpu").processes, len(machine.cards()))
+    processes = max(topology_for(settings, "cpu").processes, len(machine.cards()))
     return max(0, machine.memory_bytes() - FRONT_BYTES) // processes
