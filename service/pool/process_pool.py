@@ -186,7 +186,7 @@ class ProcessPool:
             ticket.wanted = reply.wanted
             self._lanes.put_back(ticket)
         else:
-            if (ticket.long and not ticket.apart) or (seconds > MISJUDGED and reply.cached):
+            if (ticket.long and not ticket.isolated) or (seconds > MISJUDGED and reply.cached):
                 self._learn(ticket, seconds, planned=not reply.cached)
             if ticket.long:
                 self._supervisor.trim()
@@ -224,7 +224,7 @@ class ProcessPool:
                 self._refuse(ticket, _died())
             else:
                 ticket.long |= ticket in executed
-                ticket.apart |= ticket in executed and len(executed) > 1
+                ticket.isolated |= ticket in executed and len(executed) > 1
                 self._lanes.put_back(ticket)
         self._lanes.pump()
 
@@ -257,7 +257,7 @@ class ProcessPool:
         executed = worker.executed
         if len(executed) > 1:
             for each in executed:
-                each.long = each.apart = True
+                each.long = each.isolated = True
         else:
             ticket.long = True
             ticket.kind = kind_of(ticket.job)
@@ -271,7 +271,7 @@ class ProcessPool:
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Another worker does what would wait for this job, which has not been long enough to say so of its kind."""
-        ticket.long = ticket.apart = True
+        ticket.long = ticket.isolated = True
         self._leave_alone(worker, ticket, worker.executed)
         self._lanes.pump()
 

@@ -28,8 +28,27 @@ class Ticket:
     """One job from being admitted until no worker has it any more, which may be later than its reply."""
 
     __slots__ = (
-        "account", "answered", "apart", "bound", "charged", "deaths", "done", "doubtful", "estimate", "graph_wanted",
-        "job", "kind", "lane", "long", "promised", "room", "slot", "stopped", "submitted", "wanted", "worker",
+        "account",
+        "answered",
+        "bound",
+        "charged",
+        "deaths",
+        "done",
+        "doubtful",
+        "estimate",
+        "graph_wanted",
+        "isolated",
+        "job",
+        "kind",
+        "lane",
+        "long",
+        "promised",
+        "room",
+        "slot",
+        "stopped",
+        "submitted",
+        "wanted",
+        "worker",
     )  # fmt: skip
 
     def __init__(self, job: Job, account: Account, done: Done, submitted: float) -> None:
@@ -42,7 +61,7 @@ class Ticket:
         self.kind: JobKind | None = None
         self.long = False
         #: whether it is with the long jobs only to be alone, after it was one of several that were executed as one
-        self.apart = False
+        self.isolated = False
         #: whether it waits with the long jobs since its caller's short ones have not been short lately
         self.doubtful = False
         #: where its caller was charged so many seconds, which were expected of it, until it is known what it took

@@ -16,9 +16,9 @@ from service.transport import frames
 from service.transport.cell import Cell
 from service.transport.frames import Inbox
 from service.transport.slabs import Passage
-from service.worker.desk import READ, Desk, Opened
 from service.worker.prison import behave, die_with_parent
-from service.worker.sharing_desk import SharingDesk
+from service.worker.sharing_loop import SharingLoop
+from service.worker.worker_loop import READ, Opened, WorkerLoop
 
 #: makes the work of a process
 OpenDevice = Callable[[Settings], Opened]
@@ -43,8 +43,8 @@ def attend(make: OpenDevice) -> None:
         front.sendall(frames.text(frames.CAME, opened.device))
         passage, page = Passage(socket.socket(fileno=side)), Cell(cell)
         witness.attach(page.witness)
-        desk = Desk if opened.sharing is None else SharingDesk
-        desk(front, passage, page, opened).serve()
+        serve = WorkerLoop if opened.sharing is None else SharingLoop
+        serve(front, passage, page, opened).serve()
     # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.
     sys.stderr.flush()
     os._exit(0)

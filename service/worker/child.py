@@ -14,10 +14,10 @@ from engine import registry, warm
 from service.settings import Settings
 from service.worker.attending import attend
 from service.worker.blas import divide
-from service.worker.desk import Opened
 from service.worker.rehearsal import rehearse
 from service.worker.together import Together
 from service.worker.worker import Worker
+from service.worker.worker_loop import Opened
 
 
 def computing(settings: Settings) -> Opened:

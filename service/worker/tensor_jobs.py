@@ -26,7 +26,7 @@ from service.wire.storing import new_etag
 from service.wire.tensors import decode, encode, encoded_bytes
 from service.wire.validation import validate
 from service.wire.version import Version
-from service.worker.turn import Turn
+from service.worker.job_context import JobContext
 
 #: the names of the jobs
 PUT_TENSOR: Final = "putTensor"
@@ -44,26 +44,26 @@ class TensorJobs:
         self._settings = settings
         self._limits = limits
 
-    def put(self, turn: Turn) -> Reply:
+    def put(self, context: JobContext) -> Reply:
         """The tensor that a body holds is to be kept under the name that is the job's subject.
 
         The body is a tensor in JSON, or safetensors with one. Raises Refusal: what is wrong with either.
         """
-        job = turn.job
+        job = context.job
         name = checked_name(job.subject or "", "the name of a tensor")
         array = self._array(job)
-        turn.deadline.check()
-        _mark(turn)
+        context.deadline.check()
+        _mark(context)
         stored = Stored(name, new_etag(), array.dtype.name, array.shape)
         body = orjson.dumps(summary(stored))
-        return Reply(200, JSON, [body], (), turn.phases(), stored=[stored], kept=[own_bytes(array)])
+        return Reply(200, JSON, [body], (), context.phases(), stored=[stored], kept=[own_bytes(array)])
 
-    def get(self, turn: Turn) -> Reply:
+    def get(self, context: JobContext) -> Reply:
         """The tensor that the body names, {"tensor_id": …, "encoding": …}: the front writes that, and it is right.
 
         Its ETag is among the headers. Raises Refusal: not_found, over_budget.
         """
-        job = turn.job
+        job = context.job
         asked = orjson.loads(bytes(job.body))
         name, encoding = asked["tensor_id"], asked.get("encoding", "json")
         version = job.tensor(name)
@@ -73,12 +73,12 @@ class TensorJobs:
             raise unknown_tensor(name)
         form = "binary" if job.accepted == SAFETENSORS else encoding
         cost = _cost(version.array, form)
-        if turn.is_too_long(cost):
+        if context.is_too_long(cost):
             return Reply(0, PROBLEM, [], estimate=Estimate(*cost))
         admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
-        _mark(turn)
+        _mark(context)
         headers = (("ETag", f'"{version.etag}"'),)
-        return Reply(200, job.accepted, _written(name, version, form), headers, turn.phases())
+        return Reply(200, job.accepted, _written(name, version, form), headers, context.phases())
 
     def _array(self, job: Job) -> HostArray:
         settings = self._settings
@@ -119,8 +119,8 @@ def _cost(array: HostArray, form: str) -> Cost:
     return Cost(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
 
 
-def _mark(turn: Turn) -> None:
+def _mark(context: JobContext) -> None:
     """It was read; nothing was planned, nor executed."""
-    turn.mark()
-    turn.mark()
-    turn.mark()
+    context.mark()
+    context.mark()
+    context.mark()

@@ -68,7 +68,7 @@ class Together:
     def run(self, tasks: Sequence[AskedAgain]) -> list[Reply] | None:
         """The replies to a group; None where it fails as one."""
         started = time.perf_counter()
-        deadline = _LastDeadline([task.turn.deadline for task in tasks])
+        deadline = _LastDeadline([task.context.deadline for task in tasks])
         rows = self._rows(tasks, deadline)
         if rows is None:
             return None
@@ -89,7 +89,7 @@ class Together:
 
     def _size(self, task: AskedAgain, count: int) -> int:
         """How many of so many are executed as one, within the time that one may take; 0 where none are."""
-        most = task.turn.most_seconds
+        most = task.context.most_seconds
         cost, once = task.repeated.cost.seconds, RUN + STEP * len(task.compiled.plan.steps)
         size = _rounded(min(count, MOST))
         while size >= FEWEST:

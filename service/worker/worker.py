@@ -36,10 +36,10 @@ from service.wire.message import NO_TENSORS, Message
 from service.wire.request import ParsedRequest, RequestReader
 from service.wire.storing import Kept
 from service.wire.translate import Translator
+from service.worker.job_context import JobContext
 from service.worker.kernels import kernel_store
 from service.worker.registration import REGISTER, Registration
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
-from service.worker.turn import Turn
 
 #: plans that are ready to run again may take one part in so many of what is there for plans
 IDLE_SHARE: Final = 4
@@ -109,25 +109,25 @@ class Worker:
 
         A job that would take longer than `most_seconds` is not run: the reply has its estimate, and is no answer.
         """
-        return self._safely(self._reply, job, Turn(job, most_seconds))
+        return self._safely(self._reply, job, JobContext(job, most_seconds))
 
     def read(self, job: Job, most_seconds: float | None = None) -> AskedAgain | AskedAnew | Reply:
         """The first part of a job, up to where it could be executed with others; or the reply, where that is all."""
-        task = self._safely(self._read, job, turn := Turn(job, most_seconds))
-        turn.pause()
+        task = self._safely(self._read, job, context := JobContext(job, most_seconds))
+        context.pause()
         return task
 
     def finish(self, task: AskedAgain | AskedAnew) -> Reply:
         """The reply to a job that was read. Never raises, as above."""
-        task.turn.resume()
-        return self._safely(self._finish, task.turn.job, task)
+        task.context.resume()
+        return self._safely(self._finish, task.context.job, task)
 
     def finish_shared(
         self, task: AskedAgain, arrays: Sequence[HostArray], seconds: float, backward: float, tier: RunTier
     ) -> Reply:
         """The reply to a job that was executed together with others; its share of that, and of the way back."""
-        task.turn.shared(seconds, backward)
-        return self._safely(lambda task: _shared(task, arrays, seconds, tier), task.turn.job, task)
+        task.context.shared(seconds, backward)
+        return self._safely(lambda task: _shared(task, arrays, seconds, tier), task.context.job, task)
 
     @classmethod
     def _safely(cls, do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
@@ -168,78 +168,78 @@ class Worker:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)
 
-    def _reply(self, turn: Turn) -> Reply:
-        task = self._read(turn)
+    def _reply(self, context: JobContext) -> Reply:
+        task = self._read(context)
         return task if isinstance(task, Reply) else self._finish(task)
 
     def _finish(self, task: AskedAgain | AskedAnew) -> Reply:
         return self._again(task) if isinstance(task, AskedAgain) else self._anew(*task)
 
-    def _read(self, turn: Turn) -> AskedAgain | AskedAnew | Reply:
-        job = turn.job
+    def _read(self, context: JobContext) -> AskedAgain | AskedAnew | Reply:
+        job = context.job
         call = self._calls.get(job.call)
         if call is None:
-            return self._of_tensors[job.call](turn)
+            return self._of_tensors[job.call](context)
         source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
         if job.graph is not None and source is None:
             return _unanswered(needs_graph=True)
         message = self._parse(job, source)
-        turn.deadline.check()
+        context.deadline.check()
         asked = _asked(job, call, message)
-        return (asked and self._recalled(turn, asked)) or AskedAnew(turn, call, message, asked)
+        return (asked and self._recalled(context, asked)) or AskedAnew(context, call, message, asked)
 
-    def _recalled(self, turn: Turn, asked: Asked) -> AskedAgain | Reply | None:
+    def _recalled(self, context: JobContext, asked: Asked) -> AskedAgain | Reply | None:
         """What was asked before with other numbers; None where it was not, and where anything is odd."""
         repeated = self._repeated.find(asked.key)
         compiled = None if repeated is None else self.engine.compiler.recall(repeated.plan)
         if repeated is None or compiled is None:
             return None
         try:
-            tensors = repeated.read(asked.lifted.data, turn.job.tensor)
+            tensors = repeated.read(asked.lifted.data, context.job.tensor)
         except Refusal:
             return None
         if tensors is None:
             return None
-        turn.mark()
-        if turn.is_too_long(repeated.cost):
+        context.mark()
+        if context.is_too_long(repeated.cost):
             return _unanswered(estimate=Estimate(*repeated.cost))
-        return AskedAgain(turn, repeated, compiled, tensors, asked.lifted.conditions)
+        return AskedAgain(context, repeated, compiled, tensors, asked.lifted.conditions)
 
     def _again(self, task: AskedAgain) -> Reply:
         """The reply, once the plan has run."""
-        turn = task.turn
-        started = turn.mark()
-        arrays = self.engine.executor.run(task.compiled.plan, task.tensors, turn.deadline)
-        return _written(task, arrays, turn.ran() - started, turn.deadline.tier)
+        context = task.context
+        started = context.mark()
+        arrays = self.engine.executor.run(task.compiled.plan, task.tensors, context.deadline)
+        return _written(task, arrays, context.ran() - started, context.deadline.tier)
 
-    def _anew(self, turn: Turn, call: AnyCall, message: Message, asked: Asked | None) -> Reply:
+    def _anew(self, context: JobContext, call: AnyCall, message: Message, asked: Asked | None) -> Reply:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
         if asked is not None:
             asked.lifted.put_back()
-        request = self._open(turn.job, call, message)
-        if turn.job.may_ask and (wanted := request.wanted(call.roles)):
+        request = self._open(context.job, call, message)
+        if context.job.may_ask and (wanted := request.wanted(call.roles)):
             return _unanswered(wanted=wanted)
         task = call.read(request)
-        turn.mark()
-        if turn.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
+        context.mark()
+        if context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
             return _unanswered(estimate=Estimate(*planning))
         try:
-            ready = call.prepare(task, self.engine, turn.patience(PLANNING))
+            ready = call.prepare(task, self.engine, context.patience(PLANNING))
         except DeadlineExceeded:
-            if turn.most_seconds is None:
+            if context.most_seconds is None:
                 raise
-            turn.deadline.check()
+            context.deadline.check()
             return _unanswered(estimate=UNPLANNED)
-        turn.mark()
-        if turn.is_too_long(cost := call.cost(ready)):
+        context.mark()
+        if context.is_too_long(cost := call.cost(ready)):
             return _unanswered(estimate=Estimate(*cost))
-        outcome = call.run(ready, self.engine, turn.deadline)
-        turn.ran()
+        outcome = call.run(ready, self.engine, context.deadline)
+        context.ran()
         pieces = call.write(outcome, ready, request.encoding)
         repeated = None if asked is None else call.remembered(ready, outcome, self.engine, cost)
         if asked is not None and repeated is not None:
             self._repeated.get(asked.key, lambda: repeated)
-        reply = Reply(200, turn.job.accepted, pieces, (), turn.phases(), call.is_cached(ready))
+        reply = Reply(200, context.job.accepted, pieces, (), context.phases(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
     def _open(self, job: Job, call: AnyCall, message: Message) -> ParsedRequest:
@@ -273,7 +273,7 @@ class Worker:
 class AskedAgain(NamedTuple):
     """What was asked before, of other numbers: what is left to do is to run its plan, and to write."""
 
-    turn: Turn
+    context: JobContext
     repeated: Repeated
     compiled: Compiled
     tensors: dict[Hashable, HostArray]
@@ -283,7 +283,7 @@ class AskedAgain(NamedTuple):
 class AskedAnew(NamedTuple):
     """A request of which nothing is known but, perhaps, its graph and its plan."""
 
-    turn: Turn
+    context: JobContext
     call: AnyCall
     message: Message
     asked: Asked | None
@@ -294,7 +294,7 @@ def _written(task: AskedAgain, arrays: Sequence[HostArray], seconds: float, tier
     repeated = task.repeated
     kept = repeated.kept(arrays, task.conditions) if repeated.storing is not None else ()
     pieces = repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4), tier, kept)
-    reply = Reply(200, task.turn.job.accepted, pieces, (), task.turn.phases(), True)
+    reply = Reply(200, task.context.job.accepted, pieces, (), task.context.phases(), True)
     return _keeping(reply, kept) if kept else reply
 
 
@@ -306,7 +306,7 @@ def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
 
 
 def _shared(task: AskedAgain, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
-    task.turn.deadline.check()
+    task.context.deadline.check()
     reply = _written(task, arrays, seconds, tier)
     reply.coalesced = True
     return reply

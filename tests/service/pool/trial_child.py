@@ -24,7 +24,7 @@ from service.transport.job import Estimate, Job, Phases, Reply
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Version
 from service.worker.attending import attend
-from service.worker.desk import Opened
+from service.worker.worker_loop import Opened
 
 _known: set[str] = set()
 _leaked: list[Any] = []

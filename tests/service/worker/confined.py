@@ -29,7 +29,7 @@ from service.transport.cell import Vitals
 from service.transport.job import Job, Reply
 from service.wire.media import JSON
 from service.worker.attending import attend
-from service.worker.desk import Opened
+from service.worker.worker_loop import Opened
 
 LIBRARY = ctypes.CDLL(None, use_errno=True)
 LIBRARY.mmap.restype = ctypes.c_void_p

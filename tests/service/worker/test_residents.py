@@ -32,9 +32,9 @@ from service.transport.job import Job, Reply
 from service.transport.shelf import COPIED
 from service.transport.slabs import Passage
 from service.wire.media import JSON
-from service.worker.desk import Desk, Opened
 from service.worker.sharing import FEWEST
-from service.worker.sharing_desk import SharingDesk
+from service.worker.sharing_loop import SharingLoop
+from service.worker.worker_loop import Opened, WorkerLoop
 from tests.service.pool.pools import ask, code, job, processes, running, settled, together, until, whole
 from tests.service.pool.trial_child import TrialSharing, execute
 
@@ -314,8 +314,8 @@ async def test_what_is_stored_comes_with_the_answer() -> None:
         await until(lambda: settled(pool))
 
 
-@pytest.mark.parametrize("desk", [Desk, SharingDesk])
-def test_a_job_reads_what_was_said_before_it(desk: type[Desk]) -> None:
+@pytest.mark.parametrize("desk", [WorkerLoop, SharingLoop])
+def test_a_job_reads_what_was_said_before_it(desk: type[WorkerLoop]) -> None:
     """Also where all of it is in the socket at once, and several jobs are taken up together."""
     sent = []
     for version in range(3):

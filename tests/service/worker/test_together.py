@@ -24,11 +24,11 @@ from service.transport.job import Job, Reply
 from service.transport.slabs import Passage
 from service.wire.media import JSON, SAFETENSORS
 from service.worker.child import computing
-from service.worker.desk import Opened
 from service.worker.sharing import FEWEST
-from service.worker.sharing_desk import SharingDesk
+from service.worker.sharing_loop import SharingLoop
 from service.worker.together import Together
 from service.worker.worker import AskedAgain, Worker
+from service.worker.worker_loop import Opened
 from tests.service.pool.pools import running, settled, together, until
 from tests.service.support import Json, feed, node, request
 
@@ -86,7 +86,7 @@ def at_once(
         for slot in stopped:
             cell.stops[slot][0] = 1
         opened = Opened(WORKER, "cpu", WORKER.vitals, Together(WORKER, SETTINGS))
-        SharingDesk(back, Passage(theirs), cell, opened).serve()
+        SharingLoop(back, Passage(theirs), cell, opened).serve()
         back.close()
         said: dict[int, Reply | None] = {}
         inbox = Inbox()
@@ -191,13 +191,13 @@ def test_who_is_late_gets_that_for_an_answer() -> None:
     assert len(tasks) == 8
     sharing = Together(WORKER, SETTINGS)
     assert sharing.groups(tasks) == [list(range(8))]
-    tasks[2].turn.deadline.at = 0.0
-    tasks[6].turn.deadline.stop = b"\1"
+    tasks[2].context.deadline.at = 0.0
+    tasks[6].context.deadline.stop = b"\1"
     replies = sharing.run(tasks)
     assert replies is not None
     assert [reply.status for reply in replies] == [200, 200, 504, 200, 200, 200, 504, 200]
     for task in tasks:
-        task.turn.deadline.at = 0.0
+        task.context.deadline.at = 0.0
     assert sharing.run(tasks) is None
 
 
@@ -219,11 +219,11 @@ def test_a_group_takes_no_longer_than_one_may() -> None:
     largest = sharing._many(again[0], 64).seconds
     assert list(map(len, sharing.groups(again))) == [64]
     for task in again:
-        task.turn.most_seconds = 0.9 * largest
+        task.context.most_seconds = 0.9 * largest
     sizes = list(map(len, sharing.groups(again)))
     assert sizes == [32, 32]
     for task in again:
-        task.turn.most_seconds = 0.0
+        task.context.most_seconds = 0.0
     assert sharing.groups(again) == []
 
 

@@ -9,7 +9,7 @@ from service.calls.repeated import Cost
 from service.transport.job import Job, Phases
 
 
-class Turn:
+class JobContext:
     """A job from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
 
     __slots__ = ("_backward", "_marks", "_paused", "deadline", "job", "most_seconds")

@@ -11,8 +11,8 @@ from service.transport import frames
 from service.transport.cell import Cell
 from service.transport.job import Reply
 from service.transport.slabs import Passage
-from service.worker.desk import Desk, Opened
 from service.worker.sharing import FEWEST
+from service.worker.worker_loop import Opened, WorkerLoop
 
 
 class _Read(NamedTuple):
@@ -22,7 +22,7 @@ class _Read(NamedTuple):
     task: Any
 
 
-class SharingDesk(Desk):
+class SharingLoop(WorkerLoop):
     """Takes all jobs that are in the socket at once; what cannot be done together is done one by one."""
 
     def __init__(self, front: socket.socket, passage: Passage, cell: Cell, opened: Opened) -> None:

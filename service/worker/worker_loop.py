@@ -48,7 +48,7 @@ _TELL: Final = 1.0
 _OUR_REFERENCES: Final = 3
 
 
-class Desk:
+class WorkerLoop:
     """Takes jobs from the socket and gives replies to it."""
 
     def __init__(self, front: socket.socket, passage: Passage, cell: Cell, opened: Opened) -> None:
