@@ -113,7 +113,7 @@ class Lanes:
         quick = self._supervisor.quick
         if quick is None or not self._is_behind():
             return
-        left = quick.cell.since + _PATIENCE - time.monotonic()
+        left = quick.page.since + _PATIENCE - time.monotonic()
         running = quick.executing
         if left <= 0 and running is not None and self._supervisor.relieve():
             self._overtaken(quick, running)
@@ -233,7 +233,7 @@ class Lanes:
 
     def _left(self, ticket: Ticket, worker: WorkerProcess, now: float) -> float:
         """Seconds that a job still runs. One that takes longer than was expected may take a tenth of that more."""
-        run = now - worker.cell.since
+        run = now - worker.page.since
         return max(self.expected(ticket) - run, run / 10) if worker.executing is ticket else self.expected(ticket)
 
     def _lane(self, ticket: Ticket) -> Turns[Ticket]:

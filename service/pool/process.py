@@ -22,11 +22,11 @@ from service.pool.ticket import Ticket
 from service.settings import without_secrets
 from service.state.tensors import TensorVersion
 from service.transport import frames
-from service.transport.cell import SLOTS, Cell
 from service.transport.claims import Claim
+from service.transport.control_page import SLOTS, ControlPage
 from service.transport.frames import Inbox, Whereabouts
 from service.transport.job import Reply
-from service.transport.slabs import LARGEST, Passage
+from service.transport.shared_buffers import LARGEST, DescriptorChannel
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.worker.child")
 _SOCKET_BYTES: Final = 1 << 20
@@ -127,8 +127,8 @@ class WorkerProcess(asyncio.Protocol):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
         ours.setblocking(False)
         side.setblocking(False)
-        self.cell = Cell.create()
-        passed = (theirs.fileno(), their_side.fileno(), self.cell.fd)
+        self.page = ControlPage.create()
+        passed = (theirs.fileno(), their_side.fileno(), self.page.fd)
         self._process = subprocess.Popen(  # noqa: S603  our own program
             (*self._command, *map(str, passed)),
             pass_fds=passed,
@@ -143,8 +143,8 @@ class WorkerProcess(asyncio.Protocol):
         )
         theirs.close()
         their_side.close()
-        self.cell.close()
-        self._passage = Passage(side)
+        self.page.close()
+        self._channel = DescriptorChannel(side)
         self.step_back(_BEHIND)
         self._offer()
         self._sentinel = os.pidfd_open(self._process.pid)
@@ -179,7 +179,7 @@ class WorkerProcess(asyncio.Protocol):
     @property
     def executed(self) -> list[Ticket]:
         """The jobs that it executes: several where they are one execution."""
-        return [ticket for slot in self.cell.executed if (ticket := self._tickets[slot])]
+        return [ticket for slot in self.page.executed if (ticket := self._tickets[slot])]
 
     @property
     def executing(self) -> Ticket | None:
@@ -189,7 +189,7 @@ class WorkerProcess(asyncio.Protocol):
     def send(self, ticket: Ticket) -> None:
         """Send a job. There must be a free slot."""
         slot = self._free.pop()
-        self.cell.stops[slot][0] = 0
+        self.page.stops[slot][0] = 0
         self._tickets[slot] = ticket
         ticket.worker = self
         ticket.slot = slot
@@ -197,12 +197,12 @@ class WorkerProcess(asyncio.Protocol):
         room = ticket.room
         if self._replica.stale or ticket.wanted:
             self._tell([(job.namespace, name) for name in ticket.wanted])
-        if room is None or room.slab is None:
+        if room is None or room.buffer is None:
             place = Whereabouts(0, len(job.body))
         else:
             with suppress(ConnectionError):  # it has just ended, and that will be heard
-                self._passage.show(room.slab)
-            place = Whereabouts(room.slab.number, len(job.body))
+                self._channel.show(room.buffer)
+            place = Whereabouts(room.buffer.number, len(job.body))
         graph = job.graph_bytes if ticket.graph_wanted else None
         self.write(frames.job_frame(slot, job, place, ticket.bound, graph, may_ask=not ticket.wanted))
 
@@ -229,11 +229,11 @@ class WorkerProcess(asyncio.Protocol):
 
     def stop(self, ticket: Ticket) -> None:
         """The job is not to begin, or to end early: that comes as skipped."""
-        self.cell.stops[ticket.slot][0] = 1
+        self.page.stops[ticket.slot][0] = 1
 
     def begun(self, ticket: Ticket) -> float | None:
         """When the execution of this job began, on the monotonic clock; None where it is not executed."""
-        return self.cell.since if ticket in self.executed else None
+        return self.page.since if ticket in self.executed else None
 
     def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
         """The jobs that wait behind those that are executed, for other workers: this one will not begin them.
@@ -268,9 +268,9 @@ class WorkerProcess(asyncio.Protocol):
         self._burdened = False
         news = self._replica.news(wanted)
         for number in news.hidden:
-            self._passage.hide(number)
+            self._channel.hide(number)
         with suppress(ConnectionError):  # it has just ended, and that will be heard
-            self._passage.show_all(news.slabs)
+            self._channel.show_all(news.buffers)
         for frame in news.frames:
             self.write(frame)
 
@@ -282,7 +282,7 @@ class WorkerProcess(asyncio.Protocol):
 
     def forget(self, number: int) -> None:
         """A slab of ours is gone."""
-        if not self.ended and self._passage.hide(number):
+        if not self.ended and self._channel.hide(number):
             self.write(frames.note(frames.FORGET, number))
 
     def kill(self, reason: str) -> None:
@@ -317,22 +317,22 @@ class WorkerProcess(asyncio.Protocol):
         """It has ended."""
         self.ended = True
         self.ready = False
-        self._said = last_words(self.cell.witness)
-        self._passage.close()
+        self._said = last_words(self.page.witness)
+        self._channel.close()
         self._process.send_signal(signal.SIGKILL)  # should it have closed its socket, and live
         self._supervisor.went(self)
-        self.cell.forget()
+        self.page.forget()
         self._account()
 
     def _reply(self, frame: bytes, at: int) -> None:
         slot = frames.slot_of(frame, at)
         ticket = self._returned(slot)
-        reply, slab, nbytes, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
-        if slab:
-            memory = self._passage.mapped(slab)
+        reply, buffer, nbytes, begun, ended = frames.read_reply(frame, at, ticket.submitted if ticket else 0.0)
+        if buffer:
+            memory = self._channel.mapped(buffer)
             frames.attach_body(reply, memoryview(memory)[:nbytes])
             reply.claim = self._receiver.answered(ticket.job.tenant if ticket else "", len(memory))
-            reply.release = _Answer(self, slab, memory, reply.claim)
+            reply.release = _Answer(self, buffer, memory, reply.claim)
         self.served += 1
         if ticket is None:
             reply.release()
@@ -348,7 +348,7 @@ class WorkerProcess(asyncio.Protocol):
         elif kind == frames.KEPT:
             self._spoilt.add(frames.read_note(frame, at))
         elif kind == frames.FORGET:
-            self._dispose(self._passage.forget(frames.read_note(frame, at)))
+            self._dispose(self._channel.forget(frames.read_note(frame, at)))
         elif kind == frames.CAME:
             self.device = frames.read_text(frame, at)
             self.ready = True
@@ -369,9 +369,9 @@ class WorkerProcess(asyncio.Protocol):
         ticket.worker = None
         if ticket is self.long:
             self.long = None
-        if self._spoilt and ticket.room is not None and ticket.room.slab is not None:
-            ticket.room.spoilt = ticket.room.slab.number in self._spoilt
-            self._spoilt.discard(ticket.room.slab.number)
+        if self._spoilt and ticket.room is not None and ticket.room.buffer is not None:
+            ticket.room.spoilt = ticket.room.buffer.number in self._spoilt
+            self._spoilt.discard(ticket.room.buffer.number)
         return ticket
 
     def release(self, number: int, memory: mmap) -> None:

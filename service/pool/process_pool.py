@@ -27,8 +27,8 @@ from service.state.tensors import TensorVersion
 from service.transport.claims import Claim, Claims
 from service.transport.frames import INLINE
 from service.transport.job import Estimate, Job, Reply, Room, refused
-from service.transport.rooms import Rooms, SlabRoom
-from service.transport.shelf import Shelf
+from service.transport.rooms import BodyRoom, Rooms
+from service.transport.tensor_memory import TensorMemory
 
 #: seconds between two looks at what is late, and looks between two inspections of the workers
 _TICK: Final = 0.02
@@ -66,7 +66,7 @@ class ProcessPool:
         self._done = asyncio.Event()
         self._supervisor = Supervisor(self._settings, self, self._command)
         self._rooms = Rooms(self._loop, self._forget)
-        self._shelf = Shelf(self._loop)
+        self._tensor_memory = TensorMemory(self._loop)
         self._lanes = Lanes(self._supervisor, self._accounts, self._too_late, self._overtaken)
         self._watch = Watch(self, self._tickets, self._supervisor, self._settings)
         self.device = await self._supervisor.start()
@@ -106,15 +106,15 @@ class ProcessPool:
             restarts=dict(self._supervisor.ends),
             reserved=self._claims.held,
             resident=sum(resident_bytes(worker.pid) for worker in self._supervisor),
-            device=sum(worker.cell.vitals.device_bytes for worker in self._supervisor),
+            device=sum(worker.page.vitals.device_bytes for worker in self._supervisor),
             incidents=dict(self._supervisor.incidents.counts),
             condemned=len(self._supervisor.incidents.condemned),
-            compiled=self._supervisor.kernels + sum(worker.cell.vitals.kernels for worker in self._supervisor),
+            compiled=self._supervisor.kernels + sum(worker.page.vitals.kernels for worker in self._supervisor),
             callers=self._accounts.present,
             displaced=self._displaced,
         )
 
-    def room(self, nbytes: int, tenant: str = "") -> SlabRoom:
+    def room(self, nbytes: int, tenant: str = "") -> BodyRoom:
         """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
         if self._draining:
             raise stopping()
@@ -122,7 +122,7 @@ class ProcessPool:
 
     def shelf(self, nbytes: int) -> Room:
         """Memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
-        return self._shelf.room(nbytes)
+        return self._tensor_memory.room(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """The version that jobs read from now on; None for none."""
@@ -261,7 +261,7 @@ class ProcessPool:
         else:
             ticket.long = True
             ticket.kind = kind_of(ticket.job)
-            ticket.estimate = Estimate(2 * (time.monotonic() - worker.cell.since), 0, 0)
+            ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
         self._leave_alone(worker, ticket, [ticket])
         if not relieved or len(executed) > 1:
             ticket.stopped = time.monotonic()
@@ -306,7 +306,7 @@ class ProcessPool:
     def _lodge(self, ticket: Ticket) -> None:
         """The body in memory that a worker can see."""
         job = ticket.job
-        if isinstance(job.room, SlabRoom):
+        if isinstance(job.room, BodyRoom):
             ticket.room = job.room
             ticket.room.shrink(len(job.body))
             return

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from service.state.tensors import TensorVersion
 from service.transport import frames
 from service.transport.frames import TensorFrame
-from service.transport.shelf import ShelfRoom
-from service.transport.slabs import Slab
+from service.transport.shared_buffers import SharedBuffer
+from service.transport.tensor_memory import TensorRoom
 from service.worker.residents import MOST_HELD_BYTES, MOST_KNOWN
 
 #: (namespace, name)
@@ -28,11 +28,11 @@ class _Told(NamedTuple):
     """A version that the worker knows, of so many bytes: in the slab of this number, or 0 for memory of its own."""
 
     nbytes: int
-    slab: int
+    buffer: int
 
     @property
     def held(self) -> int:
-        return 0 if self.slab else self.nbytes
+        return 0 if self.buffer else self.nbytes
 
 
 class Replica:
@@ -80,9 +80,9 @@ class Replica:
 
     def _tell(self, key: TensorKey, resident: TensorVersion, told: News) -> None:
         number, room = 0, resident.room
-        if isinstance(room, ShelfRoom) and room.slab is not None:
-            number = room.slab.number
-            told.slabs.append(room.slab)
+        if isinstance(room, TensorRoom) and room.buffer is not None:
+            number = room.buffer.number
+            told.buffers.append(room.buffer)
         data = memoryview(b"") if number else room.view
         told.frames.append(
             frames.tensor_frame(TensorFrame(*key, resident.etag, resident.dtype, resident.shape, number, data))
@@ -96,8 +96,8 @@ class Replica:
         if known is None:
             return False
         self._held -= known.held
-        if known.slab:
-            told.hidden.append(known.slab)
+        if known.buffer:
+            told.hidden.append(known.buffer)
         return True
 
 
@@ -105,7 +105,7 @@ class News(NamedTuple):
     """Frames for a worker, the slabs that it has to see before them, and the numbers of those that it needs no more."""
 
     frames: list[bytes]
-    slabs: list[Slab]
+    buffers: list[SharedBuffer]
     hidden: list[int]
 
 

@@ -18,7 +18,7 @@ from service.settings import SECRETS, Settings
 from service.transport import frames
 from service.worker.confinement import offers
 from service.worker.permitted import make_folders, permitted, told
-from service.worker.prison import SHARE
+from service.worker.sandbox import SHARE
 
 _logger = logging.getLogger("gradserve.workers")
 
@@ -133,7 +133,7 @@ class Supervisor:
         del self._alive[worker]
         if self._closing:
             return
-        self.kernels += worker.cell.vitals.kernels
+        self.kernels += worker.page.vitals.kernels
         reason = worker.reason or "died"
         self.ends[reason] += 1
         _logger.log(logging.INFO if worker.reason else logging.WARNING, "worker %d ended: %s", worker.pid, reason)

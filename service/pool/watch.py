@@ -60,7 +60,7 @@ class Watch:
                 self._time(ticket, now)
             self._next = min(map(_next, self._tickets.values()), default=_NEVER)
         for worker in self._supervisor.working:
-            if worker.long is None and now - worker.cell.since > _HELD_UP and (short := worker.executing):
+            if worker.long is None and now - worker.page.since > _HELD_UP and (short := worker.executing):
                 self._watched.held_up(worker, short)
 
     def inspect(self) -> None:

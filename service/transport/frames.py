@@ -39,7 +39,7 @@ _NO_BOUND: Final = float("inf")
 class Whereabouts(NamedTuple):
     """Where a body lies: the number of a slab, or 0 for the frame itself; and its length in bytes."""
 
-    slab: int
+    buffer: int
     nbytes: int
 
 
@@ -52,11 +52,11 @@ def job_frame(
     """
     about = f"{job.call}\n{job.graph or ''}\n{job.namespace}\n{job.subject or ''}"
     text = f"{about}\n{job.tenant}\n{job.request_id}".encode()
-    inline = b"" if place.slab else bytes(job.body)
+    inline = b"" if place.buffer else bytes(job.body)
     head = _JOB.size + len(text) + len(inline) + (len(graph) if graph is not None else 0)
     fixed = _JOB.pack(
         head, JOB, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted], _MAY_ASK if may_ask else 0,
-        len(text), _NO_GRAPH if graph is None else len(graph), place.slab, place.nbytes,
+        len(text), _NO_GRAPH if graph is None else len(graph), place.buffer, place.nbytes,
         job.timeout, job.expires, _NO_BOUND if most_seconds is None else most_seconds,
     )  # fmt: skip
     return b"".join((fixed, text, graph or b"", inline))
@@ -65,7 +65,7 @@ def job_frame(
 def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None]:
     """The slot, the job, where its body is, and how long it may take, of a frame that begins at `at`."""
     (
-        size, _, slot, sent, accepted, flags, texts, graphs, slab, nbytes, timeout, expires, most,
+        size, _, slot, sent, accepted, flags, texts, graphs, buffer, nbytes, timeout, expires, most,
     ) = _JOB.unpack_from(frame, at)  # fmt: skip
     start = at + _JOB.size
     call, graph, namespace, subject, tenant, request_id = frame[start : start + texts].decode().split("\n", 5)
@@ -80,13 +80,13 @@ def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None
     job.subject = subject or None
     job.tenant = tenant
     job.may_ask = flags & _MAY_ASK != 0
-    return slot, job, Whereabouts(slab, nbytes), None if most == _NO_BOUND else most
+    return slot, job, Whereabouts(buffer, nbytes), None if most == _NO_BOUND else most
 
 
 def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended: float) -> bytes:
     """A reply on its way to the front."""
     more = _more(reply)
-    size = _REPLY.size + len(more) + (0 if place.slab else place.nbytes)
+    size = _REPLY.size + len(more) + (0 if place.buffer else place.nbytes)
     flags = (_CACHED if reply.cached else 0) | (_NEEDS_GRAPH if reply.needs_graph else 0)
     if reply.coalesced:
         flags |= _COALESCED
@@ -94,9 +94,9 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
         flags |= _CONSULTED
     fixed = _REPLY.pack(
         size, REPLY, slot, reply.status, _MEDIA_NUMBER[reply.media_type], flags,
-        len(more), place.slab, place.nbytes, begun, ended, *reply.phases[1:],
+        len(more), place.buffer, place.nbytes, begun, ended, *reply.phases[1:],
     )  # fmt: skip
-    return fixed + more if place.slab else b"".join((fixed, more, *reply.pieces, *reply.kept))
+    return fixed + more if place.buffer else b"".join((fixed, more, *reply.pieces, *reply.kept))
 
 
 #: a reply as it came from a worker; the number of the slab that its body is in, or 0, and the body's bytes with those
@@ -114,21 +114,21 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
 
     It has no pieces where they are in a slab: `attach_body` gives it those.
     """
-    size, status, media, flags, mores, slab, nbytes, begun, ended, *phases = _REPLY_READ.unpack_from(frame, at)
+    size, status, media, flags, mores, buffer, nbytes, begun, ended, *phases = _REPLY_READ.unpack_from(frame, at)
     start = at + _REPLY.size
     body = start + mores
-    pieces = () if slab else (frame[body : at + size],)
+    pieces = () if buffer else (frame[body : at + size],)
     timed = Phases(begun - submitted, *phases)
     reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0, begun=begun)
     if mores:
         _add(reply, orjson.loads(frame[start:body]))
-        if reply.stored and not slab:
+        if reply.stored and not buffer:
             attach_body(reply, memoryview(frame)[body : at + size])
     if flags & ~_CACHED:
         reply.needs_graph = flags & _NEEDS_GRAPH != 0
         reply.coalesced = flags & _COALESCED != 0
         reply.consulted = flags & _CONSULTED != 0
-    return reply, slab, nbytes, begun, ended
+    return reply, buffer, nbytes, begun, ended
 
 
 def attach_body(reply: Reply, memory: memoryview) -> None:
@@ -178,7 +178,7 @@ class TensorFrame(NamedTuple):
     etag: str = ""
     dtype: str = ""
     shape: tuple[int, ...] = ()
-    slab: int = 0
+    buffer: int = 0
     data: bytes | memoryview = b""
 
 
@@ -187,16 +187,16 @@ def tensor_frame(told: TensorFrame) -> bytes:
     shape = ",".join(map(str, told.shape))
     text = f"{told.namespace}\n{told.name}\n{told.etag}\n{told.dtype}\n{shape}".encode()
     size = _RESIDENT.size + len(text) + len(told.data)
-    return b"".join((_RESIDENT.pack(size, RESIDENT, len(text), told.slab), text, told.data))
+    return b"".join((_RESIDENT.pack(size, RESIDENT, len(text), told.buffer), text, told.data))
 
 
 def read_tensor(frame: bytes, at: int) -> TensorFrame:
     """What the frame says that begins at `at`."""
-    size, _, texts, slab = _RESIDENT.unpack_from(frame, at)
+    size, _, texts, buffer = _RESIDENT.unpack_from(frame, at)
     start = at + _RESIDENT.size
     namespace, name, etag, dtype, shape = frame[start : start + texts].decode().split("\n")
     extents = tuple(map(int, shape.split(","))) if shape else ()
-    return TensorFrame(namespace, name, etag, dtype, extents, slab, frame[start + texts : at + size])
+    return TensorFrame(namespace, name, etag, dtype, extents, buffer, frame[start + texts : at + size])
 
 
 def note(kind: int, number: int) -> bytes:

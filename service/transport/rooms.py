@@ -8,7 +8,7 @@ from typing import Final
 
 from service.errors import Refusal
 from service.transport.claims import Claim
-from service.transport.slabs import LARGEST, Slab, Slabs
+from service.transport.shared_buffers import LARGEST, SharedBuffer, SharedBuffers
 
 #: bytes of slabs that wait for the next body
 _KEEP: Final = 64 << 20
@@ -18,16 +18,16 @@ ROOM_STEP: Final = 1 << 20
 _AT_ONCE: Final = 1 << 20
 
 
-class SlabRoom:
+class BodyRoom:
     """A body's place in a slab."""
 
-    __slots__ = ("_refusal", "_rooms", "claim", "slab", "spoilt", "view", "written")
+    __slots__ = ("_refusal", "_rooms", "buffer", "claim", "spoilt", "view", "written")
 
-    def __init__(self, rooms: Rooms, slab: Slab, nbytes: int, claim: Claim) -> None:
+    def __init__(self, rooms: Rooms, buffer: SharedBuffer, nbytes: int, claim: Claim) -> None:
         self._rooms = rooms
         self._refusal: Refusal | None = None
-        self.slab: Slab | None = slab
-        self.view = memoryview(slab.memory)[:nbytes]
+        self.buffer: SharedBuffer | None = buffer
+        self.view = memoryview(buffer.memory)[:nbytes]
         self.claim = claim
         claim.holder = self
         #: bytes that may have been, at most
@@ -56,7 +56,7 @@ class SlabRoom:
     @property
     def revocable(self) -> bool:
         """Whether it can be taken back: nobody looks at it yet."""
-        return self.slab is not None
+        return self.buffer is not None
 
     def revoke(self, refusal: Refusal) -> None:
         """Take it back; this is the answer to whoever goes on writing."""
@@ -65,11 +65,11 @@ class SlabRoom:
 
     def give_back(self) -> None:
         """The memory may serve another request. May be called twice."""
-        slab, self.slab = self.slab, None
-        if slab is not None:
+        buffer, self.buffer = self.buffer, None
+        if buffer is not None:
             self.view = memoryview(b"")
             self.claim.end()
-            self._rooms.take_back(slab, self.written, spoilt=self.spoilt)
+            self._rooms.take_back(buffer, self.written, spoilt=self.spoilt)
 
 
 class Rooms:
@@ -79,34 +79,34 @@ class Rooms:
         """`dropped` is told the number of a slab that nobody gets again."""
         self._loop = loop
         self._told = dropped
-        self._slabs = Slabs(_KEEP, self._dropped)
+        self._buffers = SharedBuffers(_KEEP, self._dropped)
 
-    def room(self, nbytes: int, claim: Claim) -> SlabRoom:
+    def room(self, nbytes: int, claim: Claim) -> BodyRoom:
         """Memory for a body of so many bytes; it is taken up, and claimed, as they come."""
-        return SlabRoom(self, self._slabs.take(max(1, nbytes)), nbytes, claim)
+        return BodyRoom(self, self._buffers.take(max(1, nbytes)), nbytes, claim)
 
-    def take_back(self, slab: Slab, nbytes: int, *, spoilt: bool) -> None:
+    def take_back(self, buffer: SharedBuffer, nbytes: int, *, spoilt: bool) -> None:
         """A room's slab: cleared for the next one, or dropped; what takes long is not done on the event loop."""
-        slab.used = nbytes
-        if spoilt or slab.size > LARGEST:
-            self._dropped(slab)
+        buffer.used = nbytes
+        if spoilt or buffer.size > LARGEST:
+            self._dropped(buffer)
         elif nbytes <= _AT_ONCE:
-            slab.clear()
-            self._slabs.put(slab)
+            buffer.clear()
+            self._buffers.put(buffer)
         else:
-            self._loop.run_in_executor(None, slab.clear).add_done_callback(lambda _: self._slabs.put(slab))
+            self._loop.run_in_executor(None, buffer.clear).add_done_callback(lambda _: self._buffers.put(buffer))
 
     def trim(self) -> None:
         """Give memory back to the system that nobody used for a while."""
-        self._slabs.trim()
+        self._buffers.trim()
 
     def close(self) -> None:
         """Drop what waits for its next use."""
-        self._slabs.close()
+        self._buffers.close()
 
-    def _dropped(self, slab: Slab) -> None:
-        self._told(slab.number)
-        if slab.size > _AT_ONCE:
-            self._loop.run_in_executor(None, slab.drop)
+    def _dropped(self, buffer: SharedBuffer) -> None:
+        self._told(buffer.number)
+        if buffer.size > _AT_ONCE:
+            self._loop.run_in_executor(None, buffer.drop)
         else:
-            slab.drop()
+            buffer.drop()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from service.transport import frames
-from service.transport.slabs import Passage, Slab, Slabs
+from service.transport.shared_buffers import DescriptorChannel, SharedBuffer, SharedBuffers
 
 #: bytes of slabs that wait for the next answer
 _KEEP: Final = 32 << 20
@@ -15,42 +15,42 @@ _KEEP: Final = 32 << 20
 class AnswerSlabs:
     """The slabs of this process that the front has, by number."""
 
-    def __init__(self, passage: Passage, tell: Callable[[int, int], None]) -> None:
-        self._passage = passage
+    def __init__(self, channel: DescriptorChannel, tell: Callable[[int, int], None]) -> None:
+        self._channel = channel
         self._tell = tell
-        self._slabs = Slabs(_KEEP, self._dropped)
-        self._away: dict[int, Slab] = {}
+        self._buffers = SharedBuffers(_KEEP, self._dropped)
+        self._away: dict[int, SharedBuffer] = {}
 
     def written(self, pieces: Sequence[bytes | memoryview], nbytes: int) -> int:
         """The number of the slab that holds the pieces now, which the front can see."""
-        slab = self._slabs.take(nbytes)
-        slab.used = nbytes
+        buffer = self._buffers.take(nbytes)
+        buffer.used = nbytes
         at = 0
-        with memoryview(slab.memory) as memory:
+        with memoryview(buffer.memory) as memory:
             for piece in pieces:
                 memory[at : at + len(piece)] = piece
                 at += len(piece)
-        self._away[slab.number] = slab
-        self._passage.show(slab)
-        return slab.number
+        self._away[buffer.number] = buffer
+        self._channel.show(buffer)
+        return buffer.number
 
     def released(self, number: int) -> None:
         """The front has sent what is in the slab, or nobody wants it."""
-        slab = self._away.pop(number)
-        if slab.pooled:
-            slab.clear()
-        self._slabs.put(slab)
+        buffer = self._away.pop(number)
+        if buffer.pooled:
+            buffer.clear()
+        self._buffers.put(buffer)
 
     @property
     def waiting(self) -> bool:
         """Whether memory waits for the next answer."""
-        return self._slabs.waiting
+        return self._buffers.waiting
 
     def trim(self) -> None:
         """Give it back to the system, where nobody used it for a while."""
-        self._slabs.trim()
+        self._buffers.trim()
 
-    def _dropped(self, slab: Slab) -> None:
-        self._passage.hide(slab.number)
-        self._tell(frames.FORGET, slab.number)
-        slab.drop()
+    def _dropped(self, buffer: SharedBuffer) -> None:
+        self._channel.hide(buffer.number)
+        self._tell(frames.FORGET, buffer.number)
+        buffer.drop()

@@ -13,10 +13,10 @@ from engine.executors.witness import witness
 from service.logs import begin_log
 from service.settings import Settings
 from service.transport import frames
-from service.transport.cell import Cell
+from service.transport.control_page import ControlPage
 from service.transport.frames import Inbox
-from service.transport.slabs import Passage
-from service.worker.prison import behave, die_with_parent
+from service.transport.shared_buffers import DescriptorChannel
+from service.worker.sandbox import behave, die_with_parent
 from service.worker.sharing_loop import SharingLoop
 from service.worker.worker_loop import READ, Opened, WorkerLoop
 
@@ -29,8 +29,8 @@ def attend(make: OpenDevice) -> None:
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group, but it is the front that ends us
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    channel, side, cell = map(int, sys.argv[1:])
-    front = socket.socket(fileno=channel)
+    jobs, descriptors, memory = map(int, sys.argv[1:])
+    front = socket.socket(fileno=jobs)
     settings = Settings.model_validate_json(_settings(front))
     begin_log(settings)
     with suppress(ConnectionError):
@@ -41,10 +41,10 @@ def attend(make: OpenDevice) -> None:
             raise SystemExit(2) from None
         behave(settings)
         front.sendall(frames.text(frames.CAME, opened.device))
-        passage, page = Passage(socket.socket(fileno=side)), Cell(cell)
+        channel, page = DescriptorChannel(socket.socket(fileno=descriptors)), ControlPage(memory)
         witness.attach(page.witness)
         serve = WorkerLoop if opened.sharing is None else SharingLoop
-        serve(front, passage, page, opened).serve()
+        serve(front, channel, page, opened).serve()
     # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.
     sys.stderr.flush()
     os._exit(0)

@@ -7,7 +7,7 @@ from typing import Final
 from service.state.values import nbytes_of
 from service.transport import frames
 from service.transport.resident import array_of
-from service.transport.slabs import Passage
+from service.transport.shared_buffers import DescriptorChannel
 from service.wire.version import Find, Version
 
 #: tensors that a worker knows at a time, and bytes of those that it has in memory of its own
@@ -20,10 +20,10 @@ _NOTHING: Final[dict[str, Version]] = {}
 class Residents:
     """Versions by namespace and name."""
 
-    def __init__(self, passage: Passage) -> None:
-        self._passage = passage
+    def __init__(self, channel: DescriptorChannel) -> None:
+        self._channel = channel
         self._known: dict[str, dict[str, Version]] = {}
-        self._slabs: dict[tuple[str, str], int] = {}
+        self._buffers: dict[tuple[str, str], int] = {}
 
     def of(self, namespace: str) -> Find:
         """What the jobs of a namespace find."""
@@ -32,15 +32,15 @@ class Residents:
     def hear(self, frame: bytes, at: int) -> None:
         """Another version than before, or none. The one before goes with its last reader."""
         told = frames.read_tensor(frame, at)
-        if number := self._slabs.pop((told.namespace, told.name), 0):
-            self._passage.forget(number)
+        if number := self._buffers.pop((told.namespace, told.name), 0):
+            self._channel.forget(number)
         if not told.dtype:
             self._drop(told.namespace, told.name)
             return
         data = told.data
-        if told.slab:
-            data = memoryview(self._passage.mapped(told.slab))[: nbytes_of(told.dtype, told.shape)]
-            self._slabs[told.namespace, told.name] = told.slab
+        if told.buffer:
+            data = memoryview(self._channel.mapped(told.buffer))[: nbytes_of(told.dtype, told.shape)]
+            self._buffers[told.namespace, told.name] = told.buffer
         version = Version(told.etag, array_of(data, told.dtype, told.shape))
         self._known.setdefault(told.namespace, {})[told.name] = version
 

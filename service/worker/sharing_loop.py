@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from service.transport import frames
-from service.transport.cell import Cell
+from service.transport.control_page import ControlPage
 from service.transport.job import Reply
-from service.transport.slabs import Passage
+from service.transport.shared_buffers import DescriptorChannel
 from service.worker.sharing import FEWEST
 from service.worker.worker_loop import Opened, WorkerLoop
 
@@ -25,8 +25,8 @@ class _Read(NamedTuple):
 class SharingLoop(WorkerLoop):
     """Takes all jobs that are in the socket at once; what cannot be done together is done one by one."""
 
-    def __init__(self, front: socket.socket, passage: Passage, cell: Cell, opened: Opened) -> None:
-        super().__init__(front, passage, cell, opened)
+    def __init__(self, front: socket.socket, channel: DescriptorChannel, page: ControlPage, opened: Opened) -> None:
+        super().__init__(front, channel, page, opened)
         assert opened.sharing is not None
         self._sharing = opened.sharing
         self._batch: list[tuple[bytes, int]] = []
@@ -50,17 +50,17 @@ class SharingLoop(WorkerLoop):
     def _read(self, frame: bytes, at: int) -> _Read | None:
         """A job after its first step; None where it is done."""
         slot, job, place, most_seconds = frames.read_job(frame, at)
-        if place.slab or most_seconds is None:  # large, or one that is to be alone
+        if place.buffer or most_seconds is None:  # large, or one that is to be alone
             self._job(frame, at)
             return None
-        job.stop = self._cell.stops[slot]
+        job.stop = self._page.stops[slot]
         job.resident = self._residents.of(job.namespace)
         if job.stop[0]:
             self._skip(slot)
             return None
-        self._cell.begin(slot, time.monotonic())
+        self._page.begin(slot, time.monotonic())
         task = self._sharing.read(job, most_seconds)
-        self._cell.end()
+        self._page.end()
         if isinstance(task, Reply):
             self._answer(slot, task)
             return None
@@ -77,9 +77,9 @@ class SharingLoop(WorkerLoop):
                 self._finish(each)
 
     def _run(self, group: Sequence[_Read]) -> None:
-        self._cell.begin_together([each.slot for each in group], time.monotonic())
+        self._page.begin_together([each.slot for each in group], time.monotonic())
         replies = self._sharing.run([each.task for each in group])
-        self._cell.end()
+        self._page.end()
         if replies is None:
             for each in group:
                 self._finish(each)
@@ -88,12 +88,12 @@ class SharingLoop(WorkerLoop):
                 self._answer(each.slot, reply)
 
     def _finish(self, each: _Read) -> None:
-        if self._cell.stops[each.slot][0]:
+        if self._page.stops[each.slot][0]:
             self._skip(each.slot)
             return
-        self._cell.begin(each.slot, time.monotonic())
+        self._page.begin(each.slot, time.monotonic())
         reply = self._sharing.finish(each.task)
-        self._cell.end()
+        self._page.end()
         self._answer(each.slot, reply)
 
     def _answer(self, slot: int, reply: Reply) -> None:

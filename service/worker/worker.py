@@ -23,7 +23,7 @@ from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.calls.repeated import Repeated
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
-from service.transport.cell import Vitals
+from service.transport.control_page import Vitals
 from service.transport.job import Estimate, Job, Reply, refused
 from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read

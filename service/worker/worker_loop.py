@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 
 from engine import HostArray
 from service.transport import frames
-from service.transport.cell import Cell, Vitals
+from service.transport.control_page import ControlPage, Vitals
 from service.transport.frames import Inbox, Whereabouts
 from service.transport.job import Job, Reply
-from service.transport.slabs import UNUSED, Passage
+from service.transport.shared_buffers import UNUSED, DescriptorChannel
 from service.worker.answers import AnswerSlabs
 from service.worker.residents import Residents
 from service.worker.sharing import Sharing
@@ -51,16 +51,16 @@ _OUR_REFERENCES: Final = 3
 class WorkerLoop:
     """Takes jobs from the socket and gives replies to it."""
 
-    def __init__(self, front: socket.socket, passage: Passage, cell: Cell, opened: Opened) -> None:
+    def __init__(self, front: socket.socket, channel: DescriptorChannel, page: ControlPage, opened: Opened) -> None:
         self._front = front
-        self._passage = passage
-        self._cell = cell
+        self._channel = channel
+        self._page = page
         self._work = opened.work
         self._vitals = opened.vitals
         self._condemn = opened.condemn
         self._told = 0.0
-        self._answers = AnswerSlabs(passage, self._tell)
-        self._residents = Residents(passage)
+        self._answers = AnswerSlabs(channel, self._tell)
+        self._residents = Residents(channel)
         self._out: list[bytes] = []
         self._written = 0.0
 
@@ -97,7 +97,7 @@ class WorkerLoop:
         }
 
     def _forget(self, number: int) -> None:
-        self._passage.forget(number)
+        self._channel.forget(number)
 
     def _hear(self, frame: bytes, at: int) -> None:
         """A resident tensor is another one from here on."""
@@ -105,30 +105,30 @@ class WorkerLoop:
 
     def _job(self, frame: bytes, at: int) -> None:
         slot, job, place, most_seconds = frames.read_job(frame, at)
-        job.stop = stop = self._cell.stops[slot]
+        job.stop = stop = self._page.stops[slot]
         job.resident = self._residents.of(job.namespace)
         if stop[0]:
             self._skip(slot)
             return
-        body = self._passage.body(place.slab, place.nbytes) if place.slab else None
+        body = self._channel.body(place.buffer, place.nbytes) if place.buffer else None
         if body is not None:
             job.body = body.data
         begun = time.monotonic()
-        self._cell.begin(slot, begun)
+        self._page.begin(slot, begun)
         reply = self._work(job, most_seconds)
-        self._cell.end()
+        self._page.end()
         ended = time.monotonic()
         self._done(slot, reply, begun, ended)
         if body is not None:
             del reply, job
-            self._take_away(body, place.slab)
+            self._take_away(body, place.buffer)
         self._hold(ended)
 
     def _done(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
         if ended - self._told > _TELL:
             self._told = ended
-            self._cell.tell(self._vitals())
-        if self._cell.stops[slot][0]:
+            self._page.tell(self._vitals())
+        if self._page.stops[slot][0]:
             self._skip(slot)
         else:
             self._reply(slot, reply, begun, ended)
@@ -139,17 +139,17 @@ class WorkerLoop:
     def _skip(self, slot: int) -> None:
         self._out.append(frames.note(frames.SKIPPED, slot))
 
-    def _take_away(self, body: HostArray, slab: int) -> None:
+    def _take_away(self, body: HostArray, buffer: int) -> None:
         """Nothing may hold on to a body: other bytes will be there. What does is said, and the slab not used again."""
         if sys.getrefcount(body) > _OUR_REFERENCES:
             # Before the reply, upon which the front would take the slab for free.
-            self._out.insert(0, frames.note(frames.KEPT, slab))
+            self._out.insert(0, frames.note(frames.KEPT, buffer))
 
     def _reply(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
         pieces = (*reply.pieces, *reply.kept) if reply.kept else reply.pieces
         nbytes = sum(map(len, pieces))
-        slab = self._answers.written(pieces, nbytes) if nbytes > frames.INLINE else 0
-        self._out.append(frames.reply_frame(slot, reply, Whereabouts(slab, nbytes), begun, ended))
+        buffer = self._answers.written(pieces, nbytes) if nbytes > frames.INLINE else 0
+        self._out.append(frames.reply_frame(slot, reply, Whereabouts(buffer, nbytes), begun, ended))
 
     def _tell(self, kind: int, number: int) -> None:
         self._out.append(frames.note(kind, number))

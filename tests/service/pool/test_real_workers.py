@@ -49,7 +49,7 @@ async def test_a_body_is_read_in_place_and_not_held() -> None:
             np.testing.assert_array_equal(answer["gradients.0"], 2 * values + 3)
             reply.release()
             await until(lambda: settled(pool))
-            rooms |= {slab.number for idle in pool._rooms._slabs._idle.values() for slab in idle}
+            rooms |= {buffer.number for idle in pool._rooms._buffers._idle.values() for buffer in idle}
         assert len(rooms) <= 2, "slabs are not used again: something holds on to bodies"
     finally:
         await pool.close(5)

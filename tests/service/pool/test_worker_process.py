@@ -12,7 +12,7 @@ from service import machine
 from service.pool.replica import MOST_HELD_BYTES
 from service.pool.topology import share_of_memory, topology_for
 from service.settings import BYTES_OF_A_THREAD, FRONT_BYTES, WORKER_BYTES, Settings
-from service.worker.prison import limit_of, memory_limit
+from service.worker.sandbox import limit_of, memory_limit
 from tests.service.pool.pools import ask, processes, running, settled, together, until, whole
 
 

@@ -19,7 +19,7 @@ from engine import Deadline, EngineError
 from service.errors import from_engine
 from service.settings import Settings
 from service.state.values import Stored
-from service.transport.cell import Vitals
+from service.transport.control_page import Vitals
 from service.transport.job import Estimate, Job, Phases, Reply
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Version

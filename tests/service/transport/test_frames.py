@@ -62,8 +62,8 @@ def test_a_reply(reply: Reply) -> None:
     whole = len(reply.body) + sum(map(len, reply.kept))
     frame = frames.reply_frame(5, reply, Whereabouts(0, whole), 10.0, 12.0)
     assert frames.slot_of(b"behind" + frame, 6) == 5
-    read, slab, nbytes, begun, ended = frames.read_reply(b"before" + frame + b"behind", 6, 9.5)
-    assert (begun, ended, slab, nbytes) == (10.0, 12.0, 0, whole)
+    read, buffer, nbytes, begun, ended = frames.read_reply(b"before" + frame + b"behind", 6, 9.5)
+    assert (begun, ended, buffer, nbytes) == (10.0, 12.0, 0, whole)
     assert list(read.stored) == list(reply.stored)
     assert list(read.wanted) == list(reply.wanted)
     assert [bytes(data) for data in read.kept] == [bytes(data) for data in reply.kept]
@@ -74,16 +74,16 @@ def test_a_reply(reply: Reply) -> None:
 
 def test_a_reply_in_a_slab_has_no_pieces_yet() -> None:
     frame = frames.reply_frame(0, Reply(200, JSON, [b"x" * 100_000]), Whereabouts(3, 100_000), 0.0, 0.0)
-    read, slab, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
-    assert (tuple(read.pieces), slab, nbytes) == ((), 3, 100_000)
+    read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
+    assert (tuple(read.pieces), buffer, nbytes) == ((), 3, 100_000)
 
 
 def test_what_is_kept_lies_behind_the_answer_in_a_slab() -> None:
     reply = Reply(200, JSON, [b"x" * 100_000], stored=STORED, kept=[b"\1" * 24, b"", b"\2\3"])
     frame = frames.reply_frame(0, reply, Whereabouts(3, 100_026), 0.0, 0.0)
     assert len(frame) < 1000
-    read, slab, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
-    assert (slab, nbytes, tuple(read.stored)) == (3, 100_026, tuple(STORED))
+    read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
+    assert (buffer, nbytes, tuple(read.stored)) == (3, 100_026, tuple(STORED))
     frames.attach_body(read, memoryview(b"x" * 100_000 + b"\1" * 24 + b"\2\3"))
     assert (read.body, list(map(bytes, read.kept))) == (reply.body, list(reply.kept))
 

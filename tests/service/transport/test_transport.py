@@ -13,11 +13,11 @@ import pytest
 from service.errors import Refusal
 from service.pool.pool import awaited
 from service.pool.process_pool import ProcessPool
-from service.transport import slabs
+from service.transport import shared_buffers
 from service.transport.frames import INLINE
 from service.transport.job import Reply
-from service.transport.rooms import SlabRoom
-from service.transport.slabs import LARGEST, Slabs
+from service.transport.rooms import BodyRoom
+from service.transport.shared_buffers import LARGEST, SharedBuffers
 from tests.service.pool.pools import ask, job, processes, running, settled, together, until
 
 SIZES = [1000, INLINE, INLINE + 1, 200_000, 1 << 20, LARGEST, LARGEST + 1]
@@ -46,7 +46,7 @@ async def test_bodies_and_answers_of_any_size() -> None:
         await until(lambda: settled(pool))
 
 
-async def ask_with(pool: ProcessPool, body: Any, room: SlabRoom | None = None) -> Reply:
+async def ask_with(pool: ProcessPool, body: Any, room: BodyRoom | None = None) -> Reply:
     asked = job(b"", room=room)
     asked.body = body
     return await awaited(pool, asked)
@@ -99,13 +99,13 @@ async def test_nothing_of_one_caller_is_left_for_the_next() -> None:
 async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
     async with processes(1) as pool:
         first, second, third = pool.room(100_000), pool.room(100_000), pool.room(100_000)
-        numbers = {room.slab.number for room in (first, second, third)}
+        numbers = {room.buffer.number for room in (first, second, third)}
         for room, told in ((first, {"leak": 1}), (second, {}), (third, {})):
             room.reserve(100_000)
             room.view[:] = padded(told, 100_000)
             await ask_with(pool, room.view, room)
         again = [pool.room(100_000) for _ in range(3)]
-        assert len({room.slab.number for room in again} & numbers) == 2
+        assert len({room.buffer.number for room in again} & numbers) == 2
         for room in again:
             room.give_back()
 
@@ -113,9 +113,9 @@ async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
 @running
 async def test_large_memory_is_not_kept() -> None:
     async with processes(1) as pool:
-        number = pool.room(LARGEST + 1).slab.number
+        number = pool.room(LARGEST + 1).buffer.number
         pool.room(LARGEST).give_back()
-        assert number not in {slab.number for idle in pool._rooms._slabs._idle.values() for slab in idle}
+        assert number not in {buffer.number for idle in pool._rooms._buffers._idle.values() for buffer in idle}
 
 
 @running
@@ -183,14 +183,14 @@ def opened(pid: int | str) -> int:
 
 def test_memory_that_nobody_uses_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     dropped: list[int] = []
-    kept = Slabs(1 << 30, lambda slab: dropped.append(slab.number))
+    kept = SharedBuffers(1 << 30, lambda buffer: dropped.append(buffer.number))
     used = [kept.take(1 << 20) for _ in range(3)]
-    for slab in used:
-        kept.put(slab)
+    for buffer in used:
+        kept.put(buffer)
     kept.trim()
     assert kept.waiting
     assert not dropped
-    monkeypatch.setattr(slabs, "UNUSED", 0.0)
+    monkeypatch.setattr(shared_buffers, "UNUSED", 0.0)
     kept.trim()
     assert not kept.waiting
-    assert sorted(dropped) == [slab.number for slab in used]
+    assert sorted(dropped) == [buffer.number for buffer in used]

@@ -25,7 +25,7 @@ import orjson
 from engine import warm
 from engine.ops import registry
 from service.settings import Settings
-from service.transport.cell import Vitals
+from service.transport.control_page import Vitals
 from service.transport.job import Job, Reply
 from service.wire.media import JSON
 from service.worker.attending import attend

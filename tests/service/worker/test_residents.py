@@ -25,12 +25,12 @@ from service.pool.pool import Pool, awaited
 from service.pool.process_pool import ProcessPool
 from service.pool.threads import ThreadPool
 from service.state.tensors import TensorVersion
-from service.transport import frames, shelf
-from service.transport.cell import Cell, Vitals
+from service.transport import frames, tensor_memory
+from service.transport.control_page import ControlPage, Vitals
 from service.transport.frames import Inbox, TensorFrame, Whereabouts
 from service.transport.job import Job, Reply
-from service.transport.shelf import COPIED
-from service.transport.slabs import Passage
+from service.transport.shared_buffers import DescriptorChannel
+from service.transport.tensor_memory import COPIED
 from service.wire.media import JSON
 from service.worker.sharing import FEWEST
 from service.worker.sharing_loop import SharingLoop
@@ -43,7 +43,7 @@ SIZES = [1, 1000, COPIED, COPIED + 1, 300_000, (1 << 20) + 1]
 
 def place(pool: Pool, name: str, version: int, nbytes: int, namespace: str = "") -> None:
     """Keep so many bytes, all of which tell the version."""
-    room = pool.shelf(nbytes)
+    room = pool.tensor_memory(nbytes)
     np.frombuffer(room.view, np.uint8)[:] = version % 251
     pool.place(namespace, name, TensorVersion("uint8", (nbytes,), f"{version:016x}", room))
 
@@ -242,9 +242,9 @@ async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest
 
     async with processes(1) as pool:
         place(pool, "w", 1, 100_000)
-        monkeypatch.setattr(shelf, "sealed_memory", fails)
+        monkeypatch.setattr(tensor_memory, "sealed_memory", fails)
         with pytest.raises(Refusal, match="for a resident tensor of 100000 bytes: Too many open files") as refused:
-            pool.shelf(100_000)
+            pool.tensor_memory(100_000)
         assert refused.value.code == "store_full"
         assert await read(pool, "w") == [seen(1, 100_000)]
 
@@ -324,18 +324,20 @@ def test_a_job_reads_what_was_said_before_it(desk: type[WorkerLoop]) -> None:
         asked = job({"read": ["w"]})
         place = Whereabouts(0, len(asked.body))
         sent += [frames.job_frame(version * FEWEST + k, asked, place, 1.0, None) for k in range(FEWEST)]
-    (front, back), (ours, theirs), cell = socket.socketpair(), socket.socketpair(), Cell.create()
+    (front, back), (ours, theirs), page = socket.socketpair(), socket.socketpair(), ControlPage.create()
     with front, back, ours, theirs:
         front.sendall(b"".join(sent))
         front.shutdown(socket.SHUT_WR)
-        desk(back, Passage(theirs), cell, Opened(execute, "cpu", lambda: Vitals(0, 0), TrialSharing())).serve()
+        desk(
+            back, DescriptorChannel(theirs), page, Opened(execute, "cpu", lambda: Vitals(0, 0), TrialSharing())
+        ).serve()
         back.close()
         inbox, found = Inbox(), {}
         while data := front.recv(1 << 20):
             for kind, frame, at in inbox.feed(data):
                 assert kind == frames.REPLY
                 found[frames.slot_of(frame, at)] = orjson.loads(frames.read_reply(frame, at, 0.0)[0].body)
-    cell.close()
+    page.close()
     assert found == {slot: [[f"{slot // FEWEST:016x}", 10, slot // FEWEST, slot // FEWEST]] for slot in found}
     assert len(found) == 3 * FEWEST
 

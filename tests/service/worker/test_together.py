@@ -18,10 +18,10 @@ from service.pool.pool import awaited
 from service.pool.process_pool import ProcessPool
 from service.settings import Settings
 from service.transport import frames
-from service.transport.cell import Cell
+from service.transport.control_page import ControlPage
 from service.transport.frames import Inbox, Whereabouts
 from service.transport.job import Job, Reply
-from service.transport.slabs import Passage
+from service.transport.shared_buffers import DescriptorChannel
 from service.wire.media import JSON, SAFETENSORS
 from service.worker.child import computing
 from service.worker.sharing import FEWEST
@@ -78,15 +78,15 @@ def at_once(
     jobs: Sequence[Job], bound: float | None = QUICK, stopped: Sequence[int] = (), before: bytes = b""
 ) -> list[Reply | None]:
     """What a worker says to jobs that it finds in its socket, behind other frames; None where it skips one."""
-    (front, back), (ours, theirs), cell = socket.socketpair(), socket.socketpair(), Cell.create()
+    (front, back), (ours, theirs), page = socket.socketpair(), socket.socketpair(), ControlPage.create()
     with front, back, ours, theirs:
         sent = [frames.job_frame(k, one, Whereabouts(0, len(one.body)), bound, None) for k, one in enumerate(jobs)]
         front.sendall(before + b"".join(sent))
         front.shutdown(socket.SHUT_WR)
         for slot in stopped:
-            cell.stops[slot][0] = 1
+            page.stops[slot][0] = 1
         opened = Opened(WORKER, "cpu", WORKER.vitals, Together(WORKER, SETTINGS))
-        SharingLoop(back, Passage(theirs), cell, opened).serve()
+        SharingLoop(back, DescriptorChannel(theirs), page, opened).serve()
         back.close()
         said: dict[int, Reply | None] = {}
         inbox = Inbox()
@@ -94,8 +94,8 @@ def at_once(
             for kind, frame, at in inbox.feed(data):
                 reply = frames.read_reply(frame, at, 0.0)[0] if kind == frames.REPLY else None
                 said[frames.slot_of(frame, at) if reply else frames.read_note(frame, at)] = reply
-    assert not cell.executed
-    cell.close()
+    assert not page.executed
+    page.close()
     return [said[slot] for slot in range(len(jobs))]
 
 

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from engine import HostArray
-from service.transport.cell import sealed_memory
+from service.transport.control_page import sealed_memory
 
 #: slabs of more bytes are not kept: they would hold what is rarely used
 LARGEST: Final = 16 << 20
@@ -32,7 +32,7 @@ _HEAD: Final = struct.Struct("<QQ")
 _AT_A_TIME: Final = 64
 
 
-class Slab:
+class SharedBuffer:
     """Shared memory with a number: `used` bytes from the start have been written since it was last cleared."""
 
     __slots__ = ("fd", "memory", "number", "size", "used")
@@ -62,19 +62,19 @@ class Slab:
             self.memory.close()
 
 
-class Slabs:
+class SharedBuffers:
     """The slabs that this process writes: `keep` bytes of them at most wait for their next use."""
 
-    def __init__(self, keep: int, dropped: Callable[[Slab], None]) -> None:
+    def __init__(self, keep: int, dropped: Callable[[SharedBuffer], None]) -> None:
         """`dropped` is told of a slab that nobody gets again."""
         self._keep = keep
         self._dropped = dropped
-        self._idle: dict[int, list[Slab]] = {}
+        self._idle: dict[int, list[SharedBuffer]] = {}
         self._idle_bytes = 0
         self._count = 0
         self._used = 0.0
 
-    def take(self, nbytes: int) -> Slab:
+    def take(self, nbytes: int) -> SharedBuffer:
         """A clear slab of at least so many bytes."""
         size = size_of(nbytes)
         self._used = time.monotonic()
@@ -82,16 +82,16 @@ class Slabs:
             self._idle_bytes -= size
             return idle.pop()
         self._count += 1
-        return Slab(self._count, size, sealed_memory("gradserve-slab", size))
+        return SharedBuffer(self._count, size, sealed_memory("gradserve-slab", size))
 
-    def put(self, slab: Slab) -> None:
+    def put(self, buffer: SharedBuffer) -> None:
         """Keep a cleared slab; or drop it, where it is one too many."""
-        if not slab.pooled or self._idle_bytes + slab.size > self._keep:
-            self._dropped(slab)
+        if not buffer.pooled or self._idle_bytes + buffer.size > self._keep:
+            self._dropped(buffer)
             return
         self._used = time.monotonic()
-        self._idle_bytes += slab.size
-        self._idle.setdefault(slab.size, []).append(slab)
+        self._idle_bytes += buffer.size
+        self._idle.setdefault(buffer.size, []).append(buffer)
 
     @property
     def waiting(self) -> bool:
@@ -101,15 +101,15 @@ class Slabs:
     def trim(self) -> None:
         """Drop those that wait, once none has been used for a while."""
         if self._idle_bytes and time.monotonic() - self._used > UNUSED:
-            for slab in self._let_go():
-                self._dropped(slab)
+            for buffer in self._let_go():
+                self._dropped(buffer)
 
     def close(self) -> None:
         """Drop those that wait."""
-        for slab in self._let_go():
-            slab.drop()
+        for buffer in self._let_go():
+            buffer.drop()
 
-    def _let_go(self) -> Iterator[Slab]:
+    def _let_go(self) -> Iterator[SharedBuffer]:
         """Those that wait, which do no more."""
         idle, self._idle, self._idle_bytes = self._idle, {}, 0
         return chain.from_iterable(idle.values())
@@ -122,7 +122,7 @@ def size_of(nbytes: int) -> int:
     return max(_SMALLEST, 1 << (nbytes - 1).bit_length())
 
 
-class Passage:
+class DescriptorChannel:
     """The second socket between two processes: by it a slab's descriptor goes before the frame that names the slab."""
 
     def __init__(self, side: socket.socket) -> None:
@@ -130,18 +130,18 @@ class Passage:
         self._sent: set[int] = set()
         self._mapped: dict[int, mmap.mmap] = {}
 
-    def show(self, slab: Slab) -> None:
+    def show(self, buffer: SharedBuffer) -> None:
         """Let the other side see a slab of ours, before it is named. Raises OSError when the other side is gone."""
-        if slab.number not in self._sent:
-            self.show_all([slab])
+        if buffer.number not in self._sent:
+            self.show_all([buffer])
 
-    def show_all(self, slabs: Sequence[Slab]) -> None:
+    def show_all(self, buffers: Sequence[SharedBuffer]) -> None:
         """Let the other side see slabs that it has not seen."""
-        for start in range(0, len(slabs), _AT_A_TIME):
-            few = slabs[start : start + _AT_A_TIME]
-            heads = [_HEAD.pack(slab.number, slab.size) for slab in few]
-            socket.send_fds(self._side, heads, [slab.fd for slab in few])
-            self._sent.update(slab.number for slab in few)
+        for start in range(0, len(buffers), _AT_A_TIME):
+            few = buffers[start : start + _AT_A_TIME]
+            heads = [_HEAD.pack(buffer.number, buffer.size) for buffer in few]
+            socket.send_fds(self._side, heads, [buffer.fd for buffer in few])
+            self._sent.update(buffer.number for buffer in few)
 
     def hide(self, number: int) -> bool:
         """Our slab of this number is gone; whether the other side has it and must be told."""

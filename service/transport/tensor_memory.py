@@ -11,9 +11,9 @@ from itertools import count
 from typing import Final
 
 from service.errors import Refusal
-from service.transport.cell import sealed_memory
+from service.transport.control_page import sealed_memory
 from service.transport.heap import Heap
-from service.transport.slabs import Slab
+from service.transport.shared_buffers import SharedBuffer
 
 #: what numbers of slabs begin with that bodies never have
 _FIRST: Final = 1 << 32
@@ -23,42 +23,42 @@ COPIED: Final = 16 << 10
 _AT_ONCE: Final = 1 << 20
 
 
-class ShelfRoom:
+class TensorRoom:
     """The memory of one version in a slab of its own."""
 
-    __slots__ = ("_loop", "slab", "view")
+    __slots__ = ("_loop", "buffer", "view")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, slab: Slab, nbytes: int) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, buffer: SharedBuffer, nbytes: int) -> None:
         self._loop = loop
-        self.slab: Slab | None = slab
-        self.view = memoryview(slab.memory)[:nbytes]
+        self.buffer: SharedBuffer | None = buffer
+        self.view = memoryview(buffer.memory)[:nbytes]
 
     def give_back(self) -> None:
         """Let go of it. May be called twice."""
-        slab, self.slab = self.slab, None
-        if slab is None:
+        buffer, self.buffer = self.buffer, None
+        if buffer is None:
             return
         self.view = memoryview(b"")
-        if slab.size > _AT_ONCE:
-            self._loop.run_in_executor(None, slab.drop)
+        if buffer.size > _AT_ONCE:
+            self._loop.run_in_executor(None, buffer.drop)
         else:
-            slab.drop()
+            buffer.drop()
 
 
-class Shelf:
+class TensorMemory:
     """Gives out room for tensors: in a slab where it is large, else in this process alone."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._numbers = count(_FIRST)
 
-    def room(self, nbytes: int) -> ShelfRoom | Heap:
+    def room(self, nbytes: int) -> TensorRoom | Heap:
         """Memory for so many bytes. Raises Refusal: store_full, where the system has none."""
         if nbytes <= COPIED:
             return Heap(nbytes)
         try:
-            slab = Slab(next(self._numbers), nbytes, sealed_memory("gradserve-tensor", nbytes))
+            buffer = SharedBuffer(next(self._numbers), nbytes, sealed_memory("gradserve-tensor", nbytes))
         except OSError as error:
             detail = f"the system has no memory for a resident tensor of {nbytes} bytes: {error.strerror}"
             raise Refusal("store_full", detail, got=f"{nbytes} bytes") from None
-        return ShelfRoom(self._loop, slab, nbytes)
+        return TensorRoom(self._loop, buffer, nbytes)

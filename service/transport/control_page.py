@@ -29,7 +29,7 @@ class Vitals(NamedTuple):
     device_bytes: int
 
 
-class Cell:
+class ControlPage:
     """One worker's shared page. A job is known by its slot, which it has from being sent until it is replied to."""
 
     __slots__ = ("_executed", "_since", "_vitals", "fd", "stops", "witness")
@@ -40,7 +40,7 @@ class Cell:
         self._lay(memoryview(mmap.mmap(fd, _BYTES)))
 
     @classmethod
-    def create(cls) -> Cell:
+    def create(cls) -> ControlPage:
         """A page of zeros, whose descriptor a worker inherits."""
         return cls(sealed_memory("gradserve-cell", _BYTES))
 
