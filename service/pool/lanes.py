@@ -14,7 +14,7 @@ from typing import Final
 
 from engine.shares.turns import Turns
 from service.pool.accounts import Accounts
-from service.pool.experience import QUICK, Experience, kind_of
+from service.pool.cost_model import QUICK, CostModel, kind_of
 from service.pool.process import WorkerProcess
 from service.pool.supervisor import Supervisor
 from service.pool.ticket import Ticket
@@ -185,7 +185,7 @@ class Lanes:
             return
         quick.send(self._taken(self.long, owner))
 
-    def overdue(self, experience: Experience) -> list[Ticket]:
+    def overdue(self, cost_model: CostModel) -> list[Ticket]:
         """The long jobs that will not be in time, as far as can be told now that another one has been measured."""
         now, workers = time.monotonic(), self._supervisor.long_workers
         found, burdens, running = [], self._burdens(now), self._running(now)
@@ -193,7 +193,7 @@ class Lanes:
             others = [burden for account, burden in burdens.items() if account is not owner]
             ahead = running[owner]
             for ticket in tickets:
-                known = experience.settled(ticket.kind, workers)
+                known = cost_model.settled(ticket.kind, workers)
                 needed = known.seconds if known else self.expected(ticket)
                 wait = _before(ahead, needed, others) / workers
                 if known and now + wait + needed > ticket.job.expires:

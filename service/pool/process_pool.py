@@ -13,7 +13,7 @@ import numpy as np
 from service.errors import Refusal, late, stopping
 from service.pool.accounts import Account, Accounts
 from service.pool.admission import Admission
-from service.pool.experience import MISJUDGED, QUICK, Experience, JobKind, kind_of
+from service.pool.cost_model import MISJUDGED, QUICK, CostModel, JobKind, kind_of
 from service.pool.lanes import Lanes
 from service.pool.pool import Done
 from service.pool.process import COMMAND, WorkerProcess
@@ -50,7 +50,7 @@ class ProcessPool:
         self._command = command
         self._admission = Admission(settings.workers + settings.queue)
         self._claims = Claims(settings.held_bytes)
-        self._experience = Experience()
+        self._cost_model = CostModel()
         self._accounts = Accounts()
         self._tickets: dict[Job, Ticket] = {}
         #: by namespace and name: what jobs read that are sent from now on
@@ -155,7 +155,7 @@ class ProcessPool:
             ticket.room.claim.holder = _Queued(self, ticket)
         account.jobs[job] = None
         self._watch.at(job.expires)
-        kind, estimate = self._experience.known(job)
+        kind, estimate = self._cost_model.known(job)
         if kind is None or estimate is None:
             self._lanes.put(ticket)
         else:
@@ -178,7 +178,7 @@ class ProcessPool:
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
         if not ticket.answered and reply.estimate is not None:
             kind = kind_of(ticket.job)
-            self._queue(ticket, kind, self._experience.planned(kind, reply.estimate))
+            self._queue(ticket, kind, self._cost_model.planned(kind, reply.estimate))
         elif not ticket.answered and reply.needs_graph and not ticket.graph_wanted:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
@@ -336,7 +336,7 @@ class ProcessPool:
         ticket.kind = kind
         ticket.estimate = estimate
         ahead = self._lanes.ahead(ticket)
-        needed = (ahead + estimate.seconds) * self._experience.margin(ticket.job.tenant)
+        needed = (ahead + estimate.seconds) * self._cost_model.margin(ticket.job.tenant)
         left = ticket.job.expires - time.monotonic()
         try:
             if ahead and needed > left and not self._lanes.is_idle(ticket):
@@ -351,8 +351,8 @@ class ProcessPool:
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
         """What a long job took; then those that wait for too long are not kept waiting."""
         kind = kind_of(ticket.job) if ticket.kind is None else ticket.kind
-        self._experience.measured(kind, ticket.estimate, seconds, planned=planned)
-        for waiting in self._lanes.overdue(self._experience):
+        self._cost_model.measured(kind, ticket.estimate, seconds, planned=planned)
+        for waiting in self._lanes.overdue(self._cost_model):
             self._lanes.drop(waiting)
             self._too_late(waiting)
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from engine.shares.turns import Turns
 from service.pool.accounts import Account
-from service.pool.experience import JobKind
+from service.pool.cost_model import JobKind
 from service.pool.pool import Done
 from service.transport.claims import Claim
 from service.transport.job import Estimate, Job

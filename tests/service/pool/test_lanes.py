@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.pool.admission import Admission
-from service.pool.experience import LARGE_BODY, QUICK, Experience, JobKind, kind_of
+from service.pool.cost_model import LARGE_BODY, QUICK, CostModel, JobKind, kind_of
 from service.pool.process_pool import ProcessPool
 from service.pool.topology import topology_for
 from service.settings import Settings
@@ -166,7 +166,7 @@ def test_of_sixty_jobs_that_are_slower_than_they_look_none_is_late() -> None:
 
 
 def test_experience() -> None:
-    known, long = Experience(), job({"a": 1})
+    known, long = CostModel(), job({"a": 1})
     assert known.known(long) == (None, None)
     kind = kind_of(long)
     assert known.planned(kind, Estimate(2.0, 5, 7)) == (2.0, 5, 7)
@@ -184,7 +184,7 @@ def test_experience() -> None:
 
 
 def test_the_margin_falls_with_experience() -> None:
-    known, kind = Experience(), kind_of(job({}, tenant="a"))
+    known, kind = CostModel(), kind_of(job({}, tenant="a"))
     unsure = known.margin("a")
     known.planned(kind, Estimate(1.0, 0, 0))
     for _ in range(3):
@@ -194,7 +194,7 @@ def test_the_margin_falls_with_experience() -> None:
 
 def test_nobody_learns_from_what_others_send() -> None:
     """Neither of a body like theirs, nor of how far the cost model is off."""
-    known, told = Experience(), {"a": 1}
+    known, told = CostModel(), {"a": 1}
     kind = kind_of(job(told, tenant="greedy"))
     known.planned(kind, Estimate(5.0, 0, 0))
     for _ in range(5):
@@ -205,7 +205,7 @@ def test_nobody_learns_from_what_others_send() -> None:
 
 
 def test_kinds_of_one_caller_displace_none_of_another() -> None:
-    known, own = Experience(), job({}, tenant="modest")
+    known, own = CostModel(), job({}, tenant="modest")
     known.planned(kind_of(own), Estimate(1.0, 0, 0))
     for number in range(6000):
         known.planned(JobKind("greedy", number), Estimate(1.0, 0, 0))
@@ -224,12 +224,12 @@ def test_kinds() -> None:
 
 
 def test_a_large_body_is_not_for_the_quick_worker() -> None:
-    assert Experience().known(job(b"x" * (LARGE_BODY + 1)))[1] is not None
-    assert Experience().known(job(b"x" * LARGE_BODY))[1] is None
+    assert CostModel().known(job(b"x" * (LARGE_BODY + 1)))[1] is not None
+    assert CostModel().known(job(b"x" * LARGE_BODY))[1] is None
 
 
 def test_kinds_are_not_remembered_for_ever() -> None:
-    known = Experience()
+    known = CostModel()
     for number in range(5000):
         known.planned(JobKind("", number), Estimate(1.0, 0, 0))
     assert len(known._kinds) == 4096

@@ -81,7 +81,7 @@ async def test_what_is_held_up_together_is_done_alone() -> None:
         replies = await at_once(pool, *[GROUP] * 7, GROUP | {"in_group": {"stuck": 1000}})
         assert bodies(replies) == {b"done": 8}
         assert pool.stats().restarts == {"stuck": 1}
-        assert pool._experience.known(job(GROUP))[1] is None, "what was slow together is taken to be long"
+        assert pool._cost_model.known(job(GROUP))[1] is None, "what was slow together is taken to be long"
         await until(lambda: settled(pool))
 
 

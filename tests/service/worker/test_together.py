@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 import pytest
 
-from service.pool.experience import QUICK
+from service.pool.cost_model import QUICK
 from service.pool.pool import awaited
 from service.pool.process_pool import ProcessPool
 from service.settings import Settings

@@ -84,7 +84,7 @@ class JobKind(NamedTuple):
     about: Hashable
 
 
-class Experience:
+class CostModel:
     """Remembers what long jobs took, of each caller by itself."""
 
     def __init__(self) -> None:
