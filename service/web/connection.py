@@ -15,7 +15,6 @@ from service.keys.keyholder import Keyholder
 from service.keys.tenant import tenant_of
 from service.state.graphs import Registered
 from service.transport.job import Reply, refused
-from service.web.front import Front
 from service.web.head import Order, malformed, too_large
 from service.web.incoming import Incoming, Wanted
 from service.web.observer import Finished
@@ -23,6 +22,7 @@ from service.web.parsing import Head, hopeless
 from service.web.request_ids import new_id
 from service.web.response_head import CONTINUE
 from service.web.sending import Sending, unsent_bytes
+from service.web.server_state import ServerState
 
 _logger = logging.getLogger("gradserve")
 
@@ -100,7 +100,7 @@ class Doors(NamedTuple):
 class Connection(asyncio.BufferedProtocol):
     """A transport, and the request that is at hand. What is answered is the doors' business."""
 
-    def __init__(self, front: Front, doors: Doors) -> None:
+    def __init__(self, front: ServerState, doors: Doors) -> None:
         self.front = front
         self._doors = doors
         self._calls = doors.calls(self)
@@ -125,7 +125,7 @@ class Connection(asyncio.BufferedProtocol):
         self.sending: Sending | None = None
         self.rest = b""  # what came after the request at hand, or the part of a head
         self.paused = False  # writing
-        self.deaf = False  # reading is paused
+        self.reading_paused = False  # reading is paused
         self.ended_by_client = False
         self.left_to_drain = 0
         self._held = 0  # bytes of the answer at hand, where it is large
@@ -477,7 +477,7 @@ class Connection(asyncio.BufferedProtocol):
         self.phase, self.begun, self.since = Phase.HEAD, False, now
         settings = self.front.settings
         self.due = now + (settings.header_timeout if self.rest else settings.keep_alive)
-        if self.rest or self.deaf:
+        if self.rest or self.reading_paused:
             self.advance()
 
     def refuse(self, refusal: Refusal, *, unread: bool = True) -> None:
@@ -505,14 +505,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_reading(self) -> None:
         """Leave what comes with the client."""
-        if not self.deaf:
-            self.deaf = True
+        if not self.reading_paused:
+            self.reading_paused = True
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
         """Read on."""
-        if self.deaf and self.phase is not Phase.ENDED:
-            self.deaf = False
+        if self.reading_paused and self.phase is not Phase.ENDED:
+            self.reading_paused = False
             self.transport.resume_reading()
 
     @property

@@ -14,7 +14,7 @@ TURNOVER: Final = 240.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class MinimumRate:
     """Seconds of credit, which pass as time does, and the bytes a second that earn them back: more where much is held.
 
     At `rate` or faster a client is never late, for as long as it takes. One that falls silent is, when its credit is
@@ -93,7 +93,7 @@ class Counted:
 class Incoming:
     """One body, from the connection into `sink`; `due` is when the next of it has to be there."""
 
-    def __init__(self, framing: Framing, sink: Sink, pace: Pace, now: float) -> None:
+    def __init__(self, framing: Framing, sink: Sink, pace: MinimumRate, now: float) -> None:
         self._framing, self._sink, self._pace = framing, sink, pace
         self.due = now + pace.credit
         self.received = 0

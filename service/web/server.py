@@ -23,9 +23,9 @@ from service.store import Keeper
 from service.web.asgi_door import AsgiDoor
 from service.web.connection import Connection, Doors
 from service.web.fast_door import FastDoor
-from service.web.front import RESERVE, Front
 from service.web.listening import address, allow_descriptors, bound, keep_to_this_machine, tls_context
 from service.web.observer import RequestObserver
+from service.web.server_state import RESERVE, ServerState
 
 #: of every connection
 DOORS: Final = Doors(FastDoor, AsgiDoor)
@@ -57,7 +57,7 @@ class Workers(Pool, Protocol):
 class Server:
     """One front on one socket, from the announcement to the last answer."""
 
-    def __init__(self, front: Front, listening: socket.socket) -> None:
+    def __init__(self, front: ServerState, listening: socket.socket) -> None:
         self._front = front
         self._listening = listening
         self._asked = asyncio.Event()
@@ -160,7 +160,7 @@ async def _served(
         gc.freeze()  # it is there to stay, and without a cycle: the collector need not go through it
         for line in banner(settings, pool.device):
             _logger.info(line)
-        left = await Server(Front(settings, app, pool, keeper, observer, gate), listening).run()
+        left = await Server(ServerState(settings, app, pool, keeper, observer, gate), listening).run()
     finally:
         starting.cancel()
         written = await keeper.commits.close(max(left, _LAST_WORDS))

@@ -57,7 +57,7 @@ def in_one_piece(side: int, x: float = 0.5) -> bytes:
 
 
 @dataclass(frozen=True)
-class Pace:
+class MinimumRate:
     """How fast this machine is: seconds of a step of `in_steps`, and of the whole of `in_one_piece` at a side."""
 
     product: float
@@ -74,10 +74,12 @@ class Pace:
 
 
 @cache
-def pace(address: Address) -> Pace:
+def pace(address: Address) -> MinimumRate:
     """Measured at a server that has nothing else to do."""
     few, many, side = in_steps(4), in_steps(24), 4 * SIDE
-    return Pace((_seconds(address, many) - _seconds(address, few)) / 20, side, _seconds(address, in_one_piece(side)))
+    return MinimumRate(
+        (_seconds(address, many) - _seconds(address, few)) / 20, side, _seconds(address, in_one_piece(side))
+    )
 
 
 def _seconds(address: Address, body: bytes) -> float:

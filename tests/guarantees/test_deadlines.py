@@ -11,7 +11,7 @@ import pytest
 
 from tests.guarantees.bombs import numbers
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import Pace, pace, small
+from tests.guarantees.jobs import MinimumRate, pace, small
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Answer, Connection, Hangup, head, once
 from tests.guarantees.test_liveness import together
@@ -26,7 +26,7 @@ def asked(server: Started, body: bytes, seconds: float, call: str = "forward") -
     return once(server.address, f"/v1/{call}?timeout_ms={max(1, round(1000 * seconds))}", body)
 
 
-def slow_bodies(how: Pace) -> dict[str, bytes]:
+def slow_bodies(how: MinimumRate) -> dict[str, bytes]:
     """What takes three seconds and more, in different places."""
     return {"many steps": how.steps(4), "one long step": how.piece(6), "a long body": numbers(8_000_000)}
 

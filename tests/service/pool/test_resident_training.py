@@ -26,7 +26,7 @@ from tests.service.support import feed, node, request
 RATE = 0.1
 
 
-class Front:
+class ServerState:
     """As much of a front as keeps what is stored."""
 
     def __init__(self, pool: ProcessPool) -> None:
@@ -88,7 +88,7 @@ async def _train(n: int, m: int, kills: int, steps: int = 60) -> None:
     drawn = np.random.default_rng(n)
     pool = ProcessPool(Settings(device="cpu", workers=2, log_level="error", compile="off"))
     await pool.start()
-    front, done = Front(pool), asyncio.Event()
+    front, done = ServerState(pool), asyncio.Event()
     w, b = drawn.normal(size=(n, m)) / n, np.zeros(m)
     try:
         for name, array in {"w": w, "b": b, "steps": np.zeros(())}.items():
@@ -132,7 +132,7 @@ async def test_a_tensor_goes_in_and_comes_out_whole() -> None:
     """In any form, of any size, and of one namespace."""
     pool = ProcessPool(Settings(device="cpu", workers=1, log_level="error"))
     await pool.start()
-    front = Front(pool)
+    front = ServerState(pool)
     try:
         for size in (0, 1, 1000, 100_000):
             array = np.arange(size, dtype=np.float32)

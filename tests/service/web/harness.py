@@ -21,9 +21,9 @@ from service.state.tensors import TensorVersion
 from service.store import Keeper
 from service.transport.job import Job, Reply
 from service.web.connection import Connection
-from service.web.front import Front
 from service.web.observer import RequestObserver
 from service.web.server import DOORS
+from service.web.server_state import ServerState
 from service.wire.media import JSON
 
 ANSWER = b'{"done":true}'
@@ -146,7 +146,7 @@ class Client:
 class House:
     """A front that serves, and what a test knows of it."""
 
-    def __init__(self, front: Front, pool: Any, address: tuple[str, int]) -> None:
+    def __init__(self, front: ServerState, pool: Any, address: tuple[str, int]) -> None:
         self.front, self.pool, self.address = front, pool, address
         self.clients: list[Client] = []
 
@@ -185,7 +185,7 @@ async def house(
     pool = pool or FakePool()
     settings = settings or Settings(**{"device": "cpu", "max_connections_per_client": 4096, **stated})
     keeper = keeper or Keeper(settings, pool, journal or Forgetful())
-    front = Front(settings, app or application(), pool, keeper, observer, gate)
+    front = ServerState(settings, app or application(), pool, keeper, observer, gate)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front, DOORS), "127.0.0.1", 0, ssl=ssl)
     front.sweep()
     opened = House(front, pool, server.sockets[0].getsockname())

@@ -19,10 +19,10 @@ from service.state.graphs import Registered
 from service.state.journal import Forgetful
 from service.store import Keeper
 from service.transport.job import Job, Reply
-from service.web.front import Front
 from service.web.known_heads import KnownHeads
 from service.web.observer import Finished
 from service.web.parsing import HeadReader
+from service.web.server_state import ServerState
 from service.wire.media import JSON
 from service.worker.registration import REGISTER
 from service.worker.worker import Worker
@@ -103,7 +103,7 @@ def told(response: bytes) -> bytes:
     return VARYING.sub(b"", response)
 
 
-def without_orders(front: Front) -> None:
+def without_orders(front: ServerState) -> None:
     """Let this front take no request for a computing call: the application gets them all."""
     read = HeadReader(front.settings)
     front.heads = KnownHeads(lambda raw: replace(read(raw), order=None))

@@ -18,7 +18,7 @@ from service.keys.key_ring import KeyRing
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.web.connection import Connection
-from service.web.incoming import Pace
+from service.web.incoming import MinimumRate
 from service.wire.media import JSON
 from tests.service.web.harness import ANSWER, PATIENCE, FakePool, House, chunked, house, on_each_loop, post, run
 
@@ -30,7 +30,7 @@ BIG = 32 << 20
 class TestPace:
     """Credit, by a clock of the test's own."""
 
-    PACE = Pace(credit=10.0, rate=100.0)
+    PACE = MinimumRate(credit=10.0, rate=100.0)
 
     def moved(self, *moves: tuple[float, int]) -> list[bool]:
         """Whether the client was late at each of these moments, when it moved so many bytes."""
@@ -255,7 +255,7 @@ class TestWriting:
                 await opened.pool.until(lambda: bool(opened.pool.jobs))
                 (guest,) = opened.front.guests
                 assert isinstance(guest, Connection)
-                await turns(lambda: guest.deaf)
+                await turns(lambda: guest.reading_paused)
                 assert len(guest.rest) < 256 << 10
                 assert len(opened.pool.jobs) == 1
                 sending.cancel()

@@ -14,7 +14,7 @@ from service.keys.gate import Gate
 from service.pool.pool import Pool
 from service.settings import Settings
 from service.store import Keeper
-from service.web.incoming import Pace
+from service.web.incoming import MinimumRate
 from service.web.known_heads import KnownHeads
 from service.web.observer import RequestObserver, unobserved
 from service.web.parsing import HeadReader
@@ -31,7 +31,7 @@ _AT_ONCE: Final = 32
 _RECEIVED: Final = 64 << 10
 
 
-class Guest(Protocol):
+class Client(Protocol):
     """A connection, as it is seen from here."""
 
     due: float
@@ -62,7 +62,7 @@ class Guest(Protocol):
         """The server's patience is over."""
 
 
-class Front:
+class ServerState:
     """The settings, the doors, and everybody who is connected. Belongs to one event loop."""
 
     def __init__(
@@ -81,26 +81,26 @@ class Front:
         self.heads = KnownHeads(HeadReader(settings))
         self.dated = Dated()
         self.memory = memoryview(bytearray(_RECEIVED))
-        self.arriving = Pace(settings.body_timeout, settings.min_rate)
-        self.leaving = Pace(settings.send_timeout, settings.min_send_rate)
+        self.arriving = MinimumRate(settings.body_timeout, settings.min_rate)
+        self.leaving = MinimumRate(settings.send_timeout, settings.min_send_rate)
         self.draining = False
-        self.blocked: set[Guest] = set()
+        self.blocked: set[Client] = set()
         self.tasks: set[asyncio.Task[None]] = set()
-        self._guests: dict[Guest, None] = {}
-        self._surplus: dict[Guest, None] = {}
+        self._guests: dict[Client, None] = {}
+        self._surplus: dict[Client, None] = {}
         self._of_client: Counter[str] = Counter()
-        self._late: set[Guest] = set()
-        self._idle: list[Guest] = []  # who was found idle, who is to go first at the end
+        self._late: set[Client] = set()
+        self._idle: list[Client] = []  # who was found idle, who is to go first at the end
         self._looked = False  # whether that was since the last sweep
         self._timer: asyncio.TimerHandle | None = None
         self._empty: asyncio.Event | None = None
 
     @property
-    def guests(self) -> list[Guest]:
+    def guests(self) -> list[Client]:
         """All connections."""
         return [*self._guests, *self._surplus]
 
-    def enter(self, guest: Guest) -> Refusal | None:
+    def enter(self, guest: Client) -> Refusal | None:
         """Count a connection; where there are too many, why all but a health check gets refused on it."""
         self._of_client[guest.address] += 1
         refusal = self._refusal(guest)
@@ -111,7 +111,7 @@ class Front:
             oldest.abort()
         return refusal
 
-    def leave(self, guest: Guest) -> None:
+    def leave(self, guest: Client) -> None:
         """The connection is gone."""
         self._guests.pop(guest, None)
         self._surplus.pop(guest, None)
@@ -151,7 +151,7 @@ class Front:
         for guest in [*self.blocked]:
             guest.look(now)
 
-    def _hurry(self, late: list[Guest]) -> None:
+    def _hurry(self, late: list[Client]) -> None:
         """Deal with those who are late; where they are many, with others' turns in between."""
         now = time.monotonic()
         for guest in late[:_AT_ONCE]:
@@ -165,7 +165,7 @@ class Front:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _refusal(self, guest: Guest) -> Refusal | None:
+    def _refusal(self, guest: Client) -> Refusal | None:
         most, each = self.settings.max_connections, self.settings.max_connections_per_client
         if self._of_client[guest.address] > each:
             detail = f"this client has its {each} connections; use those, or try again when some are closed"
