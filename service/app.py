@@ -38,7 +38,7 @@ from service.pool.process_pool import ProcessPool
 from service.pool.threads import ThreadPool
 from service.settings import Settings
 from service.state.opening import open_state
-from service.store import Keeper
+from service.store import StoreService
 from service.web.access import scope_of
 from service.web.graph_routes import graph_router
 from service.web.middleware.cors import Cors
@@ -67,9 +67,9 @@ def create_app(settings: Settings | None = None, pool: Pool | None = None) -> AS
     """The ASGI application, ready to serve. Raises RuntimeError when the device or the keys cannot be had."""
     settings = settings or Settings()
     ring, tally, pool = open_ring(settings), Tally(), pool or open_pool(settings)
-    keeper = open_keeper(settings, pool, tally, ring)
-    keeper.restore(keeper.load())
-    return wrap(create_routes(settings, pool, keeper, tally), settings, Gate(ring, tally.denied))
+    store = open_keeper(settings, pool, tally, ring)
+    store.restore(store.load())
+    return wrap(create_routes(settings, pool, store, tally), settings, Gate(ring, tally.denied))
 
 
 def run(settings: Settings) -> None:
@@ -81,14 +81,14 @@ def run(settings: Settings) -> None:
         forbid_looking_in()
     tally, pool = Tally(), ProcessPool(settings)
     ring = open_ring(settings)
-    gate, keeper = Gate(ring, tally.denied), open_keeper(settings, pool, tally, ring)
+    gate, store = Gate(ring, tally.denied), open_keeper(settings, pool, tally, ring)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
     form = settings.log_format
     lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
     recorder = Recorder(tally, RequestLog(lines, form) if lines else None, tracing)
     try:
-        routes = partial(create_routes, settings, pool, keeper, tally)
-        serve(settings, pool, keeper, lambda: wrap(routes(), settings, gate), recorder, gate)
+        routes = partial(create_routes, settings, pool, store, tally)
+        serve(settings, pool, store, lambda: wrap(routes(), settings, gate), recorder, gate)
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)
@@ -105,15 +105,15 @@ def open_tracing(endpoint: str) -> Tracing:
     return tracing_to(endpoint)
 
 
-def open_keeper(settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None) -> Keeper:
+def open_keeper(settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None) -> StoreService:
     """What keeps tensors and graphs where the settings say, counted in `tally`; shared out by `ring`, if any.
 
     Raises RuntimeError where that place cannot be had.
     """
     stated = None if ring is None else ring.stated
-    keeper = Keeper(settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.committed, stated)
-    tally.holdings = keeper.holdings
-    return keeper
+    store = StoreService(settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.committed, stated)
+    tally.holdings = store.holdings
+    return store
 
 
 def open_ring(settings: Settings) -> KeyRing | None:
@@ -130,13 +130,15 @@ def open_pool(settings: Settings) -> ThreadPool:
     return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 
 
-def create_routes(settings: Settings, pool: Pool, keeper: Keeper | None = None, tally: Tally | None = None) -> FastAPI:
+def create_routes(
+    settings: Settings, pool: Pool, store: StoreService | None = None, tally: Tally | None = None
+) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
     tally = tally or Tally()
-    if keeper is None:
-        keeper = open_keeper(settings, pool, tally)
-        keeper.restore(keeper.load())
-    keeps = keeper
+    if store is None:
+        store = open_keeper(settings, pool, tally)
+        store.restore(store.load())
+    keeps = store
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -166,11 +168,11 @@ def create_routes(settings: Settings, pool: Pool, keeper: Keeper | None = None, 
         settings=settings,
         registry=known,
         pool=pool,
-        keeper=keeper,
+        store=store,
         catalogue=catalogue_of(known),
         document=documents[0],
         document30=documents[1],
-        readiness=Readiness(pool, keeper.commits.fence),
+        readiness=Readiness(pool, store.commits.fence),
         metrics=Exposition(tally, pool, settings),
     )
     return app

@@ -15,7 +15,7 @@ from service.observe.tally import Holdings
 from service.pool.pool import Done, Pool
 from service.settings import Settings
 from service.state.changes import Change, new_tensor
-from service.state.commits import Commits, Proposal, Told
+from service.state.commits import CommitCallback, Commits, Proposal
 from service.state.conditions import ALWAYS, Condition, of_store
 from service.state.graphs import GraphStore, Registered
 from service.state.idempotency import AnswerTable
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 _Copies = Sequence[tuple[memoryview, bytes | memoryview]]
 
 
-class Keeper:
+class StoreService:
     """Tensors, graphs and answers, and who commits them. `pool` is told of every tensor."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Keeper:
         settings: Settings,
         pool: Pool,
         journal: Journal,
-        told: Told = lambda outcome, seconds: None,
+        told: CommitCallback = lambda outcome, seconds: None,
         stated: StatedLimit | None = None,
     ) -> None:
         """`stated` are the limits that keys state for their namespaces, where keys are asked for."""

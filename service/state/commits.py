@@ -20,16 +20,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.errors import Refusal, fault, late, stopping
-from service.state.behind import Behind
 from service.state.changes import Change
 from service.state.fence import Fence
 from service.state.journal import Journal, StateFull, StateLost, StateUnknown
+from service.state.write_behind import WriteBehind
 from service.state.writes import Name, Write, commit_of
 
 _logger = logging.getLogger("gradserve")
 
 #: told of each proposal's outcome, and of how many seconds it took
-Told = Callable[[str, float], None]
+CommitCallback = Callable[[str, float], None]
 WRITTEN: Final = "written"
 
 
@@ -64,7 +64,7 @@ class Commits:
         self,
         journal: Journal,
         within: float,
-        told: Told = lambda outcome, seconds: None,
+        told: CommitCallback = lambda outcome, seconds: None,
         executor: Executor | None = None,
         fence: Fence | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -77,7 +77,7 @@ class Commits:
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="state")
         self._waiting: deque[Proposal] = deque()
         self._writing: set[Name] = set()
-        self._behind = Behind()
+        self._behind = WriteBehind()
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._flushes = False

@@ -334,8 +334,8 @@ class Connection(asyncio.BufferedProtocol):
             self._calls.deny(head, refusal, length, data)
             return
         graph = None
-        if order.graph is not None and self.front.keeper.is_current:
-            graph = self.front.keeper.graphs.find((self.caller.namespace, order.graph))
+        if order.graph is not None and self.front.store.is_current:
+            graph = self.front.store.graphs.find((self.caller.namespace, order.graph))
         if order.graph is not None and graph is None:
             self._to_application(head, length, data)
         else:

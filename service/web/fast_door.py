@@ -115,8 +115,8 @@ class FastDoor:
         try:
             if reply.stored and job is not None:
                 self._keep(job, reply)
-            elif reply.consulted and job is not None and not self._connection.front.keeper.is_current:
-                self._connection.front.keeper.when_current(job, reply, self._settled(job))
+            elif reply.consulted and job is not None and not self._connection.front.store.is_current:
+                self._connection.front.store.when_current(job, reply, self._settled(job))
             else:
                 self._answer(reply)
         except Exception:
@@ -127,7 +127,7 @@ class FastDoor:
 
     def _keep(self, job: Job, reply: Reply) -> None:
         """Answer when what the reply has for keeping is kept, or is not. That goes on when nobody is there any more."""
-        self._connection.front.keeper.take(job, self._connection.caller, reply, self._settled(job))
+        self._connection.front.store.take(job, self._connection.caller, reply, self._settled(job))
 
     def _settled(self, job: Job) -> Done:
         """What answers a job of which the keeper has the reply, as long as anybody is there."""

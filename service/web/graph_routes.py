@@ -18,7 +18,7 @@ from service.pool.pool import awaited
 from service.state.changes import end_of_graph, new_graph
 from service.state.graphs import Registered
 from service.state.idempotency import Repetition
-from service.store import Keeper
+from service.store import StoreService
 from service.transport.job import Job, Reply
 from service.web.paging import page_of
 from service.web.query import timeout_of
@@ -52,24 +52,24 @@ async def register_graph(request: Request) -> Response:
     async def answered(asked: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.status == 200:
-            reply = await _registered(state.keeper, job, reply, asked)
+            reply = await _registered(state.store, job, reply, asked)
         return from_reply(reply)
 
-    return await once(request, state.keeper, answered, upload, timeout)
+    return await once(request, state.store, answered, upload, timeout)
 
 
-async def _registered(keeper: Keeper, job: Job, reply: Reply, asked: Repetition | None) -> Reply:
+async def _registered(store: StoreService, job: Job, reply: Reply, asked: Repetition | None) -> Reply:
     """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.release()
-    await keeper.current(job.expires)
+    await store.current(job.expires)
     key = (job.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
-    if keeper.graphs.find(key) is None:
+    if store.graphs.find(key) is None:
         new = Reply(201, JSON, [graph.record], location)
-        changes = [new_graph(keeper.graphs, key, graph), *recorded(keeper.answers, asked, new)]
-        await keeper.commit(changes, job.expires, job.timeout)
-    there = keeper.graphs.find(key) or graph
+        changes = [new_graph(store.graphs, key, graph), *recorded(store.answers, asked, new)]
+        await store.commit(changes, job.expires, job.timeout)
+    there = store.graphs.find(key) or graph
     return Reply(201 if there is graph else 200, JSON, [there.record], location)
 
 
@@ -82,7 +82,7 @@ async def list_graphs(request: Request) -> Response:
     """
     limit, after = page_of(request.scope["query_string"])
     await current(request)
-    namespace, graphs = request.state.caller.namespace, state_of(request).keeper.graphs
+    namespace, graphs = request.state.caller.namespace, state_of(request).store.graphs
     listed = iter(graphs.within(namespace).values())
     if after is not None:
         graphs.get(namespace, after)
@@ -105,17 +105,17 @@ async def delete_graph(request: Request) -> Response:
 
     What computes with it at the time goes on. The answer is what was forgotten.
     """
-    keeper = state_of(request).keeper
+    store = state_of(request).store
 
     async def answered(asked: Repetition | None) -> Response:
         await current(request)
         gone = _named(request)
         reply, key = Reply(200, JSON, [gone.summary]), (request.state.caller.namespace, gone.graph_id)
-        changes = [end_of_graph(keeper.graphs, key), *recorded(keeper.answers, asked, reply)]
-        await keeper.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
+        changes = [end_of_graph(store.graphs, key), *recorded(store.answers, asked, reply)]
+        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
         return from_reply(reply)
 
-    return await once(request, keeper, answered)
+    return await once(request, store, answered)
 
 
 def add_calls_of_graphs(to: APIRouter) -> None:
@@ -140,7 +140,7 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
 
 def _named(request: Request) -> Registered:
     """The graph that the path names. Raises Refusal: not_found."""
-    return state_of(request).keeper.graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
+    return state_of(request).store.graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
 
 
 add_calls_of_graphs(graph_router)

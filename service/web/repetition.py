@@ -13,7 +13,7 @@ from starlette.responses import Response
 from service.keys.caller import KeyScope
 from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
-from service.store import Keeper, outcome
+from service.store import StoreService, outcome
 from service.transport.job import Reply
 from service.web.gathering import Gathering
 from service.web.state import current
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 1 << 20
 
 async def once(
     request: Request,
-    keeper: Keeper,
+    store: StoreService,
     answer: Callable[[Repetition | None], Awaitable[Response]],
     upload: Gathering | None = None,
     seconds: float | None = None,
@@ -46,7 +46,7 @@ async def once(
         key = check_key(", ".join(stated))
         asked = Repetition(caller.namespace, key, await _fingerprint(request, upload))
         await current(request, seconds)
-        known = keeper.answers.begin(asked)
+        known = store.answers.begin(asked)
     except BaseException:
         _give_back(upload)
         raise
@@ -56,7 +56,7 @@ async def once(
     try:
         return await answer(asked)
     finally:
-        keeper.answers.end(asked)
+        store.answers.end(asked)
 
 
 def recorded(answers: AnswerTable, asked: Repetition | None, reply: Reply) -> Sequence[Change]:

@@ -55,7 +55,7 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     if graph_id is not None:
         await current(request, timeout)
-    graph = None if graph_id is None else state.keeper.graphs.find((request.state.caller.namespace, graph_id))
+    graph = None if graph_id is None else state.store.graphs.find((request.state.caller.namespace, graph_id))
     unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
     if unknown is not None and KEY_HEADER not in request.headers:
         raise unknown
@@ -71,7 +71,7 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
         request.state.reply = reply = await awaited(state.pool, job)
         return from_reply(await kept(request, job, reply, asked))
 
-    return await once(request, state.keeper, answered, upload, timeout)
+    return await once(request, state.store, answered, upload, timeout)
 
 
 def job_of(call: str, request: Request, timeout: float, upload: Gathering) -> Job:
@@ -92,17 +92,17 @@ async def kept(
     request: Request, job: Job, reply: Reply, asked: Repetition | None, condition: Condition = ALWAYS
 ) -> Reply:
     """The reply, once what it has for keeping is kept; or the refusal that takes its place."""
-    keeper = state_of(request).keeper
+    store = state_of(request).store
     try:
         if not reply.stored:
             if reply.consulted:
-                await keeper.current(job.expires)
+                await store.current(job.expires)
             return reply
-        more = recorded(keeper.answers, asked, reply)
+        more = recorded(store.answers, asked, reply)
     except BaseException:
         reply.release()
         raise
-    return await keeper.taken(job, request.state.caller, reply, condition, more)
+    return await store.taken(job, request.state.caller, reply, condition, more)
 
 
 add_calls(router)

@@ -19,7 +19,7 @@ from service.keys.gate import Gate
 from service.observe.banner import banner
 from service.pool.pool import Pool
 from service.settings import Settings
-from service.store import Keeper
+from service.store import StoreService
 from service.web.asgi_door import AsgiDoor
 from service.web.connection import Connection, Doors
 from service.web.fast_door import FastDoor
@@ -120,7 +120,7 @@ class Server:
 def serve(
     settings: Settings,
     pool: Workers,
-    keeper: Keeper,
+    store: StoreService,
     make_app: Callable[[], ASGIApp],
     observer: RequestObserver | None = None,
     gate: Gate | None = None,
@@ -135,14 +135,14 @@ def serve(
     with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         tls_context(settings)  # raises before the workers are made
         keep_to_this_machine(settings, listening)
-        if not runner.run(_served(settings, pool, keeper, make_app, observer, listening, gate)):
+        if not runner.run(_served(settings, pool, store, make_app, observer, listening, gate)):
             _leave()
 
 
 async def _served(
     settings: Settings,
     pool: Workers,
-    keeper: Keeper,
+    store: StoreService,
     make_app: Callable[[], ASGIApp],
     observer: RequestObserver | None,
     listening: socket.socket,
@@ -153,17 +153,17 @@ async def _served(
     starting = asyncio.create_task(pool.start())
     try:
         await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
-        loading = asyncio.get_running_loop().run_in_executor(None, keeper.load)
+        loading = asyncio.get_running_loop().run_in_executor(None, store.load)
         app = make_app()
         await starting
-        keeper.restore(await loading)
+        store.restore(await loading)
         gc.freeze()  # it is there to stay, and without a cycle: the collector need not go through it
         for line in banner(settings, pool.device):
             _logger.info(line)
-        left = await Server(ServerState(settings, app, pool, keeper, observer, gate), listening).run()
+        left = await Server(ServerState(settings, app, pool, store, observer, gate), listening).run()
     finally:
         starting.cancel()
-        written = await keeper.commits.close(max(left, _LAST_WORDS))
+        written = await store.commits.close(max(left, _LAST_WORDS))
         ended = await pool.close(left)
     return ended and written
 

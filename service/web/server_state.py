@@ -13,7 +13,7 @@ from service.errors import Refusal
 from service.keys.gate import Gate
 from service.pool.pool import Pool
 from service.settings import Settings
-from service.store import Keeper
+from service.store import StoreService
 from service.web.incoming import MinimumRate
 from service.web.known_heads import KnownHeads
 from service.web.observer import RequestObserver, unobserved
@@ -70,12 +70,12 @@ class ServerState:
         settings: Settings,
         app: ASGIApp,
         pool: Pool,
-        keeper: Keeper,
+        store: StoreService,
         observer: RequestObserver | None = None,
         gate: Gate | None = None,
     ) -> None:
         self.settings = settings
-        self.app, self.pool, self.keeper = app, pool, keeper
+        self.app, self.pool, self.store = app, pool, store
         self.gate = gate or Gate()
         self.observe: RequestObserver = observer or unobserved
         self.heads = KnownHeads(HeadReader(settings))

@@ -11,7 +11,7 @@ from schemas import Catalogue, OpInfo
 from service.observe.exposition import Exposition
 from service.pool.pool import Pool
 from service.settings import Settings
-from service.store import Keeper
+from service.store import StoreService
 from service.web.readiness import Readiness
 
 
@@ -22,7 +22,7 @@ class State:
     settings: Settings
     registry: Registry
     pool: Pool
-    keeper: Keeper
+    store: StoreService
     catalogue: Catalogue
     document: bytes
     document30: bytes
@@ -46,7 +46,7 @@ async def current(request: Request, seconds: float | None = None) -> None:
 
     Raises Refusal: not_ready.
     """
-    await state_of(request).keeper.current(deadline_of(request, seconds))
+    await state_of(request).store.current(deadline_of(request, seconds))
 
 
 def deadline_of(request: Request, seconds: float | None = None) -> float:

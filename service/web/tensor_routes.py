@@ -20,7 +20,7 @@ from service.state.idempotency import Repetition
 from service.state.tensor_names import checked_name
 from service.state.tensors import TensorVersion
 from service.state.values import Stored, TensorWrite
-from service.store import Keeper
+from service.store import StoreService
 from service.transport.job import Job, Reply
 from service.web.paging import page_of
 from service.web.query import TIME, choice_in, parameters_of, timeout_in
@@ -57,10 +57,10 @@ async def put_tensor(request: Request) -> Response:
     async def answered(asked: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.stored:
-            _told(reply, state.keeper, state.settings, job, durable=durable)
+            _told(reply, state.store, state.settings, job, durable=durable)
         return from_reply(await kept(request, job, reply, asked, condition))
 
-    return await once(request, state.keeper, answered, upload, job.timeout)
+    return await once(request, state.store, answered, upload, job.timeout)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
@@ -71,7 +71,7 @@ async def get_tensor(request: Request) -> Response:
     asked = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     await current(request, timeout)
-    version, condition = state.keeper.tensors.get(request.state.caller.namespace, name), _condition(request)
+    version, condition = state.store.tensors.get(request.state.caller.namespace, name), _condition(request)
     if not Condition(match=condition.match).holds(version.etag):
         condition.require(name, version.etag)
     if not condition.holds(version.etag):
@@ -93,20 +93,20 @@ async def delete_tensor(request: Request) -> Response:
 
     What computes with it at the time goes on. The answer is what there was.
     """
-    keeper, key = state_of(request).keeper, (request.state.caller.namespace, _name(request))
+    store, key = state_of(request).store, (request.state.caller.namespace, _name(request))
     parameters_of(request.scope["query_string"], ())
-    change = end_of_tensor(keeper.tensors, key, _condition(request))
+    change = end_of_tensor(store.tensors, key, _condition(request))
 
     async def answered(asked: Repetition | None) -> Response:
         await current(request)
-        change.check(gone := keeper.tensors.find(key))
+        change.check(gone := store.tensors.find(key))
         assert gone is not None, "or the check had raised"
         reply = Reply(200, JSON, [orjson.dumps(summary(_stored(key[1], gone, durable=True)))])
-        changes = [change, *recorded(keeper.answers, asked, reply)]
-        await keeper.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
+        changes = [change, *recorded(store.answers, asked, reply)]
+        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
         return from_reply(reply)
 
-    return await once(request, keeper, answered)
+    return await once(request, store, answered)
 
 
 @tensor_router.get(TENSORS, operation_id="listTensors", tags=["tensors"])
@@ -118,9 +118,9 @@ async def list_tensors(request: Request) -> Response:
     limit, after = page_of(request.scope["query_string"])
     state, namespace = state_of(request), request.state.caller.namespace
     await current(request)
-    there = state.keeper.tensors.within(namespace)
+    there = state.store.tensors.within(namespace)
     names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
-    listed = [_listed(state.keeper, state.settings, namespace, name, there[name]) for name in names[:limit]]
+    listed = [_listed(state.store, state.settings, namespace, name, there[name]) for name in names[:limit]]
     return answer({"tensors": listed} | ({"next": names[limit - 1]} if len(names) > limit else {}))
 
 
@@ -135,17 +135,19 @@ def _condition(request: Request) -> Condition:
     return of_headers(headers.getlist("if-match"), headers.getlist("if-none-match"))
 
 
-def _told(reply: Reply, keeper: Keeper, settings: Settings, job: Job, *, durable: bool) -> None:
+def _told(reply: Reply, store: StoreService, settings: Settings, job: Job, *, durable: bool) -> None:
     """Have a worker's reply say what is kept, and how."""
     stored = replace(reply.stored[0], durable=durable)
     reply.stored = [stored]
-    reply.status = 201 if keeper.tensors.latest((job.namespace, stored.name)) is None else 200
+    reply.status = 201 if store.tensors.latest((job.namespace, stored.name)) is None else 200
     reply.headers = tuple(_tagged(stored.etag).items())
     reply.pieces = [orjson.dumps(summary(stored, None if durable else settings.write_behind_ms))]
 
 
-def _listed(keeper: Keeper, settings: Settings, namespace: str, name: str, version: TensorVersion) -> dict[str, object]:
-    durable = not keeper.commits.is_behind((TensorWrite, namespace, name))
+def _listed(
+    store: StoreService, settings: Settings, namespace: str, name: str, version: TensorVersion
+) -> dict[str, object]:
+    durable = not store.commits.is_behind((TensorWrite, namespace, name))
     return summary(_stored(name, version, durable=durable), None if durable else settings.write_behind_ms)
 
 

@@ -21,7 +21,7 @@ from service.state.object_journal import ObjectJournal
 from service.state.table import TableKey
 from service.state.tensors import TensorVersion
 from service.state.values import ABSENT, Stored
-from service.store import Keeper
+from service.store import StoreService
 from service.transport.heap import Heap
 from service.transport.job import Job, Reply
 from service.web.repetition import recorded
@@ -63,9 +63,9 @@ class Server:
         self.process = process = Process(world)
         self.remote = Remote(store, process)
         self.journal = ObjectJournal(self.remote, "the place", _TIDY, lease, process)
-        self.keeper = Keeper(_SETTINGS, _Pool(), self.journal)  # type: ignore[arg-type]
+        self.store = StoreService(_SETTINGS, _Pool(), self.journal)  # type: ignore[arg-type]
         fence = Fence(self.journal, process.threads(1), process.now)
-        self.keeper.commits = Commits(self.journal, BEHIND, lambda *_: None, process.threads(1), fence, process.now)
+        self.store.commits = Commits(self.journal, BEHIND, lambda *_: None, process.threads(1), fence, process.now)
         #: when it had the place, and the token of its opening
         self.began: tuple[float, str] | None = None
         process.thread(self._load)
@@ -78,7 +78,7 @@ class Server:
     @property
     def has_lost(self) -> bool:
         """Whether another server has the place, as it knows."""
-        return self.keeper.commits.lost is not None
+        return self.store.commits.lost is not None
 
     def kill(self) -> None:
         """It is no more."""
@@ -98,13 +98,13 @@ class Server:
         opened = ""
         while not opened:
             with suppress(RuntimeError):
-                loaded = self.keeper.load()
+                loaded = self.store.load()
                 opened = self.remote.made
-        self.keeper.restore(loaded)
+        self.store.restore(loaded)
         self.began = self.process.world.now, opened
 
     async def _end(self) -> None:
-        await self.keeper.commits.close(GRACE)
+        await self.store.commits.close(GRACE)
         await asyncio.sleep(_LINGERS)  # somebody may ask still
         self.process.dead = True
 
@@ -118,41 +118,41 @@ class Server:
         world.at(world.now + 0.002, lambda: told(answer))
 
     async def _done(self, request: Request, expires: float) -> object:
-        keeper, operation = self.keeper, request.operation
-        await keeper.current(expires) if operation.kind != "write" or request.key else None
+        store, operation = self.store, request.operation
+        await store.current(expires) if operation.kind != "write" or request.key else None
         if operation.kind == "read":
             return tuple(self._value(name) for name in operation.names)
         if request.key is None:
             return await self._changed(request, None, expires)
         asked = Repetition("", request.key, "of this request")
-        if known := keeper.answers.begin(asked):
+        if known := store.answers.begin(asked):
             return known.body.decode()
         try:
             return await self._changed(request, asked, expires)
         finally:
-            keeper.answers.end(asked)
+            store.answers.end(asked)
 
     async def _changed(self, request: Request, asked: Repetition | None, expires: float) -> object:
-        keeper, operation = self.keeper, request.operation
+        store, operation = self.store, request.operation
         reply = Reply(200, "text/plain", [b"ok"])
-        more = recorded(keeper.answers, asked, reply)
+        more = recorded(store.answers, asked, reply)
         if operation.kind == "delete":
             (name,) = operation.writes
             match = operation.match.get(name)
             condition = Condition(match=(_etag(match),)) if match is not None else Condition()
-            change = end_of_tensor(keeper.tensors, ("", name), condition)
-            change.check(keeper.tensors.find(("", name)))
-            await keeper.commit([change, *more], expires, request.seconds)
+            change = end_of_tensor(store.tensors, ("", name), condition)
+            change.check(store.tensors.find(("", name)))
+            await store.commit([change, *more], expires, request.seconds)
             return "ok"
         reply.stored = [_stored(operation, name) for name in operation.writes]
         reply.kept = [b"\0" for _ in reply.stored]
         job = Job("forward", b"", "request", request.seconds, expires)
-        reply = await keeper.taken(job, ANYONE, reply, Condition(), more)
+        reply = await store.taken(job, ANYONE, reply, Condition(), more)
         return "ok" if reply.status == 200 else _code_of(reply)
 
     def _value(self, name: str) -> int | None:
         key: TableKey = ("", name)
-        found = self.keeper.tensors.find(key)
+        found = self.store.tensors.find(key)
         return None if found is None else int(found.etag, 16)
 
 

@@ -19,7 +19,7 @@ from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
 from service.pool.stats import Stats
 from service.settings import Settings
-from service.store import Keeper
+from service.store import StoreService
 from service.web.access import scope_of
 from service.worker.worker import Worker
 from tests.service.keys.cases import bearer, bodies, gate_of, operations, placed, record, sent, sound, unsound, write
@@ -60,8 +60,8 @@ class Service:
     def __init__(self) -> None:
         worker = Worker(SETTINGS)
         self.pool = Counted(worker)
-        self.keeper = Keeper(SETTINGS, self.pool, Forgetful())
-        self.routes = create_routes(SETTINGS, Counted(worker), self.keeper)
+        self.store = StoreService(SETTINGS, self.pool, Forgetful())
+        self.routes = create_routes(SETTINGS, Counted(worker), self.store)
         self.document: Mapping[str, Any] = json.loads(self.routes.state.service.document)
 
     def app(self, gate: Gate) -> ASGIApp:
@@ -81,7 +81,7 @@ class Service:
         async def whole() -> None:
             self.pool.jobs.clear()
             self.pool.rooms.clear()
-            async with house(self.pool, self.app(gate), settings=SETTINGS, keeper=self.keeper, gate=gate) as opened:
+            async with house(self.pool, self.app(gate), settings=SETTINGS, store=self.store, gate=gate) as opened:
                 if not fast:
                     without_orders(opened.front)
                 await scenario(opened)
@@ -312,7 +312,7 @@ def test_no_more_than_so_many_at_a_time(service: Service, tmp_path: Path, fast: 
 
     async def scenario() -> None:
         pool = FakePool(None)
-        routes = service.routes if fast else create_routes(SETTINGS, pool, service.keeper)
+        routes = service.routes if fast else create_routes(SETTINGS, pool, service.store)
         async with house(pool, wrap(routes, SETTINGS, gate), settings=SETTINGS, gate=gate) as opened:
             if not fast:
                 without_orders(opened.front)

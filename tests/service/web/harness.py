@@ -18,7 +18,7 @@ from service.pool.stats import Stats
 from service.settings import Settings
 from service.state.journal import Forgetful, Journal
 from service.state.tensors import TensorVersion
-from service.store import Keeper
+from service.store import StoreService
 from service.transport.job import Job, Reply
 from service.web.connection import Connection
 from service.web.observer import RequestObserver
@@ -177,15 +177,15 @@ async def house(
     settings: Settings | None = None,
     ssl: Any = None,
     journal: Journal | None = None,
-    keeper: Keeper | None = None,
+    store: StoreService | None = None,
     gate: Gate | None = None,
     **stated: Any,
 ) -> AsyncIterator[House]:
     """A front with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
     settings = settings or Settings(**{"device": "cpu", "max_connections_per_client": 4096, **stated})
-    keeper = keeper or Keeper(settings, pool, journal or Forgetful())
-    front = ServerState(settings, app or application(), pool, keeper, observer, gate)
+    store = store or StoreService(settings, pool, journal or Forgetful())
+    front = ServerState(settings, app or application(), pool, store, observer, gate)
     server = await asyncio.get_running_loop().create_server(lambda: Connection(front, DOORS), "127.0.0.1", 0, ssl=ssl)
     front.sweep()
     opened = House(front, pool, server.sockets[0].getsockname())

@@ -17,7 +17,7 @@ from service.app import create_routes, wrap
 from service.settings import Settings
 from service.state.graphs import Registered
 from service.state.journal import Forgetful
-from service.store import Keeper
+from service.store import StoreService
 from service.transport.job import Job, Reply
 from service.web.known_heads import KnownHeads
 from service.web.observer import Finished
@@ -39,7 +39,7 @@ SETTINGS = Settings(device="cpu", compile="off", max_nodes=1000, max_body_bytes=
 BINARY = (b"Content-Type: " + KIND.encode(), b"Accept: " + KIND.encode())
 #: of SQUARES, registered
 GRAPH_ID = "64a0b9af0ea5643b8e3dfab43d2fdf490e923554fd0ec428a224da892efb1e19"
-KEEPER = Keeper(SETTINGS, FakePool(), Forgetful())
+KEEPER = StoreService(SETTINGS, FakePool(), Forgetful())
 ECHO = {"graph": {"nodes": [node("input")]}}
 
 
@@ -115,7 +115,7 @@ def test_both_doors_answer_alike(loop: Loop, sent: bytes, worker: Worker, applic
         found = []
         for fast in (True, False):
             observer = Counting()
-            async with house(FakePool(worker), application, observer, SETTINGS, keeper=KEEPER) as opened:
+            async with house(FakePool(worker), application, observer, SETTINGS, store=KEEPER) as opened:
                 if not fast:
                     without_orders(opened.front)
                 client = await opened.connect(limit=1 << 24)

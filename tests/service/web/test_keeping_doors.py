@@ -16,7 +16,7 @@ from service.settings import Settings
 from service.state.conditions import ABSENT
 from service.state.journal import Loaded, StateFull, StateLost
 from service.state.values import Commit, Stored
-from service.store import Keeper
+from service.store import StoreService
 from service.transport.job import Job, Reply
 from service.wire.media import JSON
 from tests.service.web.harness import Client, FakePool, House, house, on_each_loop, post, run
@@ -95,7 +95,7 @@ class Kept(House):
     """A house with its journal and what it keeps."""
 
     journal: Slow
-    keeper: Keeper
+    store: StoreService
 
 
 @asynccontextmanager
@@ -104,15 +104,15 @@ async def keeping(pool: Storing | None = None, *, at_once: bool = False, setting
     pool, journal = pool or Storing(), Slow()
     if at_once:
         journal.may.set()
-    keeper = Keeper(settings, pool, journal)
-    app = wrap(create_routes(settings, pool, keeper), settings)
-    async with house(pool, app, settings=settings, keeper=keeper) as opened:
-        opened.journal, opened.keeper = journal, keeper  # type: ignore[attr-defined]
+    store = StoreService(settings, pool, journal)
+    app = wrap(create_routes(settings, pool, store), settings)
+    async with house(pool, app, settings=settings, store=store) as opened:
+        opened.journal, opened.store = journal, store  # type: ignore[attr-defined]
         try:
             yield opened
         finally:
             journal.may.set()
-            assert await keeper.commits.close(PATIENCE)
+            assert await store.commits.close(PATIENCE)
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -137,7 +137,7 @@ def test_no_answer_before_it_is_kept(loop: Loop, headers: tuple[bytes, ...]) -> 
             await client.send(post(b"{}", *headers))
             await until(opened.journal.begun.is_set)
             assert await silent(client)
-            assert opened.keeper.tensors.find(("", "w")) is None
+            assert opened.store.tensors.find(("", "w")) is None
             opened.journal.may.set()
             head, body = await client.response()
             assert (head[9:12], body) == (b"200", b'{"stored":[]}')

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from service.state.writes import Name, Write, name_of
 
 
-class Behind:
+class WriteBehind:
     """Writes that wait, the newest of each name, in groups without a common name.
 
     What was kept as one is in one group, and a group is written as one: so what is on disk is never half of anything,
