@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from engine import Certificate, Deadline, Gradients, HostArray, Program, certify, graph_id
 from schemas.calls.check import CheckAnswer, CheckRequest
+from service.calls.cached_request import Cost
 from service.calls.definition import CallDefinition, Engine, Guide, cost_of_analysis
-from service.calls.repeated import Cost
 from service.calls.sample import MEAN
 from service.wire.answers import Body, RunStats, stats_fields, write_answer
 from service.wire.request import ParsedRequest

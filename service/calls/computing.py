@@ -23,8 +23,8 @@ from engine import (
 )
 from engine.planning.estimate import run_seconds
 from service.calls import calls
+from service.calls.cached_request import CachedRequest, Cost
 from service.calls.definition import CallDefinition, Engine
-from service.calls.repeated import Cost, Repeated
 from service.wire.answers import FIELD_BYTES, PLACE_BYTES, Body, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
 from service.wire.storing import Destination, Kept, Storing, read_places
@@ -189,7 +189,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         """Whether the plan was made for an earlier request."""
         return ready.compiled.cached
 
-    def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Cost) -> Repeated | None:
+    def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Cost) -> CachedRequest | None:
         """The plan by its key; what a call with `diagnose` looks at differs from run to run."""
         task, compiled = ready.execution, ready.compiled
         if task.diagnose or compiled.key is None:
@@ -198,7 +198,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         labels, types = compiled.labels[:count], compiled.plan.result_types[:count]
         template = AnswerTemplate.of(labels, types, disconnected, stats) if task.encoding == "json" else None
         fed = {feed: TensorType.of(array) for feed, array in task.tensors.items()}
-        return Repeated(
+        return CachedRequest(
             plan=compiled.key,
             feeds=tuple((feed, type) for feed, type in fed.items() if feed not in task.residents),
             residents=tuple((feed, fed[feed], name) for feed, name in task.residents.items()),

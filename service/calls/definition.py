@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 from engine import Compiler, Deadline, Program
 from engine.executors.interpreter import Executor
 from engine.planning.estimate import DENSE_FLOP, planning_seconds
-from service.calls.repeated import Cost, Repeated
+from service.calls.cached_request import CachedRequest, Cost
 from service.wire.answers import Body
 from service.wire.request import ParsedRequest
 from service.wire.storing import Kept
@@ -105,7 +105,7 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
         """Whether it was planned for an earlier request."""
         return False
 
-    def remembered(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Cost) -> Repeated | None:
+    def remembered(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Cost) -> CachedRequest | None:
         """What is left to do when the same comes with other tensors, once it was done; None where that is all of it.
 
         `cost` is what `cost` said.

@@ -9,8 +9,8 @@ from typing import cast
 from engine import Deadline, Exported, Gradients, HostArray, Label, Program, TensorType, export_gradients
 from schemas import Graph, Tensor
 from schemas.calls.differentiate import DifferentiateAnswer, DifferentiateRequest
+from service.calls.cached_request import Cost
 from service.calls.definition import CallDefinition, Engine, Guide, cost_of_analysis
-from service.calls.repeated import Cost
 from service.calls.sample import TYPED
 from service.wire.answers import Body, write_answer
 from service.wire.request import ParsedRequest

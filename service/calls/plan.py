@@ -10,9 +10,9 @@ import numpy as np
 
 from engine import Analysis, Call, Deadline, Program, TensorType, analyse, printable
 from schemas.calls.plan import PlanAnswer, PlanRequest
+from service.calls.cached_request import Cost
 from service.calls.computing import CallArguments, Computing, computing_calls
 from service.calls.definition import CallDefinition, Engine, Guide, cost_of_analysis
-from service.calls.repeated import Cost
 from service.calls.sample import TYPED
 from service.errors import Refusal
 from service.wire.answers import FIELD_BYTES, Body, int64, write_answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic, perf_counter
 
 from engine import Deadline
-from service.calls.repeated import Cost
+from service.calls.cached_request import Cost
 from service.transport.job import Job, Phases
 
 

@@ -8,8 +8,8 @@ from typing import Final, cast
 from engine import Deadline, HostArray, Program, graph_id
 from schemas import Graph, Tensor
 from schemas.registered import RegisteredGraph, RegisterGraphRequest
+from service.calls.cached_request import Cost
 from service.calls.definition import CallDefinition, Engine, cost_of_analysis
-from service.calls.repeated import Cost
 from service.wire.answers import Body, write_answer
 from service.wire.request import ParsedRequest
 from service.wire.tensors import encode

@@ -11,8 +11,8 @@ import orjson
 
 from engine import EngineError, HostArray, Limits, TensorType
 from schemas import Tensor
+from service.calls.cached_request import Cost
 from service.calls.computing import admit_answer
-from service.calls.repeated import Cost
 from service.errors import Refusal, from_engine
 from service.settings import Settings
 from service.state.tensor_names import checked_name, unknown_tensor

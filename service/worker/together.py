@@ -17,7 +17,7 @@ from engine.planning.many import plan_of_many
 from service.settings import Settings
 from service.transport.job import Reply
 from service.worker.sharing import FEWEST
-from service.worker.worker import PLANNING, AskedAgain, AskedAnew, Worker
+from service.worker.worker import PLANNING, AskedAnew, KnownRequest, Worker
 
 #: requests that are executed as one, at most; a power of two, as all sizes are that plans are made for
 MOST: Final = 64
@@ -57,15 +57,15 @@ class Together:
             settings.plan_cache, settings.plan_cache_bytes // TOGETHER_SHARE, lambda many: many.nbytes
         )
 
-    def groups(self, tasks: Sequence[AskedAgain | AskedAnew]) -> list[list[int]]:
+    def groups(self, tasks: Sequence[KnownRequest | AskedAnew]) -> list[list[int]]:
         """The positions of those that ask for the same plan, where there are enough, and all together are short."""
-        alike: dict[Hashable, tuple[AskedAgain, list[int]]] = {}
+        alike: dict[Hashable, tuple[KnownRequest, list[int]]] = {}
         for position, task in enumerate(tasks):
-            if isinstance(task, AskedAgain) and task.repeated.is_shared:
+            if isinstance(task, KnownRequest) and task.repeated.is_shared:
                 alike.setdefault(task.repeated.plan, (task, []))[1].append(position)
         return [group for first, positions in alike.values() for group in self._cut(first, positions)]
 
-    def run(self, tasks: Sequence[AskedAgain]) -> list[Reply] | None:
+    def run(self, tasks: Sequence[KnownRequest]) -> list[Reply] | None:
         """The replies to a group; None where it fails as one."""
         started = time.perf_counter()
         deadline = _LastDeadline([task.context.deadline for task in tasks])
@@ -79,7 +79,7 @@ class Together:
             for i, task in enumerate(tasks)
         ]
 
-    def _cut(self, like: AskedAgain, positions: list[int]) -> list[list[int]]:
+    def _cut(self, like: KnownRequest, positions: list[int]) -> list[list[int]]:
         """Groups of requests like this one, as large as they can be."""
         groups = []
         while len(positions) >= FEWEST and (size := self._size(like, len(positions))):
@@ -87,7 +87,7 @@ class Together:
             positions = positions[size:]
         return groups
 
-    def _size(self, task: AskedAgain, count: int) -> int:
+    def _size(self, task: KnownRequest, count: int) -> int:
         """How many of so many are executed as one, within the time that one may take; 0 where none are."""
         most = task.context.most_seconds
         cost, once = task.repeated.cost.seconds, RUN + STEP * len(task.compiled.plan.steps)
@@ -100,7 +100,7 @@ class Together:
             size //= 2
         return 0
 
-    def _many(self, task: AskedAgain, size: int) -> _Many:
+    def _many(self, task: KnownRequest, size: int) -> _Many:
         return self._plans.get((task.repeated.plan, size), lambda: self._planned(task.compiled.plan, size))[0]
 
     def _planned(self, plan: Plan, size: int) -> _Many:
@@ -117,7 +117,7 @@ class Together:
             return _Many(None)
         return _Many(None) if many is None else _Many(many, run_seconds(many, self._engine.dense_flop))
 
-    def _rows(self, tasks: Sequence[AskedAgain], deadline: Deadline) -> list[HostArray] | None:
+    def _rows(self, tasks: Sequence[KnownRequest], deadline: Deadline) -> list[HostArray] | None:
         """The results of all, by rows; None where one of them fails, and nobody knows which."""
         size = _rounded(len(tasks))
         plan = self._many(tasks[0], size).plan
@@ -153,7 +153,7 @@ def _rounded(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def _stacked(plan: Plan, tasks: Sequence[AskedAgain], size: int) -> dict[Hashable, HostArray]:
+def _stacked(plan: Plan, tasks: Sequence[KnownRequest], size: int) -> dict[Hashable, HostArray]:
     """The feeds of all as rows, and those of the last one in rows that nobody has asked for."""
     tensors = [task.tensors for task in tasks]
     tensors += [tensors[-1]] * (size - len(tasks))

@@ -19,8 +19,8 @@ from schemas.graph import NAME_CHARACTERS
 from schemas.registered import without_graph
 from service import machine
 from service.calls import calls
+from service.calls.cached_request import CachedRequest
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
-from service.calls.repeated import Repeated
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
 from service.transport.control_page import Vitals
@@ -29,11 +29,11 @@ from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read
 from service.wire.graph_source import GraphSource, Programs
 from service.wire.json_reader import JsonReader
-from service.wire.lifted import Lifted
 from service.wire.long_lists import parse_tensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 from service.wire.message import NO_TENSORS, Message
 from service.wire.request import ParsedRequest, RequestReader
+from service.wire.request_template import RequestTemplate
 from service.wire.storing import Kept
 from service.wire.translate import Translator
 from service.worker.job_context import JobContext
@@ -90,7 +90,7 @@ class Worker:
         self._programs = programs = Programs(translator, settings.plan_cache, of_graphs, settings.json_depth - 1)
         self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
-        self._repeated: Cache[Repeated] = Cache(
+        self._repeated: Cache[CachedRequest] = Cache(
             REPEATED_EACH * settings.plan_cache, repeated_bytes(settings), lambda kept: kept.nbytes
         )
         self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
@@ -111,19 +111,19 @@ class Worker:
         """
         return self._safely(self._reply, job, JobContext(job, most_seconds))
 
-    def read(self, job: Job, most_seconds: float | None = None) -> AskedAgain | AskedAnew | Reply:
+    def read(self, job: Job, most_seconds: float | None = None) -> KnownRequest | AskedAnew | Reply:
         """The first part of a job, up to where it could be executed with others; or the reply, where that is all."""
         task = self._safely(self._read, job, context := JobContext(job, most_seconds))
         context.pause()
         return task
 
-    def finish(self, task: AskedAgain | AskedAnew) -> Reply:
+    def finish(self, task: KnownRequest | AskedAnew) -> Reply:
         """The reply to a job that was read. Never raises, as above."""
         task.context.resume()
         return self._safely(self._finish, task.context.job, task)
 
     def finish_shared(
-        self, task: AskedAgain, arrays: Sequence[HostArray], seconds: float, backward: float, tier: RunTier
+        self, task: KnownRequest, arrays: Sequence[HostArray], seconds: float, backward: float, tier: RunTier
     ) -> Reply:
         """The reply to a job that was executed together with others; its share of that, and of the way back."""
         task.context.shared(seconds, backward)
@@ -172,10 +172,10 @@ class Worker:
         task = self._read(context)
         return task if isinstance(task, Reply) else self._finish(task)
 
-    def _finish(self, task: AskedAgain | AskedAnew) -> Reply:
-        return self._again(task) if isinstance(task, AskedAgain) else self._anew(*task)
+    def _finish(self, task: KnownRequest | AskedAnew) -> Reply:
+        return self._again(task) if isinstance(task, KnownRequest) else self._anew(*task)
 
-    def _read(self, context: JobContext) -> AskedAgain | AskedAnew | Reply:
+    def _read(self, context: JobContext) -> KnownRequest | AskedAnew | Reply:
         job = context.job
         call = self._calls.get(job.call)
         if call is None:
@@ -188,7 +188,7 @@ class Worker:
         asked = _asked(job, call, message)
         return (asked and self._recalled(context, asked)) or AskedAnew(context, call, message, asked)
 
-    def _recalled(self, context: JobContext, asked: Asked) -> AskedAgain | Reply | None:
+    def _recalled(self, context: JobContext, asked: RequestKey) -> KnownRequest | Reply | None:
         """What was asked before with other numbers; None where it was not, and where anything is odd."""
         repeated = self._repeated.find(asked.key)
         compiled = None if repeated is None else self.engine.compiler.recall(repeated.plan)
@@ -203,16 +203,16 @@ class Worker:
         context.mark()
         if context.is_too_long(repeated.cost):
             return _unanswered(estimate=Estimate(*repeated.cost))
-        return AskedAgain(context, repeated, compiled, tensors, asked.lifted.conditions)
+        return KnownRequest(context, repeated, compiled, tensors, asked.lifted.conditions)
 
-    def _again(self, task: AskedAgain) -> Reply:
+    def _again(self, task: KnownRequest) -> Reply:
         """The reply, once the plan has run."""
         context = task.context
         started = context.mark()
         arrays = self.engine.executor.run(task.compiled.plan, task.tensors, context.deadline)
         return _written(task, arrays, context.ran() - started, context.deadline.tier)
 
-    def _anew(self, context: JobContext, call: AnyCall, message: Message, asked: Asked | None) -> Reply:
+    def _anew(self, context: JobContext, call: AnyCall, message: Message, asked: RequestKey | None) -> Reply:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
         if asked is not None:
             asked.lifted.put_back()
@@ -270,11 +270,11 @@ class Worker:
         return Message(request.fields, NO_TENSORS, request.source)
 
 
-class AskedAgain(NamedTuple):
+class KnownRequest(NamedTuple):
     """What was asked before, of other numbers: what is left to do is to run its plan, and to write."""
 
     context: JobContext
-    repeated: Repeated
+    repeated: CachedRequest
     compiled: Compiled
     tensors: dict[Hashable, HostArray]
     conditions: Sequence[str | None]
@@ -286,10 +286,10 @@ class AskedAnew(NamedTuple):
     context: JobContext
     call: AnyCall
     message: Message
-    asked: Asked | None
+    asked: RequestKey | None
 
 
-def _written(task: AskedAgain, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
+def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
     """The reply with these results, which took so long in this tier."""
     repeated = task.repeated
     kept = repeated.kept(arrays, task.conditions) if repeated.storing is not None else ()
@@ -305,28 +305,28 @@ def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
     return reply
 
 
-def _shared(task: AskedAgain, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
+def _shared(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
     task.context.deadline.check()
     reply = _written(task, arrays, seconds, tier)
     reply.coalesced = True
     return reply
 
 
-class Asked(NamedTuple):
+class RequestKey(NamedTuple):
     """What a request asks, and the numbers that it brings: with the same key, the same is asked of other numbers."""
 
     key: Hashable
-    lifted: Lifted
+    lifted: RequestTemplate
 
 
-def _asked(job: Job, call: AnyCall, message: Message) -> Asked | None:
+def _asked(job: Job, call: AnyCall, message: Message) -> RequestKey | None:
     """What the request asks, its numbers taken out; None where it has to be read as a whole."""
     if job.sent != JSON or not call.tensor_fields or message.source is None:
         return None
-    lifted = Lifted.of(message.body, call.tensor_fields)
+    lifted = RequestTemplate.of(message.body, call.tensor_fields)
     if lifted is None:
         return None
-    return Asked((job.call, message.source.name, job.accepted, lifted.shape), lifted)
+    return RequestKey((job.call, message.source.name, job.accepted, lifted.shape), lifted)
 
 
 def limits_of(settings: Settings) -> dict[str, int]:

@@ -17,7 +17,7 @@ from service.transport.job import Job, Reply
 from service.wire.media import JSON, SAFETENSORS
 from service.worker.sharing import FEWEST
 from service.worker.together import Together
-from service.worker.worker import AskedAgain, Worker
+from service.worker.worker import KnownRequest, Worker
 from tests.engine.executors.stepped import SteppedCompiler
 from tests.service.support import Json, feed, node, request
 from tests.service.wire.safetensors_support import unpacked
@@ -141,7 +141,7 @@ def test_of_several_that_are_executed_as_one_each_is_told(stepped: SteppedCompil
     for expected in ("uncompiled", "compiled"):
         for _ in range(2):
             tasks = [sharing.read(job(asked)) for _ in range(FEWEST)]
-            again = [task for task in tasks if isinstance(task, AskedAgain)]
+            again = [task for task in tasks if isinstance(task, KnownRequest)]
             (group,) = sharing.groups(tasks)
             replies = sharing.run([again[k] for k in group])
             assert replies is not None

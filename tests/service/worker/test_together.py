@@ -27,7 +27,7 @@ from service.worker.child import computing
 from service.worker.sharing import FEWEST
 from service.worker.sharing_loop import SharingLoop
 from service.worker.together import Together
-from service.worker.worker import AskedAgain, Worker
+from service.worker.worker import KnownRequest, Worker
 from service.worker.worker_loop import Opened
 from tests.service.pool.pools import running, settled, together, until
 from tests.service.support import Json, feed, node, request
@@ -187,7 +187,7 @@ def test_infinities_and_nothing_stay_where_they_are() -> None:
 def test_who_is_late_gets_that_for_an_answer() -> None:
     jobs = [asked(norm(values)) for values in numbers(8)]
     reads = [WORKER.read(job, QUICK) for job in jobs]
-    tasks = [task for task in reads if isinstance(task, AskedAgain)]
+    tasks = [task for task in reads if isinstance(task, KnownRequest)]
     assert len(tasks) == 8
     sharing = Together(WORKER, SETTINGS)
     assert sharing.groups(tasks) == [list(range(8))]
@@ -214,7 +214,7 @@ def test_who_has_left_is_skipped() -> None:
 def test_a_group_takes_no_longer_than_one_may() -> None:
     """By what its plan says; with half of the time there are half as many in a group, or fewer."""
     tasks = [WORKER.read(asked(norm(values)), QUICK) for values in numbers(64)]
-    again = [task for task in tasks if isinstance(task, AskedAgain)]
+    again = [task for task in tasks if isinstance(task, KnownRequest)]
     sharing = Together(WORKER, SETTINGS)
     largest = sharing._many(again[0], 64).seconds
     assert list(map(len, sharing.groups(again))) == [64]
@@ -248,7 +248,7 @@ def test_a_plan_that_cannot_be_made_is_not_tried_again(monkeypatch: pytest.Monke
         raise ZeroDivisionError
 
     monkeypatch.setattr("service.worker.together.plan_of_many", failing)
-    tasks = [task for v in numbers(4) if isinstance(task := WORKER.read(asked(norm(v)), QUICK), AskedAgain)]
+    tasks = [task for v in numbers(4) if isinstance(task := WORKER.read(asked(norm(v)), QUICK), KnownRequest)]
     sharing = Together(WORKER, SETTINGS)
     assert sharing.groups(tasks) == sharing.groups(tasks) == []
     assert len(tried) == 1

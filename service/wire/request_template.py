@@ -16,7 +16,7 @@ from service.wire.storing import is_condition
 LONGEST_SHAPE: Final = 1 << 14
 
 
-class Lifted:
+class RequestTemplate:
     """The fields of a request without the data of the tensors in some of them.
 
     `shape` is the rest, as bytes: the same for requests that differ in data alone. It tells 1 from 1.0 and from true.

@@ -31,7 +31,7 @@ class Cost(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class CachedRequest:
     """What is left of a request that was answered: its plan by name, what it fed, and how its answer is written.
 
     It holds no tensors, no graph and no plan. `feeds` are those that came, and `residents` have a name each.
