@@ -31,7 +31,7 @@ class Admission:
         return full(jobs, self._wait(jobs))
 
     @staticmethod
-    def hopeless(needed: float, left: float) -> Refusal:
+    def infeasible(needed: float, left: float) -> Refusal:
         """The refusal of a job that would be done in `needed` seconds, and has `left`."""
         detail = f"what waits already would take this request to {needed:.3g} s, and it has {left:.3g} s"
         return Refusal("queue_full", detail, retry_after=min(_LONGEST_WAIT, max(1, math.ceil(needed - left))))

@@ -370,7 +370,7 @@ class WorkerProcess(asyncio.Protocol):
         if ticket is self.long:
             self.long = None
         if self._spoilt and ticket.room is not None and ticket.room.buffer is not None:
-            ticket.room.spoilt = ticket.room.buffer.number in self._spoilt
+            ticket.room.still_referenced = ticket.room.buffer.number in self._spoilt
             self._spoilt.discard(ticket.room.buffer.number)
         return ticket
 

@@ -146,7 +146,7 @@ class ProcessPool:
         ticket = Ticket(job, account, done, now)
         if job.room is not None or len(job.body) > INLINE:
             try:
-                self._lodge(ticket)
+                self._place_body(ticket)
             except Refusal as refusal:
                 self._turn_away(job, done, refusal)
                 return
@@ -303,7 +303,7 @@ class ProcessPool:
             job.room.give_back()
         done(refused(refusal, job.request_id))
 
-    def _lodge(self, ticket: Ticket) -> None:
+    def _place_body(self, ticket: Ticket) -> None:
         """The body in memory that a worker can see."""
         job = ticket.job
         if isinstance(job.room, BodyRoom):
@@ -340,7 +340,7 @@ class ProcessPool:
         left = ticket.job.expires - time.monotonic()
         try:
             if ahead and needed > left and not self._lanes.is_idle(ticket):
-                raise self._admission.hopeless(needed, left)
+                raise self._admission.infeasible(needed, left)
             ticket.promised = self._claims.claim(ticket.job.tenant, estimate.response_bytes)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
@@ -358,7 +358,7 @@ class ProcessPool:
 
     def _too_late(self, ticket: Ticket) -> None:
         left = ticket.job.expires - time.monotonic()
-        self._refuse(ticket, self._admission.hopeless(self._lanes.expected(ticket), left))
+        self._refuse(ticket, self._admission.infeasible(self._lanes.expected(ticket), left))
 
     def _abandon(self, ticket: Ticket) -> None:
         """Nobody waits for a job: it leaves the queue, or is stopped."""

@@ -21,7 +21,7 @@ _AT_ONCE: Final = 1 << 20
 class BodyRoom:
     """A body's place in a slab."""
 
-    __slots__ = ("_refusal", "_rooms", "buffer", "claim", "spoilt", "view", "written")
+    __slots__ = ("_refusal", "_rooms", "buffer", "claim", "still_referenced", "view", "written")
 
     def __init__(self, rooms: Rooms, buffer: SharedBuffer, nbytes: int, claim: Claim) -> None:
         self._rooms = rooms
@@ -33,7 +33,7 @@ class BodyRoom:
         #: bytes that may have been, at most
         self.written = 0
         #: whether a worker still looks at it
-        self.spoilt = False
+        self.still_referenced = False
 
     def reserve(self, nbytes: int) -> int:
         """Before the first so many bytes are written: how many may be. Raises Refusal (queue_full)."""
@@ -69,7 +69,7 @@ class BodyRoom:
         if buffer is not None:
             self.view = memoryview(b"")
             self.claim.end()
-            self._rooms.take_back(buffer, self.written, spoilt=self.spoilt)
+            self._rooms.take_back(buffer, self.written, still_referenced=self.still_referenced)
 
 
 class Rooms:
@@ -85,10 +85,10 @@ class Rooms:
         """Memory for a body of so many bytes; it is taken up, and claimed, as they come."""
         return BodyRoom(self, self._buffers.take(max(1, nbytes)), nbytes, claim)
 
-    def take_back(self, buffer: SharedBuffer, nbytes: int, *, spoilt: bool) -> None:
+    def take_back(self, buffer: SharedBuffer, nbytes: int, *, still_referenced: bool) -> None:
         """A room's slab: cleared for the next one, or dropped; what takes long is not done on the event loop."""
         buffer.used = nbytes
-        if spoilt or buffer.size > LARGEST:
+        if still_referenced or buffer.size > LARGEST:
             self._dropped(buffer)
         elif nbytes <= _AT_ONCE:
             buffer.clear()

@@ -18,7 +18,7 @@ from service.transport.job import Reply, refused
 from service.web.head import Order, malformed, too_large
 from service.web.incoming import Incoming, Wanted
 from service.web.observer import Finished
-from service.web.parsing import Head, hopeless
+from service.web.parsing import Head, infeasible
 from service.web.request_ids import new_id
 from service.web.response_head import CONTINUE
 from service.web.sending import Sending, unsent_bytes
@@ -299,7 +299,7 @@ class Connection(asyncio.BufferedProtocol):
         """Hand out the next request; False where its head is not complete."""
         rest, limit = self.rest, self.front.settings.max_header_bytes
         end = rest.find(_END) + 4
-        if end == 3 and len(rest) <= limit and not hopeless(rest):
+        if end == 3 and len(rest) <= limit and not infeasible(rest):
             return False
         self.begin_request()
         if end == 3 or end > limit:

@@ -113,7 +113,7 @@ class HeadReader:
             return None, self._settings.max_body_bytes
 
 
-def hopeless(beginning: bytes) -> bool:
+def infeasible(beginning: bytes) -> bool:
     """Whether these first bytes cannot become a head, whatever follows."""
     half_a_line_end = beginning.endswith(b"\r")
     return beginning[:1] < _NO_BEGINNING or bool(_ILL_FORMED.search(beginning, 0, len(beginning) - half_a_line_end))

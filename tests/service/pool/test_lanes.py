@@ -243,8 +243,8 @@ def test_retry_after_follows_the_rate() -> None:
         admission.replied()
     admission.look(110.0)
     assert admission.crowded(12).retry_after == 20  # 0.3 a second are known of the 1 a second so far; half of 12
-    assert Admission.hopeless(12.4, 10.0).retry_after == 3
-    assert Admission.hopeless(1e9, 10.0).retry_after == 60
+    assert Admission.infeasible(12.4, 10.0).retry_after == 3
+    assert Admission.infeasible(1e9, 10.0).retry_after == 60
 
 
 def test_staff(monkeypatch: pytest.MonkeyPatch) -> None:
