@@ -27,7 +27,7 @@ from service.state.tensors import TensorVersion
 from service.transport.claims import Claim, Claims
 from service.transport.frames import INLINE
 from service.transport.job import Estimate, Job, Reply, Room, refused
-from service.transport.rooms import BodyRoom, Rooms
+from service.transport.rooms import Rooms, SharedRoom
 from service.transport.tensor_memory import TensorMemory
 
 #: seconds between two looks at what is late, and looks between two inspections of the workers
@@ -114,7 +114,7 @@ class ProcessPool:
             displaced=self._displaced,
         )
 
-    def room(self, nbytes: int, tenant: str = "") -> BodyRoom:
+    def room(self, nbytes: int, tenant: str = "") -> SharedRoom:
         """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
         if self._draining:
             raise stopping()
@@ -306,7 +306,7 @@ class ProcessPool:
     def _place_body(self, ticket: Ticket) -> None:
         """The body in memory that a worker can see."""
         job = ticket.job
-        if isinstance(job.room, BodyRoom):
+        if isinstance(job.room, SharedRoom):
             ticket.room = job.room
             ticket.room.shrink(len(job.body))
             return

@@ -11,7 +11,7 @@ from service.pool.cost_model import JobKind
 from service.pool.pool import Done
 from service.transport.claims import Claim
 from service.transport.job import Estimate, Job
-from service.transport.rooms import BodyRoom
+from service.transport.rooms import SharedRoom
 
 
 class Carrier(Protocol):
@@ -76,7 +76,7 @@ class Ticket:
         #: what is reserved for its answer
         self.promised: Claim | None = None
         #: where the pool put the body, where nobody else had
-        self.room: BodyRoom | None = None
+        self.room: SharedRoom | None = None
         self.worker: Carrier | None = None
         self.slot = 0
         #: when it was told to stop; 0 while nobody did

@@ -18,7 +18,7 @@ ROOM_STEP: Final = 1 << 20
 _AT_ONCE: Final = 1 << 20
 
 
-class BodyRoom:
+class SharedRoom:
     """A body's place in a slab."""
 
     __slots__ = ("_refusal", "_rooms", "buffer", "claim", "still_referenced", "view", "written")
@@ -81,9 +81,9 @@ class Rooms:
         self._told = dropped
         self._buffers = SharedBuffers(_KEEP, self._dropped)
 
-    def room(self, nbytes: int, claim: Claim) -> BodyRoom:
+    def room(self, nbytes: int, claim: Claim) -> SharedRoom:
         """Memory for a body of so many bytes; it is taken up, and claimed, as they come."""
-        return BodyRoom(self, self._buffers.take(max(1, nbytes)), nbytes, claim)
+        return SharedRoom(self, self._buffers.take(max(1, nbytes)), nbytes, claim)
 
     def take_back(self, buffer: SharedBuffer, nbytes: int, *, still_referenced: bool) -> None:
         """A room's slab: cleared for the next one, or dropped; what takes long is not done on the event loop."""

@@ -16,7 +16,7 @@ from service.pool.process_pool import ProcessPool
 from service.transport import shared_buffers
 from service.transport.frames import INLINE
 from service.transport.job import Reply
-from service.transport.rooms import BodyRoom
+from service.transport.rooms import SharedRoom
 from service.transport.shared_buffers import LARGEST, SharedBuffers
 from tests.service.pool.pools import ask, job, processes, running, settled, together, until
 
@@ -46,7 +46,7 @@ async def test_bodies_and_answers_of_any_size() -> None:
         await until(lambda: settled(pool))
 
 
-async def ask_with(pool: ProcessPool, body: Any, room: BodyRoom | None = None) -> Reply:
+async def ask_with(pool: ProcessPool, body: Any, room: SharedRoom | None = None) -> Reply:
     asked = job(b"", room=room)
     asked.body = body
     return await awaited(pool, asked)
