@@ -3,8 +3,6 @@
 Files:
     binding        From a step to the calls that run it. What fuses steps, or has kernels of its own, puts its binder in
                    this place
-    bound          A plan made ready to run again and again: memory of its own, and each kernel's call with its arrays
-                   in it
     compiling      Compiling in the background: one thread, a bounded queue, and an end that waits for what is inside
                    the compiler
     cuda_binding   From a step to the calls that run it on a card: kernels of ours for loops that have some, else the
@@ -19,18 +17,20 @@ Files:
     cupy_backend   A GPU. CuPy is imported when an executor is opened, never before
     feeds          A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast in
                    silence
-    handout        Memory of large results. Most callers drop a result before they ask for the next one; then it serves
-                   again
+    instance_pool  Plans that are ready to run, kept while nobody runs them: those used lately, and a bounded number of
+                   bytes
     interpreter    The loop that runs a plan step by step, for any array module that looks like NumPy
     kernels        Loops as machine code: compiled once for this processor, kept, and bound where a plan has them
-    leases         Plans that are ready to run, kept while nobody runs them: those used lately, and a bounded number of
-                   bytes
+    lifetimes      What of a plan stays in memory from run to run, and what comes and goes with each
     numpy_backend  The CPU
-    rebound        Steps on arrays that come and go with runs: native calls are pointed at them, and others are bound
+    output_buffer  Memory of large results. Most callers drop a result before they ask for the next one; then it serves
+                   again
+    prepared_plan  A plan made ready to run again and again: memory of its own, and each kernel's call with its arrays
+                   in it
+    rebinding      Steps on arrays that come and go with runs: native calls are pointed at them, and others are bound
                    anew
     regions        Neighbouring native calls of a plan as one call: a runner makes them, one after the other, large ones
                    by threads
-    residence      What of a plan stays in memory from run to run, and what comes and goes with each
     segments       Calls in a row. Between two segments a run looks at the clock; an error inside one is told from its
                    position
     stopwatch      How long the steps of a run take: what is compiled first is told from it

@@ -240,7 +240,7 @@ class WorkerProcess(asyncio.Protocol):
 
         The last one comes first, as each is to be put back before those that wait.
 
-        But not those with a body in a slab, which would be given back while this worker reads it.
+        But not those with a body in a buffer, which would be given back while this worker reads it.
         """
         taken = [t for t in self.tickets if t not in keeping and t.room is None]
         self._taken_back += len(taken)
@@ -281,7 +281,7 @@ class WorkerProcess(asyncio.Protocol):
         self._out.append(frame)
 
     def forget(self, number: int) -> None:
-        """A slab of ours is gone."""
+        """A buffer of ours is gone."""
         if not self.ended and self._channel.hide(number):
             self.write(frames.note(frames.FORGET, number))
 
@@ -375,7 +375,7 @@ class WorkerProcess(asyncio.Protocol):
         return ticket
 
     def release(self, number: int, memory: mmap) -> None:
-        """Nobody needs an answer any more that lies in a slab of the process's."""
+        """Nobody needs an answer any more that lies in a buffer of the process's."""
         if self.ended:
             self._dispose(memory)
         else:

@@ -24,8 +24,8 @@ TensorKey = tuple[str, str]
 BURDEN: Final = 1 << 20
 
 
-class _Told(NamedTuple):
-    """A version that the worker knows, of so many bytes: in the slab of this number, or 0 for memory of its own."""
+class _KnownVersion(NamedTuple):
+    """A version that the worker knows, of so many bytes: in the buffer of this number, or 0 for memory of its own."""
 
     nbytes: int
     buffer: int
@@ -40,7 +40,7 @@ class Replica:
 
     def __init__(self, current: Mapping[TensorKey, TensorVersion]) -> None:
         self._current = current
-        self._told: OrderedDict[TensorKey, _Told] = OrderedDict()
+        self._told: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()
         self._held = 0
         #: tensors that are not any more what the worker knows
         self.stale: dict[TensorKey, None] = {}
@@ -87,7 +87,7 @@ class Replica:
         told.frames.append(
             frames.tensor_frame(TensorFrame(*key, resident.etag, resident.dtype, resident.shape, number, data))
         )
-        self._told[key] = known = _Told(len(room.view), number)
+        self._told[key] = known = _KnownVersion(len(room.view), number)
         self._held += known.held
 
     def _forget(self, key: TensorKey, told: News) -> bool:
@@ -102,7 +102,7 @@ class Replica:
 
 
 class News(NamedTuple):
-    """Frames for a worker, the slabs that it has to see before them, and the numbers of those that it needs no more."""
+    """Frames for a worker, the buffers that it has to see before them, and the numbers of those it needs no more."""
 
     frames: list[bytes]
     buffers: list[SharedBuffer]

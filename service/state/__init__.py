@@ -2,7 +2,6 @@
 
 Files:
     backup          Backup and restore: the commits of a place as one tar file, and back into an empty place
-    behind          What can be seen and is not on disk yet
     changes         What can be changed of what is kept: each change with the table that it is made to, and what is
                     written of it
     commits         The one place that decides what is kept, and in which order
@@ -43,5 +42,6 @@ Files:
                     becomes of requests
     values          What is written down: versions of tensors, answers that may be asked for again, and several of both
                     as one
+    write_behind    What can be seen and is not on disk yet
     writes          What is written down of a change, and several of them as one
 """

@@ -1,7 +1,7 @@
 """The messages between the front and a worker process, as bytes: a fixed part each, then texts and a body.
 
 Nothing is pickled: what a worker sends is read field by field, and a frame costs a microsecond. Bodies over `INLINE`
-bytes are not in the frame, but in a slab that it names.
+bytes are not in the frame, but in a buffer that it names.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_BOUND: Final = float("inf")
 
 
 class Whereabouts(NamedTuple):
-    """Where a body lies: the number of a slab, or 0 for the frame itself; and its length in bytes."""
+    """Where a body lies: the number of a buffer, or 0 for the frame itself; and its length in bytes."""
 
     buffer: int
     nbytes: int
@@ -99,7 +99,7 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
     return fixed + more if place.buffer else b"".join((fixed, more, *reply.pieces, *reply.kept))
 
 
-#: a reply as it came from a worker; the number of the slab that its body is in, or 0, and the body's bytes with those
+#: a reply as it came from a worker; the number of the buffer that its body is in, or 0, and the body's bytes with those
 #: of what is kept behind it; when its job was begun, and when it was done
 Returned = tuple[Reply, int, int, float, float]
 
@@ -112,7 +112,7 @@ def slot_of(frame: bytes, at: int) -> int:
 def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     """The reply of a frame that begins at `at`, to a job of that time.
 
-    It has no pieces where they are in a slab: `attach_body` gives it those.
+    It has no pieces where they are in a buffer: `attach_body` gives it those.
     """
     size, status, media, flags, mores, buffer, nbytes, begun, ended, *phases = _REPLY_READ.unpack_from(frame, at)
     start = at + _REPLY.size
@@ -168,7 +168,7 @@ def _add(reply: Reply, more: dict[str, Any]) -> None:
 
 
 class TensorFrame(NamedTuple):
-    """What a worker is told of a resident tensor: a version, whose elements are `data` or in a slab; or no more of it.
+    """What a worker is told of a resident tensor: a version, its elements in `data` or in a buffer; or no more of it.
 
     A version has a dtype.
     """
@@ -200,7 +200,7 @@ def read_tensor(frame: bytes, at: int) -> TensorFrame:
 
 
 def note(kind: int, number: int) -> bytes:
-    """A frame that says one number: of the slot that was SKIPPED, or of a slab.
+    """A frame that says one number: of the slot that was SKIPPED, or of a buffer.
 
     FORGET one that is gone; one of the reader's is RELEASED; one of the reader's is KEPT, since something still looks
     at it, and must not be written again.

@@ -10,7 +10,7 @@ from service.errors import Refusal
 from service.transport.claims import Claim
 from service.transport.shared_buffers import LARGEST, SharedBuffer, SharedBuffers
 
-#: bytes of slabs that wait for the next body
+#: bytes of buffers that wait for the next body
 _KEEP: Final = 64 << 20
 #: bytes that a body claims at a time
 ROOM_STEP: Final = 1 << 20
@@ -19,7 +19,7 @@ _AT_ONCE: Final = 1 << 20
 
 
 class SharedRoom:
-    """A body's place in a slab."""
+    """A body's place in a buffer."""
 
     __slots__ = ("_refusal", "_rooms", "buffer", "claim", "still_referenced", "view", "written")
 
@@ -76,7 +76,7 @@ class Rooms:
     """Gives out room for bodies."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, dropped: Callable[[int], None]) -> None:
-        """`dropped` is told the number of a slab that nobody gets again."""
+        """`dropped` is told the number of a buffer that nobody gets again."""
         self._loop = loop
         self._told = dropped
         self._buffers = SharedBuffers(_KEEP, self._dropped)
@@ -86,7 +86,7 @@ class Rooms:
         return SharedRoom(self, self._buffers.take(max(1, nbytes)), nbytes, claim)
 
     def take_back(self, buffer: SharedBuffer, nbytes: int, *, still_referenced: bool) -> None:
-        """A room's slab: cleared for the next one, or dropped; what takes long is not done on the event loop."""
+        """A room's buffer: cleared for the next one, or dropped; what takes long is not done on the event loop."""
         buffer.used = nbytes
         if still_referenced or buffer.size > LARGEST:
             self._dropped(buffer)

@@ -1,8 +1,8 @@
 """Bodies in memory that two processes share: written by one, read by the other, and used again.
 
 Memory is anonymous and passed by descriptor: /dev/shm may be as small as 64 MiB in a container. Touching new pages
-costs several times what copying into used ones does, so slabs of a usual size are kept; they are cleared between
-callers. Each side owns the slabs that it writes; the other maps a slab when its number first comes.
+costs several times what copying into used ones does, so buffers of a usual size are kept; they are cleared between
+callers. Each side owns the buffers that it writes; the other maps a buffer when its number first comes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import numpy as np
 from engine import HostArray
 from service.transport.control_page import sealed_memory
 
-#: slabs of more bytes are not kept: they would hold what is rarely used
+#: buffers of more bytes are not kept: they would hold what is rarely used
 LARGEST: Final = 16 << 20
 #: seconds after which memory that nobody has used is given back to the system
 UNUSED: Final = 5.0
 _SMALLEST: Final = 128 << 10
 _HEAD: Final = struct.Struct("<QQ")
-#: slabs that are shown by one message: their descriptors go together
+#: buffers that are shown by one message: their descriptors go together
 _AT_A_TIME: Final = 64
 
 
@@ -63,10 +63,10 @@ class SharedBuffer:
 
 
 class SharedBuffers:
-    """The slabs that this process writes: `keep` bytes of them at most wait for their next use."""
+    """The buffers that this process writes: `keep` bytes of them at most wait for their next use."""
 
     def __init__(self, keep: int, dropped: Callable[[SharedBuffer], None]) -> None:
-        """`dropped` is told of a slab that nobody gets again."""
+        """`dropped` is told of a buffer that nobody gets again."""
         self._keep = keep
         self._dropped = dropped
         self._idle: dict[int, list[SharedBuffer]] = {}
@@ -75,17 +75,17 @@ class SharedBuffers:
         self._used = 0.0
 
     def take(self, nbytes: int) -> SharedBuffer:
-        """A clear slab of at least so many bytes."""
+        """A clear buffer of at least so many bytes."""
         size = size_of(nbytes)
         self._used = time.monotonic()
         if idle := self._idle.get(size):
             self._idle_bytes -= size
             return idle.pop()
         self._count += 1
-        return SharedBuffer(self._count, size, sealed_memory("gradserve-slab", size))
+        return SharedBuffer(self._count, size, sealed_memory("gradserve-buffer", size))
 
     def put(self, buffer: SharedBuffer) -> None:
-        """Keep a cleared slab; or drop it, where it is one too many."""
+        """Keep a cleared buffer; or drop it, where it is one too many."""
         if not buffer.pooled or self._idle_bytes + buffer.size > self._keep:
             self._dropped(buffer)
             return
@@ -116,14 +116,14 @@ class SharedBuffers:
 
 
 def size_of(nbytes: int) -> int:
-    """The bytes of the slab for a body: a power of two, so that another body fits; whole pages of a large one."""
+    """The bytes of the buffer for a body: a power of two, so that another body fits; whole pages of a large one."""
     if nbytes > LARGEST:
         return -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     return max(_SMALLEST, 1 << (nbytes - 1).bit_length())
 
 
 class DescriptorChannel:
-    """The second socket between two processes: by it a slab's descriptor goes before the frame that names the slab."""
+    """The second socket between two processes: by it a buffer's descriptor goes before the frame that names it."""
 
     def __init__(self, side: socket.socket) -> None:
         self._side = side
@@ -131,12 +131,12 @@ class DescriptorChannel:
         self._mapped: dict[int, mmap.mmap] = {}
 
     def show(self, buffer: SharedBuffer) -> None:
-        """Let the other side see a slab of ours, before it is named. Raises OSError when the other side is gone."""
+        """Let the other side see a buffer of ours, before it is named. Raises OSError when the other side is gone."""
         if buffer.number not in self._sent:
             self.show_all([buffer])
 
     def show_all(self, buffers: Sequence[SharedBuffer]) -> None:
-        """Let the other side see slabs that it has not seen."""
+        """Let the other side see buffers that it has not seen."""
         for start in range(0, len(buffers), _AT_A_TIME):
             few = buffers[start : start + _AT_A_TIME]
             heads = [_HEAD.pack(buffer.number, buffer.size) for buffer in few]
@@ -144,13 +144,13 @@ class DescriptorChannel:
             self._sent.update(buffer.number for buffer in few)
 
     def hide(self, number: int) -> bool:
-        """Our slab of this number is gone; whether the other side has it and must be told."""
+        """Our buffer of this number is gone; whether the other side has it and must be told."""
         known = number in self._sent
         self._sent.discard(number)
         return known
 
     def mapped(self, number: int) -> mmap.mmap:
-        """The other side's slab of this number. Raises OSError when that does not come."""
+        """The other side's buffer of this number. Raises OSError when that does not come."""
         while number not in self._mapped:
             heads, fds, _, _ = socket.recv_fds(self._side, _AT_A_TIME * _HEAD.size, _AT_A_TIME)
             if not fds:
@@ -161,13 +161,13 @@ class DescriptorChannel:
         return self._mapped[number]
 
     def body(self, number: int, nbytes: int) -> HostArray:
-        """What the other side has written into its slab, read-only. Whoever reads it refers to this array."""
+        """What the other side has written into its buffer, read-only. Whoever reads it refers to this array."""
         array = np.frombuffer(self.mapped(number), np.uint8, nbytes)
         array.flags.writeable = False
         return array
 
     def forget(self, number: int) -> mmap.mmap | None:
-        """The other side's slab is gone. Returns its memory, which whoever drops it last gives back to the system."""
+        """The other side's buffer is gone. Returns its memory, which whoever drops it last gives back to the system."""
         return self._mapped.pop(number, None)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from service.transport.control_page import sealed_memory
 from service.transport.heap import Heap
 from service.transport.shared_buffers import SharedBuffer
 
-#: what numbers of slabs begin with that bodies never have
+#: what numbers of buffers begin with that bodies never have
 _FIRST: Final = 1 << 32
 #: a tensor of more bytes is seen by workers in one place; others, each has a copy of
 COPIED: Final = 16 << 10
@@ -24,7 +24,7 @@ _AT_ONCE: Final = 1 << 20
 
 
 class TensorRoom:
-    """The memory of one version in a slab of its own."""
+    """The memory of one version in a buffer of its own."""
 
     __slots__ = ("_loop", "buffer", "view")
 
@@ -46,7 +46,7 @@ class TensorRoom:
 
 
 class TensorMemory:
-    """Gives out room for tensors: in a slab where it is large, else in this process alone."""
+    """Gives out room for tensors: in a buffer where it is large, else in this process alone."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

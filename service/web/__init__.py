@@ -14,7 +14,6 @@ Files:
     connection     One connection: bytes in, requests out of them one after another, each handed to its door; answers,
                    and its end
     fast_door      Computing calls: from the connection straight to the pool, and from its reply to the transport
-    front          What the connections of a server share, and what is done for all of them together
     gathering      A body for a worker: a small one in one piece, a large one received straight into a room of the pool
     graph_routes   The paths of registered graphs. They are kept as the bytes that a worker has made of them
     head           What a request's head alone decides: framing, size, media types, and what a computing call asks for
@@ -41,6 +40,7 @@ Files:
     sending        A large answer on its way out: written piece by piece as the client takes it, from the memory that it
                    lies in
     server         The process: a socket, an event loop, connections on it, and an orderly end
+    server_state   What the connections of a server share, and what is done for all of them together
     state          What the routes share: made once, read by every request
     tensor_routes  The paths of resident tensors. Their elements are read and written by workers; here they are bytes
                    that are kept

@@ -130,7 +130,7 @@ class FastDoor:
         self._connection.front.store.take(job, self._connection.caller, reply, self._settled(job))
 
     def _settled(self, job: Job) -> Done:
-        """What answers a job of which the keeper has the reply, as long as anybody is there."""
+        """What answers a job of which the store has the reply, as long as anybody is there."""
         self._kept = job
 
         def done(reply: Reply) -> None:

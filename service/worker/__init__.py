@@ -1,11 +1,11 @@
 """A worker: the loop inside a process, the way of a job through a call, and what the process may not do.
 
-    child → attending → desk → worker → turn, registration → calls
+    child → attending → worker_loop → worker → job_context, registration → calls
 
 What may live here: whatever happens in the process that computes. What may not: other workers, and HTTP.
 
 Files:
-    answers       The large answers of a worker process: written into slabs of its own, which the front sends from and
+    answers       The large answers of a worker process: written into buffers of its own, which the front sends from and
                   gives back
     attending     A worker process from its start on: told the settings, it opens its device, and serves the front to
                   the end
@@ -14,22 +14,22 @@ Files:
     child         A worker process: `python -m service.worker.child`, with the descriptors of its sockets and of its
                   cell
     confinement   What a worker cannot do, by the kernel's leave alone: files are Landlock's, system calls are seccomp's
-    desk          Inside a worker process: jobs from the socket, one by one, and their replies to it, those of a batch
-                  at once
+    job_context   A job while a worker has it: how much time it has, and when its phases ended
     kernels       Where the kernels are kept that a server has compiled
     permitted     Which files a worker of a server may open: what it is made of, and where its kernels are kept
-    prison        What a worker process may not do: outlive the front, push it aside, or take memory without end
     registration  A graph that is to be kept is checked by a worker, and written as it will be answered and read again
     rehearsal     What a worker does once before it is ready: what is made at the first use is made in nobody's time
     residents     The resident tensors that a worker process knows: what the front has told it, in the order in which it
                   did
+    sandbox       What a worker process may not do: outlive the front, push it aside, or take memory without end
     sharing       What doing several jobs as one asks of the work
-    sharing_desk  Inside a worker process that executes together what waits together: a batch of the socket's, and its
+    sharing_loop  Inside a worker process that executes together what waits together: a batch of the socket's, and its
                   replies
     tensor_jobs   Two jobs that are no calls: a tensor that is to be kept is read by a worker, and one that is kept is
                   written by one
     together      Requests for the same plan that wait together, as one execution: their numbers are rows of its feeds
-    turn          A job while a worker has it: how much time it has, and when its phases ended
     worker        The work of one request: bytes to bytes. A job goes in, a reply comes out, and neither holds on to
                   anything
+    worker_loop   Inside a worker process: jobs from the socket, one by one, and their replies to it, those of a batch
+                  at once
 """

@@ -1,4 +1,4 @@
-"""The large answers of a worker process: written into slabs of its own, which the front sends from and gives back."""
+"""The large answers of a worker process: written into buffers of its own, which the front sends from and gives back."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 from service.transport import frames
 from service.transport.shared_buffers import DescriptorChannel, SharedBuffer, SharedBuffers
 
-#: bytes of slabs that wait for the next answer
+#: bytes of buffers that wait for the next answer
 _KEEP: Final = 32 << 20
 
 
 class AnswerSlabs:
-    """The slabs of this process that the front has, by number."""
+    """The buffers of this process that the front has, by number."""
 
     def __init__(self, channel: DescriptorChannel, tell: Callable[[int, int], None]) -> None:
         self._channel = channel
@@ -22,7 +22,7 @@ class AnswerSlabs:
         self._away: dict[int, SharedBuffer] = {}
 
     def written(self, pieces: Sequence[bytes | memoryview], nbytes: int) -> int:
-        """The number of the slab that holds the pieces now, which the front can see."""
+        """The number of the buffer that holds the pieces now, which the front can see."""
         buffer = self._buffers.take(nbytes)
         buffer.used = nbytes
         at = 0
@@ -35,7 +35,7 @@ class AnswerSlabs:
         return buffer.number
 
     def released(self, number: int) -> None:
-        """The front has sent what is in the slab, or nobody wants it."""
+        """The front has sent what is in the buffer, or nobody wants it."""
         buffer = self._away.pop(number)
         if buffer.pooled:
             buffer.clear()

@@ -140,9 +140,9 @@ class WorkerLoop:
         self._out.append(frames.note(frames.SKIPPED, slot))
 
     def _take_away(self, body: HostArray, buffer: int) -> None:
-        """Nothing may hold on to a body: other bytes will be there. What does is said, and the slab not used again."""
+        """Nothing may hold on to a body: other bytes will be there. It is said, and the buffer not used again."""
         if sys.getrefcount(body) > _OUR_REFERENCES:
-            # Before the reply, upon which the front would take the slab for free.
+            # Before the reply, upon which the front would take the buffer for free.
             self._out.insert(0, frames.note(frames.KEPT, buffer))
 
     def _reply(self, slot: int, reply: Reply, begun: float, ended: float) -> None:

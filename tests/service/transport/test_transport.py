@@ -178,7 +178,7 @@ def opened(pid: int | str) -> int:
     """Descriptors, and mapped shared memory."""
     process = Path("/proc") / str(pid)
     maps = (process / "maps").read_text(encoding="utf-8")
-    return len(list((process / "fd").iterdir())) + maps.count("gradserve-slab")
+    return len(list((process / "fd").iterdir())) + maps.count("gradserve-buffer")
 
 
 def test_memory_that_nobody_uses_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
