@@ -16,11 +16,8 @@ ROWS = re.findall(
 )
 #: names that stood for what the glossary has now
 REPLACED = set(
-    """
-Bound Rebound Leases Residence Handout Twin Tier Crew Boss Staff Desk Turn Cell Passage Prison Shelf Slab Experience
-Line Guest Front Pace Keeper Behind Told Lifted Repeated Asked
-""".split()
-)  # noqa: SIM905
+    ["Bound", "Rebound", "Leases", "Residence", "Handout", "Twin", "Tier", "Crew", "Boss", "Staff", "Desk", "Turn", "Cell", "Passage", "Prison", "Shelf", "Slab", "Experience", "Line", "Guest", "Front", "Pace", "Keeper", "Behind", "Told", "Lifted", "Repeated", "Asked"]
+)
 
 
 def test_there_is_a_glossary() -> None:
