@@ -15,9 +15,36 @@ ROWS = re.findall(
     re.MULTILINE,
 )
 #: names that stood for what the glossary has now
-REPLACED = set(
-    ["Bound", "Rebound", "Leases", "Residence", "Handout", "Twin", "Tier", "Crew", "Boss", "Staff", "Desk", "Turn", "Cell", "Passage", "Prison", "Shelf", "Slab", "Experience", "Line", "Guest", "Front", "Pace", "Keeper", "Behind", "Told", "Lifted", "Repeated", "Asked"]
-)
+REPLACED = {
+    "Bound",
+    "Rebound",
+    "Leases",
+    "Residence",
+    "Handout",
+    "Twin",
+    "Tier",
+    "Crew",
+    "Boss",
+    "Staff",
+    "Desk",
+    "Turn",
+    "Cell",
+    "Passage",
+    "Prison",
+    "Shelf",
+    "Slab",
+    "Experience",
+    "Line",
+    "Guest",
+    "Front",
+    "Pace",
+    "Keeper",
+    "Behind",
+    "Told",
+    "Lifted",
+    "Repeated",
+    "Asked",
+}
 
 
 def test_there_is_a_glossary() -> None:
