@@ -31,6 +31,7 @@ ENGINE = (
 SERVICE = (
     "machine",
     "errors",
+    "prefix",
     "sizes",
     "keys",
     "spelling",
@@ -44,6 +45,7 @@ SERVICE = (
     "pages",
     "web",
     "app",
+    "asgi",
     "doctor",
     "arguments",
     "commands",
