@@ -29,8 +29,8 @@ from service.web.middleware.links import PrefixedLinks
 _logger = logging.getLogger("gradserve")
 
 _NOT_STARTED: Final = (
-    "gradserve has not been started: the server has to run its lifespan (uvicorn --lifespan on), and an application that "
-    "it is mounted in has to be made with it, as FastAPI(lifespan=app.lifespan), with app from service.asgi"
+    "gradserve has not been started: the server has to run its lifespan (uvicorn --lifespan on), and an application "
+    "that it is mounted in has to be made with it, as FastAPI(lifespan=app.lifespan), with app from service.asgi"
 )
 _FAILED: Final = "gradserve could not start; the log has the cause"
 

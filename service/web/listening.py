@@ -5,10 +5,11 @@ from __future__ import annotations
 import resource
 import socket
 import sys
-from ipaddress import IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import Final
 
 from service.settings import Settings
+from service.web.origin import is_loopback
 
 #: connections that wait to be accepted
 BACKLOG: Final = 2048
@@ -48,19 +49,12 @@ def address(host: str, listening: socket.socket, scheme: str = "http") -> str:
 
 def keep_to_this_machine(settings: Settings, listening: socket.socket) -> None:
     """Raises RuntimeError where others could reach a server that asks for no key, and nobody has said they may."""
-    if settings.asks_for_keys or settings.insecure == "on" or is_loopback(listening.getsockname()[0]):
+    if settings.asks_for_keys or settings.insecure == "on" or is_loopback(ip_address(listening.getsockname()[0])):
         return
     raise RuntimeError(
         f"--host {settings.host} lets other machines in, and no key is asked for; set --keys-file or "
         "GRADSERVE_API_KEY, or say --insecure if everybody may compute here"
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address of this machine is one that others cannot reach. Raises ValueError: it is no address."""
-    found = ip_address(host.partition("%")[0])
-    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
-    return (mapped or found).is_loopback
 
 
 def allow_descriptors(wanted: int) -> None:

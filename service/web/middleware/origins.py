@@ -43,6 +43,7 @@ class Origins:
     def _check(self, scope: Scope) -> None:
         headers, method = Headers(scope=scope), scope["method"]
         scope["state"]["prefix"] = prefix_of(scope)
+        self._policy.check_address((scope.get("server") or ("",))[0])
         check_head(scope["http_version"], scope["path"], headers)
         route = scope["state"]["route_path"] = route_path(scope, self._routes)
         is_page = method == "GET" and route is not None and scope_of(method, route) is None
