@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.app import create_routes, open_ring, wrap
-from service.compute.job import Reply
+from service.compute.job import Job, Reply
 from service.keys.gate import Gate
 from service.settings import Settings
 from service.web.hosted import Hosted
@@ -26,14 +28,25 @@ def settings_of(**stated: Any) -> Settings:
     return Settings(**{"device": "cpu", "compile": "off", **stated})
 
 
+def at_once(_: Job) -> Reply:
+    return Reply(200, JSON, [ANSWER])
+
+
+@cache
+def made() -> FastAPI:
+    """One for all: it is slow to make."""
+    return create_routes(settings_of(), FakePool())
+
+
 class Caller:
     """A server that asks the application, and a client of it that leaves when a test says so."""
 
-    def __init__(self, pool: FakePool, **stated: Any) -> None:
-        settings = settings_of(**stated)
+    def __init__(self, answer: Callable[[Job], Reply] | None = at_once, **stated: Any) -> None:
+        settings, routes = settings_of(**stated), made()
+        self.pool: FakePool = routes.state.service.pool
+        vars(self.pool).update(vars(FakePool(answer)))
         self.told: list[Finished] = []
-        app = wrap(create_routes(settings, pool), settings, Gate(open_ring(settings)))
-        self.app: ASGIApp = Hosted(app, settings, self.told.append)
+        self.app: ASGIApp = Hosted(wrap(routes, settings, Gate(open_ring(settings))), settings, self.told.append)
         self.sent: list[Message] = []
         self.gone = asyncio.Event()
 
@@ -70,8 +83,8 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
 
 def test_the_work_of_a_client_that_leaves_stops() -> None:
     async def scenario() -> None:
-        pool = FakePool(None)
-        caller = Caller(pool)
+        caller = Caller(None)
+        pool = caller.pool
         asking = asyncio.create_task(caller.ask("POST", "/v1/forward", b"{", b"}"))
         await pool.until(lambda: bool(pool.jobs))
         caller.gone.set()
@@ -85,8 +98,8 @@ def test_the_work_of_a_client_that_leaves_stops() -> None:
 
 def test_a_client_that_stays_is_answered() -> None:
     async def scenario() -> None:
-        pool = FakePool(None)
-        caller = Caller(pool)
+        caller = Caller(None)
+        pool = caller.pool
         asking = asyncio.create_task(caller.ask("POST", "/v1/forward", b"{}"))
         await pool.until(lambda: bool(pool.jobs))
         pool.done.popitem()[1](Reply(200, JSON, [ANSWER]))
@@ -99,7 +112,7 @@ def test_a_client_that_stays_is_answered() -> None:
 
 def test_each_request_is_told_once_as_our_own_connections_do() -> None:
     async def scenario() -> None:
-        caller = Caller(FakePool())
+        caller = Caller()
         for asked in (
             ("POST", "/v1/forward", b"{", b"}"), ("POST", "/v1/graphs/none/forward", b"{}"), ("GET", "/v1/ops/exp"),
             ("HEAD", "/v1/ops/exp"), ("POST", "/v1/forward/", b"{}"), ("GET", "/nowhere"),
@@ -127,7 +140,7 @@ def test_each_request_is_told_once_as_our_own_connections_do() -> None:
 @pytest.mark.parametrize("noted", [{"caller": "admin"}, {"caller": None}, {"request_id": "theirs", "arrived": 0.0}])
 def test_what_a_host_has_noted_of_a_request_opens_nothing(noted: Mapping[str, Any]) -> None:
     async def scenario() -> None:
-        caller = Caller(FakePool(), api_key=KEY)
+        caller = Caller(api_key=KEY)
         theirs = dict(noted)
         status, body = await caller.ask("POST", "/v1/forward", b"{}", state=theirs)
         assert (status, json.loads(body)["code"]) == (401, "unauthenticated")
@@ -147,22 +160,19 @@ class TestAServerThatOthersReach:
     )
     def test_is_refused_without_keys(self, address: str, stated: Mapping[str, Any], status: int) -> None:
         async def scenario() -> None:
-            pool = FakePool()
-            caller = Caller(pool, **stated)
+            caller = Caller(**stated)
             found, body = await caller.ask("POST", "/v1/forward", b"{}", server=(address, 8000))
             assert found == status, body
             if status == 403:
                 assert "GRADSERVE_KEYS_FILE" in json.loads(body)["detail"]
-                assert not pool.jobs
+                assert not caller.pool.jobs
 
         run(scenario)
 
-    @pytest.mark.parametrize(
-        "server", [("127.0.0.1", 1), ("::1", 1), ("::ffff:127.0.0.1", 1), ("/run/socket", None), None]
-    )
-    def test_is_another_than_one_on_the_loopback_or_a_socket_of_files(self, server: Any) -> None:
+    @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "/run/socket", "localhost", None])
+    def test_is_another_than_one_on_the_loopback_or_on_a_socket_of_files(self, host: str | None) -> None:
         async def scenario() -> None:
-            assert (await Caller(FakePool()).ask("POST", "/v1/forward", b"{}", server=server))[0] == 200
+            assert (await Caller().ask("POST", "/v1/forward", b"{}", server=host and (host, 1)))[0] == 200
 
         run(scenario)
 
