@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 from fastapi import FastAPI
@@ -41,6 +41,7 @@ from service.state.opening import open_state
 from service.store import StoreService
 from service.web.access import scope_of
 from service.web.graph_routes import graph_router
+from service.web.lifetime import Lifetime
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
@@ -72,10 +73,28 @@ def create_app(settings: Settings | None = None, pool: Pool | None = None) -> AS
     return wrap(create_routes(settings, pool, store, tally), settings, Gate(ring, tally.denied))
 
 
+class Composition(NamedTuple):
+    """The parts of a server that whoever holds its connections needs to know."""
+
+    lifetime: Lifetime
+    recorder: Recorder
+    gate: Gate
+
+
 def run(settings: Settings) -> None:
-    """Serve until a signal, with workers in processes of their own, and with a record of what is served.
+    """Serve until a signal.
 
     Raises OSError when the address cannot be had, RuntimeError for the device, the keys or the files of TLS.
+    """
+    with composed(settings) as parts:
+        serve(parts.lifetime, parts.recorder, parts.gate)
+
+
+@contextmanager
+def composed(settings: Settings) -> Iterator[Composition]:
+    """A server with workers in processes of their own, and with a record of what is served; nothing is started yet.
+
+    Raises RuntimeError for the keys, or where state cannot be had.
     """
     if settings.confine == "on":
         forbid_looking_in()
@@ -86,9 +105,9 @@ def run(settings: Settings) -> None:
     form = settings.log_format
     lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
     recorder = Recorder(tally, RequestLog(lines, form) if lines else None, tracing)
+    routes = partial(create_routes, settings, pool, store, tally)
     try:
-        routes = partial(create_routes, settings, pool, store, tally)
-        serve(settings, pool, store, lambda: wrap(routes(), settings, gate), recorder, gate)
+        yield Composition(Lifetime(settings, pool, store, lambda: wrap(routes(), settings, gate)), recorder, gate)
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pydantic import ValidationError
-
 from engine import printable, registry
 from service.app import run
 from service.arguments import parse
@@ -21,7 +19,17 @@ from service.commands.doctor import run_doctor
 from service.commands.keys import run_keys
 from service.logs import begin_log
 from service.pages.catalogue import catalogue_of
-from service.settings import SECRETS, Settings, complaint, default, flag, misspelt, service_links, shown, variable
+from service.settings import (
+    PASSED_OVER,
+    SECRETS,
+    Settings,
+    default,
+    flag,
+    read_settings,
+    service_links,
+    shown,
+    variable,
+)
 from service.state.backup import backup, restore
 from service.wire.answers import VERSIONS
 
@@ -45,14 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _read(options: Options) -> Settings:
-    for name in service_links(os.environ):
-        del os.environ[name]
-    if sentence := misspelt(os.environ):
-        _fail(sentence)
     try:
-        return Settings(**_stated(options))
-    except ValidationError as error:
-        _fail(complaint(error))
+        return read_settings(**_stated(options))
+    except RuntimeError as error:
+        _fail(str(error))
 
 
 def _stated(options: Options) -> dict[str, Any]:
@@ -65,7 +69,7 @@ def _serve(options: Options) -> None:
     try:
         begin_log(settings)
         if links:
-            _logger.warning("passed over, since Kubernetes makes them for a Service of this name: %s", ", ".join(links))
+            _logger.warning(PASSED_OVER, ", ".join(links))
         run(settings)
     except BrokenPipeError:
         raise

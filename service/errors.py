@@ -22,6 +22,9 @@ class Kind(NamedTuple):
     title: str
 
 
+#: where the codes are explained
+ERRORS: Final = "/docs/errors"
+
 KINDS: Final[dict[str, Kind]] = {
     "invalid_json": Kind(400, "The body is not JSON"),
     "duplicate_key": Kind(400, "A JSON object has a key twice"),
@@ -98,7 +101,7 @@ class Refusal(Exception):
         """The report."""
         kind = KINDS[self.code]
         report = Problem(
-            type=f"/docs/errors/{self.code}",
+            type=f"{ERRORS}/{self.code}",
             title=kind.title,
             status=kind.status,
             detail=self.detail,
@@ -115,6 +118,14 @@ class Refusal(Exception):
     def body(self, request_id: str) -> bytes:
         """The report as JSON."""
         return orjson.dumps(self.problem(request_id))
+
+
+def linked(reports: bytes, prefix: str) -> bytes:
+    """JSON that has reports in it, of which the types lead to the pages under a prefix.
+
+    In what is quoted within a text, the marks around it are escaped.
+    """
+    return reports.replace(f'"type":"{ERRORS}/'.encode(), f'"type":"{prefix}{ERRORS}/'.encode())
 
 
 def from_engine(error: EngineError) -> Refusal:

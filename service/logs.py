@@ -11,14 +11,27 @@ import orjson
 
 from service.settings import Settings
 
+_OURS: Final = "gradserve"
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def begin_log(settings: Settings) -> None:
     """Write what is logged from now on, from the level on that is set."""
-    to_stderr = logging.StreamHandler(sys.stderr)
-    to_stderr.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(_TEXT))
-    logging.basicConfig(level=settings.log_level.upper(), handlers=[to_stderr])
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[_to_stderr(settings)])
+
+
+def begin_log_of_ours(settings: Settings) -> None:
+    """The same of our own lines alone, in a process of somebody else's; nothing, where that writes a log itself."""
+    logger = logging.getLogger(_OURS)
+    if not logger.hasHandlers():
+        logger.addHandler(_to_stderr(settings))
+        logger.setLevel(settings.log_level.upper())
+
+
+def _to_stderr(settings: Settings) -> logging.Handler:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(_TEXT))
+    return handler
 
 
 class JsonLines(logging.Formatter):

@@ -6,6 +6,7 @@ Sizes may have units (`--max-bytes 4GiB`).
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -42,6 +43,8 @@ _SERVICE_LINK: Final = re.compile(
     r"GRADSERVE(?:_[A-Z0-9_]+)??_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?"
     r"|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
 )
+#: what is logged of these
+PASSED_OVER: Final = "passed over, since Kubernetes makes them for a Service of this name: %s"
 _LINKED_PORT: Final = re.compile(r"_(?:SERVICE|[0-9]+_(?:TCP|UDP|SCTP))_PORT$")
 #: a name, an address, one of IPv6 with or without brackets; or all of these
 _HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+")
@@ -93,6 +96,10 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one and prints it")
+    http: Literal["own", "uvicorn"] = Field(
+        "own",
+        description="who holds the connections: own, with all of the limits here; uvicorn, with those that it has",
+    )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="what computes: cpu, cuda, or auto (cuda where a GPU can be used)"
     )
@@ -392,6 +399,21 @@ def misspelt(environment: Iterable[str]) -> str | None:
             advice = hint(stated.removeprefix(PREFIX), known, "gradserve serve --help lists all settings")
             return f"the environment has {printable(name)}, which is no setting; {advice}"
     return None
+
+
+def read_settings(**stated: Any) -> Settings:
+    """The settings that these and the environment state, which loses what Kubernetes has put there.
+
+    Raises RuntimeError with one sentence on what is wrong with them.
+    """
+    for name in service_links(os.environ):
+        del os.environ[name]
+    if sentence := misspelt(os.environ):
+        raise RuntimeError(sentence)
+    try:
+        return Settings(**stated)
+    except ValidationError as error:
+        raise RuntimeError(complaint(error)) from None
 
 
 def complaint(error: ValidationError) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from typing import Any, Final
@@ -14,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from engine import printable
-from service.errors import Refusal
+from service.errors import ERRORS, Refusal
 from service.pages.error_pages import ErrorPage, Example, error_pages
 from service.pages.layout import laid_out
 from service.pages.protection import Assets, page, redirection
@@ -23,9 +24,9 @@ OPENING: Final = (
     "What the `code` of a refusal means. Its `detail` says what was wrong with the request, and its `type` leads to "
     "the page of its code. The calls, each with its errors, are on [the page of the calls](/docs)."
 )
-ERRORS: Final = "/docs/errors"
 _ASSETS: Final = "/docs/assets"
 _ICON: Final = f"{_ASSETS}/favicon-32x32.png"
+_KEPT: Final = 256  # pages that are kept as they are drawn
 _STYLE: Final = """
 :root { color-scheme: light dark }
 body { font: 1rem/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
@@ -40,19 +41,21 @@ def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
     Their examples are those of this document.
     """
     pages = error_pages(dict(document))
-    index = page(_index(pages.values()))
-    shown = {code: page(_page(found)) for code, found in pages.items()}
 
-    async def errors() -> HTMLResponse:
-        return index
+    @lru_cache(maxsize=_KEPT)
+    def drawn(code: str | None, prefix: str) -> HTMLResponse:
+        return page(_index(pages.values(), prefix) if code is None else _page(pages[code], prefix))
+
+    async def errors(request: Request) -> HTMLResponse:
+        return drawn(None, request.state.prefix)
 
     async def error(request: Request) -> HTMLResponse:
         code = request.path_params["code"]
-        if code not in shown:
+        if code not in pages:
             raise Refusal(
                 "not_found", f"there is no code “{printable(code)}”; {ERRORS} lists them", got=printable(code)
             )
-        return shown[code]
+        return drawn(code, request.state.prefix)
 
     app.add_api_route("/", _start, include_in_schema=False, response_class=RedirectResponse)
     app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
@@ -65,40 +68,44 @@ async def _start() -> RedirectResponse:
     return redirection("/docs", 307)  # for now: another page may come to stand here
 
 
-async def _docs() -> HTMLResponse:
+async def _docs(request: Request) -> HTMLResponse:
+    prefix = request.state.prefix
     drawn = get_swagger_ui_html(
-        openapi_url="/openapi.json",
+        openapi_url=f"{prefix}/openapi.json",
         title="gradserve",
-        swagger_js_url=f"{_ASSETS}/swagger-ui-bundle.js",
-        swagger_css_url=f"{_ASSETS}/swagger-ui.css",
-        swagger_favicon_url=_ICON,
+        swagger_js_url=f"{prefix}{_ASSETS}/swagger-ui-bundle.js",
+        swagger_css_url=f"{prefix}{_ASSETS}/swagger-ui.css",
+        swagger_favicon_url=f"{prefix}{_ICON}",
     )
     return page(bytes(drawn.body).decode())
 
 
-def _index(pages: Iterable[ErrorPage]) -> str:
+def _index(pages: Iterable[ErrorPage], prefix: str) -> str:
     rows = "".join(
-        f'<tr id="{page.code}"><td>{page.kind.status}<td><a href="{ERRORS}/{page.code}"><code>{page.code}</code></a>'
+        f'<tr id="{page.code}"><td>{page.kind.status}<td>'
+        f'<a href="{prefix}{ERRORS}/{page.code}"><code>{page.code}</code></a>'
         f"<td>{page.kind.title}.{' (reserved)' if page.reserved else ''}"
         for page in pages
     )
     return _html(
         "Errors",
-        f"<p>{_prose(OPENING)}",
+        prefix,
+        f"<p>{_prose(OPENING, prefix)}",
         f"<table><tr><th>status<th>code<th>meaning{rows}</table>",
     )
 
 
-def _page(page: ErrorPage) -> str:
+def _page(page: ErrorPage, prefix: str) -> str:
     return _html(
         page.code,
+        prefix,
         f"<p><strong>{page.kind.status}: {page.kind.title}.</strong>",
         *([f"<p>{page.where}"] if page.reserved else []),
-        f"<p>{_prose(page.explanation.meaning)}",
-        f"<h2>What to do</h2><p>{_prose(page.explanation.remedy)}",
+        f"<p>{_prose(page.explanation.meaning, prefix)}",
+        f"<h2>What to do</h2><p>{_prose(page.explanation.remedy, prefix)}",
         *_example(page.example),
-        *([] if page.reserved else [f"<h2>Where</h2><p>{_prose(page.where)}"]),
-        f'<p><a href="{ERRORS}">All codes</a>',
+        *([] if page.reserved else [f"<h2>Where</h2><p>{_prose(page.where, prefix)}"]),
+        f'<p><a href="{prefix}{ERRORS}">All codes</a>',
     )
 
 
@@ -113,18 +120,18 @@ def _block(text: str) -> str:
     return f"<pre>{escape(text)}</pre>"
 
 
-def _prose(text: str) -> str:
-    """Text with code between backticks, and with links, as HTML."""
-    coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+def _prose(text: str, prefix: str = "") -> str:
+    """Text with code between backticks, and with links, as HTML; those to pages of ours are under a prefix."""
+    coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)).replace("](/", f"]({prefix}/")
     return re.sub(r"\[([^]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', coded)
 
 
-def _html(title: str, *parts: str) -> str:
+def _html(title: str, prefix: str, *parts: str) -> str:
     head = (
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width">',
         f"<title>gradserve: {title}</title>",
-        f'<link rel="icon" href="{_ICON}">',
+        f'<link rel="icon" href="{prefix}{_ICON}">',
         f"<style>\n{_STYLE}\n</style>",
         f"<h1>{title}</h1>",
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 from service.calls.definition import Json
-from service.errors import KINDS
+from service.errors import ERRORS, KINDS, linked
 from service.keys.caller import KeyScope
 from service.pages.examples import Failure, denials
 from service.pages.operation import Operation
@@ -31,7 +32,7 @@ DESCRIPTION: Final = (
     "operands are earlier nodes. Unknown request fields are refused. The calls that take a graph speak JSON and "
     "safetensors: there the request stands in `__metadata__.request` without its tensors, and these are named by "
     "their place (`feeds.0`, `constants.3`, `cotangents.6`, `tangents.0`, `vectors.1`); the answer likewise. Errors "
-    "are `application/problem+json`; their codes are explained at [/docs/errors](/docs/errors)."
+    f"are `application/problem+json`; their codes are explained at [{ERRORS}]({ERRORS})."
 )
 ABOUT: Final[Json] = {
     "contact": {"name": "The gradserve authors"},
@@ -114,6 +115,17 @@ def document(
                 operation["security"] = []
     described["components"] = {"schemas": dict(components), "securitySchemes": _SECURITY}
     return described
+
+
+@lru_cache(maxsize=8)
+def document_under(document: bytes, prefix: str) -> bytes:
+    """A document in JSON as it is served under a prefix, as /grad; "" for none."""
+    if not prefix:
+        return document
+    described = orjson.loads(document)
+    described["servers"] = [{**server, "url": prefix} for server in described["servers"]]
+    described["info"]["description"] = described["info"]["description"].replace("](/", f"]({prefix}/")
+    return linked(orjson.dumps(described), prefix)
 
 
 def _complete(operation: Json, known: Operation, shown: _Shown) -> None:

@@ -7,7 +7,6 @@ import logging
 from collections import deque
 from typing import Final
 
-from starlette.routing import Route
 from starlette.types import Message, Scope
 
 from service.errors import Refusal, fault
@@ -15,6 +14,7 @@ from service.keys.caller import ANYONE
 from service.web.connection import Connection
 from service.web.incoming import Wanted, framing_of
 from service.web.parsing import Head
+from service.web.routing import route_of
 
 _logger = logging.getLogger("gradserve")
 
@@ -188,18 +188,11 @@ class AsgiDoor:
             self._over = True
             known = self._scope["state"]
             connection.caller = known.get("caller", ANYONE)
-            connection.answered(
-                self._status, self._sent, closes=self._closes, reply=known.get("reply"), route=self._route
-            )
+            route, reply = route_of(self._scope), known.get("reply")
+            connection.answered(self._status, self._sent, closes=self._closes, reply=reply, route=route)
         elif connection.paused:
             self._news.clear()
             await self._news.wait()
-
-    @property
-    def _route(self) -> str:
-        """The path that the application found, as its document has it: with the names of what stands in it."""
-        route = self._scope.get("route")
-        return route.path if isinstance(route, Route) else ""
 
     def _beginning(self) -> bytes:
         """The head, where it is still to be written. An answer of unknown length ends with the connection."""

@@ -5,9 +5,15 @@ from __future__ import annotations
 import resource
 import socket
 import ssl
-from ipaddress import IPv6Address, ip_address
+import sys
+from ipaddress import ip_address
+from typing import Final
 
 from service.settings import Settings
+from service.web.origin import is_loopback
+
+#: connections that wait to be accepted
+BACKLOG: Final = 2048
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -29,6 +35,13 @@ def bound(host: str, port: int) -> socket.socket:
     return made
 
 
+def announce(settings: Settings, listening: socket.socket) -> None:
+    """Say on standard output where the server is."""
+    scheme = "http" if settings.tls_cert is None else "https"
+    sys.stdout.write(f"gradserve listening on {address(settings.host, listening, scheme)}\n")
+    sys.stdout.flush()
+
+
 def address(host: str, listening: socket.socket, scheme: str = "http") -> str:
     """The URL of a bound socket."""
     port = listening.getsockname()[1]
@@ -37,18 +50,12 @@ def address(host: str, listening: socket.socket, scheme: str = "http") -> str:
 
 def keep_to_this_machine(settings: Settings, listening: socket.socket) -> None:
     """Raises RuntimeError where others could reach a server that asks for no key, and nobody has said they may."""
-    if settings.asks_for_keys or settings.insecure == "on" or _is_loopback(listening):
+    if settings.asks_for_keys or settings.insecure == "on" or is_loopback(ip_address(listening.getsockname()[0])):
         return
     raise RuntimeError(
         f"--host {settings.host} lets other machines in, and no key is asked for; set --keys-file or "
         "GRADSERVE_API_KEY, or say --insecure if everybody may compute here"
     )
-
-
-def _is_loopback(listening: socket.socket) -> bool:
-    found = ip_address(listening.getsockname()[0].partition("%")[0])
-    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
-    return (mapped or found).is_loopback
 
 
 def allow_descriptors(wanted: int) -> None:

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from service.transport.job import Reply
-from service.web.parsing import Head
+from service.web.head import Order
+
+
+class RequestHead(Protocol):
+    """What is told of a request's head, whoever has read it; see Head, of our own connections."""
+
+    @property
+    def method(self) -> str:
+        """GET and the like."""
+
+    @property
+    def path(self) -> str:
+        """The path, without a prefix."""
+
+    @property
+    def fields(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The headers."""
+
+    @property
+    def order(self) -> Order | None:
+        """The computing call that is asked for, if any."""
 
 
 class Finished(NamedTuple):
@@ -17,7 +37,7 @@ class Finished(NamedTuple):
     """
 
     request_id: str
-    head: Head | None
+    head: RequestHead | None
     status: int
     received: int
     sent: int

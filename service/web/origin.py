@@ -34,6 +34,20 @@ class OriginPolicy:
         # Who has to send a key is not helped by a name: a browser that is led astray sends none.
         self._names = None if settings.asks_for_keys or EVERY in named else frozenset(map(canonical_origin, named))
         self._origins = frozenset(settings.cors_origins)
+        self._reach = settings.asks_for_keys or settings.insecure == "on"
+
+    def check_address(self, host: str) -> None:
+        """Raise Refusal (forbidden) where others reach the address that a request came to, and may not.
+
+        Our own connections are on the loopback then. Of another server's it is known with the first request.
+        """
+        address = None if self._reach else _address(host)
+        if address is not None and not is_loopback(address):
+            detail = (
+                f"others reach this server, at {address}, and it asks for no key: set GRADSERVE_KEYS_FILE or "
+                "GRADSERVE_API_KEY, or GRADSERVE_INSECURE=on if everybody may compute here"
+            )
+            raise Refusal("forbidden", detail, expected="a server on the loopback, or one with keys")
 
     def check(self, headers: Headers, scheme: str, route: str | None, *, visits: bool) -> None:
         """Raise Refusal (misdirected, forbidden) where the request is not to be served.
@@ -76,6 +90,11 @@ def is_of_this_machine(host: str) -> bool:
     address = _address(name)
     if address is None:
         return name == _LOOPBACK_NAME or (name.endswith(f".{_LOOPBACK_NAME}") and not name.startswith("."))
+    return is_loopback(address)
+
+
+def is_loopback(address: IPv4Address | IPv6Address) -> bool:
+    """Whether only this machine reaches it."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
 

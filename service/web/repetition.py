@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.keys.caller import KeyScope
+from service.prefix import path_within
 from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
 from service.store import StoreService, outcome
@@ -78,7 +79,7 @@ def _give_back(upload: Gathering | None) -> None:
 async def _fingerprint(request: Request, upload: Gathering | None) -> str:
     """A digest of all that a request asks: two requests of one key that ask the same have the same."""
     asked = blake2b(digest_size=32)
-    for part in (request.method, request.scope["path"], request.scope["query_string"].decode("latin-1")):
+    for part in (request.method, path_within(request.scope), request.scope["query_string"].decode("latin-1")):
         asked.update(f"{len(part)}:{part}".encode())
     body = b"" if upload is None else upload.body
     if len(body) <= _AT_ONCE:

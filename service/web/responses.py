@@ -104,4 +104,4 @@ def _routing(request: Request, error: HTTPException) -> Refusal:
         method = printable(request.method)
         detail = f"{path} does not take {method}; it takes {allow}"
         return Refusal("method_not_allowed", detail, expected=allow, got=method, allow=allow)
-    return Refusal("not_found", f"there is nothing at {path}; /docs lists the calls", got=path)
+    return Refusal("not_found", f"there is nothing at {path}; {request.state.prefix}/docs lists the calls", got=path)

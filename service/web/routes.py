@@ -14,6 +14,7 @@ from engine import Registry, printable
 from service.calls import calls
 from service.errors import Refusal
 from service.keys.tenant import tenant_of
+from service.pages.openapi import document_under
 from service.pool.pool import awaited
 from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph
@@ -163,10 +164,10 @@ async def metrics(request: Request) -> Response:
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """The document that clients are generated from."""
-    return Response(state_of(request).document, media_type="application/json")
+    return Response(document_under(state_of(request).document, request.state.prefix), media_type="application/json")
 
 
 @router.get("/openapi-3.0.json", include_in_schema=False)
 async def openapi30(request: Request) -> Response:
     """The same document in the version that some generators still need."""
-    return Response(state_of(request).document30, media_type="application/json")
+    return Response(document_under(state_of(request).document30, request.state.prefix), media_type="application/json")

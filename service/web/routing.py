@@ -25,6 +25,12 @@ def route_path(scope: Scope, routes: Sequence[BaseRoute]) -> str | None:
     return found.path if isinstance(found, Route | Mount) else None
 
 
+def route_of(scope: Scope) -> str:
+    """The path of the route that the application has found, as its document has it; "" where it has found none."""
+    route = scope.get("route")
+    return route.path if isinstance(route, Route) else ""
+
+
 def _first(scope: Scope, routes: Sequence[BaseRoute]) -> BaseRoute | None:
     partial = None
     for route in routes:

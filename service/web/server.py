@@ -11,47 +11,29 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from starlette.types import ASGIApp
 
 from service.keys.gate import Gate
-from service.observe.banner import banner
-from service.pool.pool import Pool
-from service.settings import Settings
-from service.store import StoreService
 from service.web.asgi_door import AsgiDoor
 from service.web.connection import Connection, Doors
 from service.web.fast_door import FastDoor
-from service.web.listening import address, allow_descriptors, bound, keep_to_this_machine, tls_context
-from service.web.observer import RequestObserver
-from service.web.server_state import RESERVE, ServerState
+from service.web.hosted import Hosted
+from service.web.lifetime import LAST_WORDS, Lifetime
+from service.web.listening import BACKLOG, announce, bound, keep_to_this_machine, tls_context
+from service.web.observer import RequestObserver, unobserved
+from service.web.server_state import ServerState
 
 #: of every connection
 DOORS: Final = Doors(FastDoor, AsgiDoor)
-#: connections that wait to be accepted
-_BACKLOG: Final = 2048
-#: descriptors of a process beside its connections and the tensors that it keeps
-_DESCRIPTORS: Final = 512
 #: objects that the collector goes through at once, after so many new ones: less than a millisecond; and once in so many
 #: times, those of all these times together
 YOUNG_OBJECTS: Final = 2_000
 YOUNG_STEPS: Final = 5
 _STEPS_BEFORE_ALL: Final = 5_000
-#: seconds of the grace that are kept for last answers to leave
-_LAST_WORDS: Final = 1.0
 
 _logger = logging.getLogger("gradserve")
-
-
-class Workers(Pool, Protocol):
-    """A pool with a beginning and an end."""
-
-    async def start(self) -> None:
-        """Return when work can be done."""
-
-    async def close(self, grace: float) -> bool:
-        """End, when the work has or after so many seconds; whether nothing is left that runs."""
 
 
 class Server:
@@ -72,15 +54,13 @@ class Server:
         accepting = await loop.create_server(
             lambda: Connection(self._front, DOORS),
             sock=self._listening,
-            backlog=_BACKLOG,
+            backlog=BACKLOG,
             ssl=context,
             ssl_handshake_timeout=settings.header_timeout if context else None,
-            ssl_shutdown_timeout=_LAST_WORDS if context else None,
+            ssl_shutdown_timeout=LAST_WORDS if context else None,
         )
         self._front.sweep()
-        url = address(settings.host, self._listening, "https" if context else "http")
-        sys.stdout.write(f"gradserve listening on {url}\n")
-        sys.stdout.flush()
+        announce(settings, self._listening)
         await self._asked.wait()
         over = time.monotonic() + settings.shutdown_grace
         accepting.close()
@@ -99,10 +79,10 @@ class Server:
         """Let the connections finish within the grace, and tell those that are left just before its end."""
         front, grace = self._front, self._front.settings.shutdown_grace
         front.drain()
-        if not await self._all_gone(max(grace / 2, grace - _LAST_WORDS)):
+        if not await self._all_gone(max(grace / 2, grace - LAST_WORDS)):
             _logger.warning("requests were still in work at the end of the grace")
             front.give_up()
-            await self._all_gone(_LAST_WORDS)
+            await self._all_gone(LAST_WORDS)
         for guest in front.guests:
             guest.abort()
         for task in [*front.tasks]:
@@ -117,55 +97,44 @@ class Server:
         return not self._front.guests
 
 
-def serve(
-    settings: Settings,
-    pool: Workers,
-    store: StoreService,
-    make_app: Callable[[], ASGIApp],
-    observer: RequestObserver | None = None,
-    gate: Gate | None = None,
-) -> None:
-    """Serve the application that is made, and its calls by the pool, until a signal.
+def serve(lifetime: Lifetime, observer: RequestObserver | None = None, gate: Gate | None = None) -> None:
+    """Serve until a signal.
 
     Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS, or where it would be
     open to other machines.
     """
     collect_in_short_steps()
-    allow_descriptors(settings.max_connections + RESERVE + settings.max_tensors + _DESCRIPTORS)
+    settings = lifetime.settings
     with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         tls_context(settings)  # raises before the workers are made
         keep_to_this_machine(settings, listening)
-        if not runner.run(_served(settings, pool, store, make_app, observer, listening, gate)):
+        if not runner.run(_served(lifetime, observer, listening, gate)):
             _leave()
 
 
 async def _served(
-    settings: Settings,
-    pool: Workers,
-    store: StoreService,
-    make_app: Callable[[], ASGIApp],
-    observer: RequestObserver | None,
-    listening: socket.socket,
-    gate: Gate | None,
+    lifetime: Lifetime, observer: RequestObserver | None, listening: socket.socket, gate: Gate | None
 ) -> bool:
     """Whether nothing is left that runs."""
     left = 0.0
-    starting = asyncio.create_task(pool.start())
     try:
-        await asyncio.sleep(0)  # the workers are spawned, and start while the application is made
-        loading = asyncio.get_running_loop().run_in_executor(None, store.load)
-        app = make_app()
-        await starting
-        store.restore(await loading)
+        app = await lifetime.start()
         gc.freeze()  # it is there to stay, and without a cycle: the collector need not go through it
-        for line in banner(settings, pool.device):
-            _logger.info(line)
-        left = await Server(ServerState(settings, app, pool, store, observer, gate), listening).run()
+        if lifetime.settings.http == "uvicorn":
+            left = await _by_uvicorn(lifetime, Hosted(app, lifetime.settings, observer or unobserved), listening)
+        else:
+            front = ServerState(lifetime.settings, app, lifetime.pool, lifetime.store, observer, gate)
+            left = await Server(front, listening).run()
     finally:
-        starting.cancel()
-        written = await store.commits.close(max(left, _LAST_WORDS))
-        ended = await pool.close(left)
-    return ended and written
+        done = await lifetime.close(left)
+    return done
+
+
+async def _by_uvicorn(lifetime: Lifetime, app: ASGIApp, listening: socket.socket) -> float:
+    """As `Server.run`, where uvicorn holds the connections."""
+    from service.web.uvicorn_server import UvicornServer  # noqa: PLC0415 - slow to load, and rarely asked for
+
+    return await UvicornServer(app, lifetime.settings, lifetime.pool.drain).run_on(listening)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

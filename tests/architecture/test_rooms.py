@@ -33,6 +33,7 @@ ENGINE = (
 SERVICE = (
     "machine",
     "errors",
+    "prefix",
     "sizes",
     "keys",
     "spelling",
@@ -49,6 +50,7 @@ SERVICE = (
     "pages",
     "web",
     "app",
+    "asgi",
     "doctor",
     "arguments",
     "commands",

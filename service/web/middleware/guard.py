@@ -15,6 +15,7 @@ from service.errors import Refusal
 from service.keys.credential import credential_of
 from service.keys.gate import Access, Gate
 from service.keys.keyholder import Keyholder
+from service.prefix import path_within
 from service.settings import Settings
 from service.web.access import scope_of
 from service.web.head import media_of, most_bytes, too_large, too_long
@@ -66,7 +67,7 @@ class Guard:
     def _most(self, scope: Scope) -> int:
         """The bytes that the body may have. Raises Refusal."""
         headers = Headers(scope=scope)
-        media = scope["state"]["media"] = media_of(scope["method"], scope["path"], headers)
+        media = scope["state"]["media"] = media_of(scope["method"], path_within(scope), headers)
         most, announced = most_bytes(media, self._settings), headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > most:
             raise too_long(most, f"{announced} bytes")

@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.errors import Refusal
+from service.prefix import prefix_of
 from service.settings import Settings
 from service.web.access import scope_of
 from service.web.head import check_head
@@ -21,7 +22,7 @@ from service.web.routing import route_path
 class Origins:
     """Refuses strangers' names and pages, and heads that two readers could take differently.
 
-    Notes the route that the request takes, `route_path`, for what depends on it.
+    Notes the route that the request takes, `route_path`, and the `prefix` of links, for what depends on them.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, routes: Sequence[BaseRoute]) -> None:
@@ -41,6 +42,8 @@ class Origins:
 
     def _check(self, scope: Scope) -> None:
         headers, method = Headers(scope=scope), scope["method"]
+        scope["state"]["prefix"] = prefix_of(scope)
+        self._policy.check_address((scope.get("server") or ("",))[0])
         check_head(scope["http_version"], scope["path"], headers)
         route = scope["state"]["route_path"] = route_path(scope, self._routes)
         is_page = method == "GET" and route is not None and scope_of(method, route) is None

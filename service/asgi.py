@@ -1,0 +1,92 @@
+"""The whole service as an ASGI application, for any server of such: `uvicorn service.asgi:app`.
+
+Its settings are those of the environment. Its workers, processes of their own, live as long as the server's lifespan,
+and so do its state and its keys. In another application it is mounted, and lends its lifespan:
+
+    host = FastAPI(lifespan=app.lifespan)
+    host.mount("/grad", app)
+
+What gradserve's own connections limit beside (slow heads, bodies and readers, connections) is left to the server.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.app import composed
+from service.errors import Refusal
+from service.logs import begin_log_of_ours
+from service.settings import read_settings
+from service.web.hosted import Hosted
+from service.web.middleware.envelope import Envelope
+from service.web.middleware.links import PrefixedLinks
+
+_logger = logging.getLogger("gradserve")
+
+_NOT_STARTED: Final = (
+    "gradserve has not been started: the server has to run its lifespan (uvicorn --lifespan on), and an application "
+    "that it is mounted in has to be made with it, as FastAPI(lifespan=app.lifespan), with app from service.asgi"
+)
+_FAILED: Final = "gradserve could not start; the log has the cause"
+
+
+class Application:
+    """Serves while it lives; before and after, it says why it does not."""
+
+    def __init__(self) -> None:
+        self._served: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or live through a server's lifespan."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await (self._served or _UNSTARTED)(scope, receive, send)
+
+    @asynccontextmanager
+    async def lifespan(self, _: object = None) -> AsyncIterator[None]:
+        """The lifespan of an application that has this one within.
+
+        Raises RuntimeError with one sentence: for the settings, the device, the keys or the state.
+        """
+        if self._served is not None:
+            raise RuntimeError("gradserve has been started already; one application has one lifespan at a time")
+        settings = read_settings()
+        begin_log_of_ours(settings)
+        with composed(settings) as parts:
+            try:
+                self._served = Hosted(await parts.lifetime.start(), settings, parts.recorder)
+                yield
+            finally:
+                self._served = None
+                await parts.lifetime.close(settings.shutdown_grace)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """A server's lifespan, by ASGI's protocol of it."""
+        async with AsyncExitStack() as life:
+            await receive()
+            try:
+                await life.enter_async_context(self.lifespan())
+            except RuntimeError as error:
+                await send({"type": "lifespan.startup.failed", "message": f"gradserve: {error}"})
+                return
+            except Exception:
+                _logger.exception(_FAILED)
+                await send({"type": "lifespan.startup.failed", "message": _FAILED})
+                return
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _unstarted(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise Refusal("not_ready", _NOT_STARTED)
+
+
+_UNSTARTED: Final = PrefixedLinks(Envelope(_unstarted))
+app: Final = Application()
