@@ -68,7 +68,7 @@ def create_app(settings: Settings | None = None, pool: Pool | None = None) -> AS
     """The ASGI application, ready to serve. Raises RuntimeError when the device or the keys cannot be had."""
     settings = settings or Settings()
     ring, tally, pool = open_ring(settings), Tally(), pool or open_pool(settings)
-    store = open_keeper(settings, pool, tally, ring)
+    store = open_store(settings, pool, tally, ring)
     store.restore(store.load())
     return wrap(create_routes(settings, pool, store, tally), settings, Gate(ring, tally.denied))
 
@@ -100,7 +100,7 @@ def composed(settings: Settings) -> Iterator[Composition]:
         forbid_looking_in()
     tally, pool = Tally(), ProcessPool(settings)
     ring = open_ring(settings)
-    gate, store = Gate(ring, tally.denied), open_keeper(settings, pool, tally, ring)
+    gate, store = Gate(ring, tally.denied), open_store(settings, pool, tally, ring)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
     form = settings.log_format
     lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
@@ -124,7 +124,7 @@ def open_tracing(endpoint: str) -> Tracing:
     return tracing_to(endpoint)
 
 
-def open_keeper(settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None) -> StoreService:
+def open_store(settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None) -> StoreService:
     """What keeps tensors and graphs where the settings say, counted in `tally`; shared out by `ring`, if any.
 
     Raises RuntimeError where that place cannot be had.
@@ -155,7 +155,7 @@ def create_routes(
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
     tally = tally or Tally()
     if store is None:
-        store = open_keeper(settings, pool, tally)
+        store = open_store(settings, pool, tally)
         store.restore(store.load())
     keeps = store
 

@@ -186,7 +186,7 @@ async def front():
     async with processes(1) as pool:
         asyncio.create_task(ask(pool, {"stuck": 1000}))
         await asyncio.sleep(0)
-        print(*(worker.pid for worker in pool._crew), flush=True)
+        print(*(worker.pid for worker in pool._supervisor), flush=True)
         await asyncio.Event().wait()
 
 asyncio.run(front())
