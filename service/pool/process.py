@@ -39,7 +39,7 @@ _FIRST_TO_GO: Final = "1000"
 _SEEN: Final = 256
 
 
-class Supervisor(Protocol):
+class ProcessCallbacks(Protocol):
     """Who is told that a worker comes and goes."""
 
     def came(self, worker: WorkerProcess) -> None:
@@ -77,7 +77,7 @@ class WorkerProcess(asyncio.Protocol):
 
     def __init__(
         self,
-        supervisor: Supervisor,
+        supervisor: ProcessCallbacks,
         receiver: Receiver,
         settings: str,
         command: Sequence[str],

@@ -1,4 +1,4 @@
-"""A server in the simulation: the project's own journal, committer, fence, store service and answers; no HTTP, no workers."""
+"""A server in the simulation: the project's own journal, committer, fence, store and answers; no HTTP, no workers."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tests.engine.loops.cases import Array, random_case
 
 ROOT = Path(engine.__file__).parent
 #: what writes accesses: for kernels; and for what calls these, on memory of its own
-WRITERS = {"loops/memory.py", "loops/bounds.py", "loops/runner_text.py", "loops/runner_pool.py"}
+WRITERS = {"loops/memory.py", "loops/bounds_writer.py", "native/runner_text.py", "native/runner_pool.py"}
 ACCESS = re.compile(r"""["' ](load|store|cmpxchg|atomicrmw) (atomic |\{|<|i\d|ptr|float|double)|llvm\.masked""")
 #: a pointer in the place of another
 LOOKED_AT = re.compile(r"  (%bounds\.\d+) = call [^(]* @bounded[^(]*\((?:ptr|<\d+ x ptr>) (%[^ ,]+)")
@@ -39,7 +39,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_only_one_place_writes_accesses_of_kernels() -> None:
-    files = [*(ROOT / "loops").glob("*.py"), *(ROOT / "microkernels").glob("*.py")]
+    files = [path for room in ("loops", "microkernels", "native", "functions") for path in (ROOT / room).glob("*.py")]
     found = {str(file.relative_to(ROOT)) for file in files if ACCESS.search(file.read_text("utf-8"))}
     assert found == WRITERS
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.executors import tiers
 from engine.graph.run_tier import RunTier
-from schemas.answer import ExecutionTier
+from schemas.answer import Tier
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.wire.media import JSON, SAFETENSORS
@@ -71,7 +71,7 @@ def stepped(monkeypatch: pytest.MonkeyPatch) -> SteppedCompiler:
 
 
 def test_the_schema_names_the_tiers_of_the_engine() -> None:
-    assert get_args(ExecutionTier) == get_args(RunTier)
+    assert get_args(Tier) == get_args(RunTier)
 
 
 @pytest.mark.parametrize("form", FORMS)
