@@ -15,7 +15,7 @@ SMALL_BYTES: Final = 1 << 16
 BESIDE_BYTES: Final = 1 << 18
 
 
-class Lifetime(Enum):
+class Lasting(Enum):
     """For how long a step's arrays are the same: for good, until a result is handed out for good, or for one run."""
 
     ALWAYS = 0
@@ -51,10 +51,10 @@ class Lifetimes:
         self._kept_at = {step.result: step.places for step in plan.steps if step.result in kept}
         self._lent: set[int] = set()
 
-    def lasting(self, step: Step) -> Lifetime:
+    def lasting(self, step: Step) -> Lasting:
         """How long the arrays of a step last; asked of all steps in their order."""
         if not (self.passing or self.handed):
-            return Lifetime.ALWAYS
+            return Lasting.ALWAYS
         reads_fed = not self.passing.isdisjoint(step.operands)
         reads_lent = not self._lent.isdisjoint(step.operands)
         if reads_fed and not step.places:
@@ -62,8 +62,8 @@ class Lifetimes:
         if self.is_handed(step) or (reads_lent and not step.places):
             self._lent.add(step.result)
         if reads_fed:
-            return Lifetime.ONE_RUN
-        return Lifetime.UNTIL_KEPT if reads_lent or step.result in self._lent else Lifetime.ALWAYS
+            return Lasting.ONE_RUN
+        return Lasting.UNTIL_KEPT if reads_lent or step.result in self._lent else Lasting.ALWAYS
 
     def is_handed(self, step: Step) -> bool:
         """Whether a step writes to memory that is handed out."""

@@ -15,7 +15,7 @@ import numpy as np
 from engine.executors.binding import Binder
 from engine.executors.feeds import fed
 from engine.executors.interpreter import Buffer, Executor
-from engine.executors.lifetimes import Lifetime, Lifetimes
+from engine.executors.lifetimes import Lasting, Lifetimes
 from engine.executors.output_buffer import OutputBuffer
 from engine.executors.rebinding import RebindingStep
 from engine.executors.regions import RegionWatch
@@ -116,15 +116,15 @@ class PreparedPlan:
                 self._lent.append(step)
             elif step.places:
                 self._slots[step.result] = self._executor.result(step, self._buffers)
-            if lasting is Lifetime.ALWAYS:
+            if lasting is Lasting.ALWAYS:
                 self._segments.add(step, self._calls(step))
             else:
                 self._add_rebound(step, lasting)
 
-    def _add_rebound(self, step: Step, lasting: Lifetime) -> None:
+    def _add_rebound(self, step: Step, lasting: Lasting) -> None:
         rebound = RebindingStep(step, *self._segments.add(step)) if step.places else step
         self._rebound.append(rebound)
-        if lasting is Lifetime.ONE_RUN:
+        if lasting is Lasting.ONE_RUN:
             self._fed.append(rebound)
 
     def _calls(self, step: Step) -> Sequence[KernelCall]:

@@ -17,7 +17,7 @@ from service.web.observer import Finished, RequestObserver
 from service.web.routing import route_of
 
 
-class _Asked(NamedTuple):
+class _HostedHead(NamedTuple):
     """The head of a request, as far as observers ask."""
 
     method: str
@@ -40,14 +40,14 @@ class Observing:
             await self._app(scope, receive, send)
             return
         arrived = time.monotonic()
-        asked = _Asked(scope["method"], path_within(scope), tuple(scope["headers"]))
+        asked = _HostedHead(scope["method"], path_within(scope), tuple(scope["headers"]))
         counted = _Counted(receive, send)
         await self._app(scope, counted.receive, counted.send)
         if counted.over:
             asked = asked._replace(order=self._order(asked, scope))
             self._observe(counted.finished(asked, scope, time.monotonic() - arrived))
 
-    def _order(self, asked: _Asked, scope: Scope) -> Order | None:
+    def _order(self, asked: _HostedHead, scope: Scope) -> Order | None:
         """The computing call that the request was, where nothing was wrong with its head."""
         media = scope["state"].get("media")
         if asked.method == "POST" and media is not None:
@@ -79,7 +79,7 @@ class _Counted:
             self._sent += len(message.get("body", b""))
             self.over = not message.get("more_body", False)
 
-    def finished(self, asked: _Asked, scope: Scope, seconds: float) -> Finished:
+    def finished(self, asked: _HostedHead, scope: Scope, seconds: float) -> Finished:
         """The request and its end."""
         known = scope["state"]
         caller = known.get("caller", ANYONE).name
