@@ -1,0 +1,56 @@
+"""Lists of numbers of different lengths, one behind the other in arrays: what is done to all of them is done at once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+
+Ints = np.ndarray[Any, np.dtype[np.int32]]
+
+
+def ints(numbers: Iterable[int]) -> Ints:
+    """The numbers, of 32 bits each."""
+    return np.array(array("i", numbers), np.int32)
+
+
+def before(lengths: Ints) -> Ints:
+    """How long all lists in front of each are, and last how long all are together."""
+    total = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=total[1:])
+    return total
+
+
+def spans(starts: Ints, lengths: Ints) -> Ints:
+    """The numbers from each of `starts` on, as many as `lengths` says: all of the first, then of the second."""
+    ends = before(lengths)
+    steps = np.repeat(starts - ends[:-1], lengths)
+    steps += np.arange(ends[-1], dtype=np.int32)
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Lists, and where each begins in `flat`; `starts` has one more entry, where the last one ends."""
+
+    flat: Ints
+    starts: Ints
+
+    @classmethod
+    def of(cls, lists: Iterable[Iterable[int]]) -> Self:
+        """These lists."""
+        lists = [tuple(each) for each in lists]
+        return cls(ints(chain.from_iterable(lists)), before(ints(map(len, lists))))
+
+    @property
+    def lengths(self) -> Ints:
+        """Of each."""
+        return np.diff(self.starts)
+
+    def places(self, which: Ints) -> Ints:
+        """Where all entries of the lists `which` stand in `flat`, in this order."""
+        return spans(self.starts[which], self.lengths[which])

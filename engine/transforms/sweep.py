@@ -1,0 +1,217 @@
+"""One sweep of reverse mode over forms of nodes, as arrays: what is pulled back, how many nodes that writes, and which.
+
+As `vjp` goes from node to node, this goes from array to array; what has to be done one after the other, since it
+depends on what was before, is to mark what can be reached: some 50 ns for each operand. Everything else is NumPy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from engine.transforms.forms import NO_CAST, Forms, Written
+from engine.transforms.ragged import Ints, Ragged, before, ints, spans
+
+#: operands that are looked at between two parts of an array that become Python's numbers
+_PART: Final = 1 << 12
+
+#: an output, and its cotangent
+Seeds = Sequence[tuple[int, int]]
+
+
+class Outlined(NamedTuple):
+    """Nodes of these forms on these operands."""
+
+    forms: Ints
+    operands: Ragged
+
+
+class Places:
+    """Where cotangents arrive: at a node, which is its first result, or behind all nodes, at one of its others."""
+
+    def __init__(self, nodes: Outlined, forms: Forms) -> None:
+        self.results = ints(len(form.node.types) for form in forms.forms)[nodes.forms]
+        further = before(self.results - 1)
+        self.count = len(nodes.forms) + int(further[-1])
+        self._further = further[:-1] + (len(nodes.forms) - 1)
+        self._of_further = np.repeat(np.arange(len(nodes.forms), dtype=np.int32), self.results - 1)
+
+    def of(self, nodes: Ints, results: Ints) -> Ints:
+        """Those of these results of nodes."""
+        return np.where(results == 0, nodes, self._further[nodes] + results)
+
+    def where(self, places: Ints) -> tuple[Ints, Ints]:
+        """The nodes whose they are, and the numbers of the results."""
+        nodes, first = places.copy(), len(self.results)
+        others = places >= first
+        nodes[others] = self._of_further[places[others] - first]
+        return nodes, np.where(others, places - self._further[nodes], 0)
+
+    def of_node(self, node: int) -> list[int]:
+        """Those of all results of a node."""
+        further = int(self._further[node])
+        return [node, *range(further + 1, further + int(self.results[node]))]
+
+
+class Stencils:
+    """What rules write, as arrays: each a list for every one of some numbers, where `at` says which is whose."""
+
+    def __init__(self, written: Sequence[Written], numbers: Ints) -> None:
+        used = [written[number] for number in numbers]
+        self.error = next((each.error for each in used if each.error is not None), None)
+        self.at = np.zeros(len(written), np.int32)
+        self.at[numbers] = np.arange(len(numbers), dtype=np.int32)
+        self.forms = Ragged.of(each.forms for each in used)
+        self.arities = ints(len(operands) for each in used for operands in each.operands)
+        self.operands = Ragged.of([i for operands in each.operands for i in operands] for each in used)
+        self.arrived = ints(each.arrived for each in used)
+        given = [each.given for each in used]
+        self.given = Ragged.of(range(len(each)) for each in given)
+        flat = [one for each in given for one in each]
+        self.to = ints(one.operand for one in flat)
+        self.result = ints(one.result for one in flat)
+        self.number = ints(one.number for one in flat)
+        self.cast = ints(one.cast for one in flat)
+        self.leads = np.array([one.way is not None for one in flat], np.bool_)
+        self.ways = Ragged.of(one.way or () for one in flat)
+
+
+class Gifts(NamedTuple):
+    """The cotangents that rules give, from the last node on: by which (an index), what of a stencil's, and where to."""
+
+    by: Ints
+    what: Ints
+    to: Ints
+
+    @classmethod
+    def of(cls, nodes: Outlined, places: Places, pulled: Ints, stencils: Stencils, which: Ints) -> Gifts:
+        """Those of the nodes `pulled`, whose rules write the stencils `which`."""
+        what = stencils.given.places(which)
+        by = np.repeat(np.arange(len(pulled), dtype=np.int32), stencils.given.lengths[which])
+        operands = nodes.operands
+        targets = operands.flat[operands.starts[pulled[by]] + stencils.to[what]]
+        return cls(by, what, places.of(targets, stencils.result[what]))
+
+
+class Sweep:
+    """What `vjp` does for these seeds: nodes whose rules are asked, from the last one on, and what they write.
+
+    `count` is how many nodes that is in all. Raises EngineError where a rule does.
+    """
+
+    def __init__(self, nodes: Outlined, forms: Forms, seeds: Seeds, wrt: Sequence[int]) -> None:
+        self._nodes, self._forms, self.seeds = nodes, forms, seeds
+        self.places = Places(nodes, forms)
+        self.arrived = bytearray(self.places.count)
+        for output, _ in seeds:
+            self.arrived[output] = 1
+        self.pulled, written = self._pull(self._paths(wrt))
+        self.stencils = Stencils(forms.written, np.unique(written))
+        if self.stencils.error is not None:
+            raise self.stencils.error
+        self.which = self.stencils.at[written]
+        self.gifts = Gifts.of(nodes, self.places, self.pulled, self.stencils, self.which)
+
+    @property
+    def count(self) -> int:
+        """Nodes of rules, casts, and sums where something has arrived before."""
+        nodes = int(self.stencils.forms.lengths[self.which].sum())
+        casts = np.count_nonzero(self.stencils.cast[self.gifts.what] != NO_CAST)
+        return nodes + casts + len(self.seeds) + len(self.gifts.by) - self.arrived.count(1)
+
+    def _paths(self, wrt: Sequence[int]) -> Ints:
+        """The nodes derivatives pass through that depend on one of `wrt`, from the last of the seeds backwards."""
+        forms, operands = self._nodes
+        first, past = min(wrt, default=0), max((output for output, _ in self.seeds), default=-1) + 1
+        reached = bytearray(len(forms))
+        for index in wrt:
+            reached[index] = 1
+        passing = np.array([form.passes for form in self._forms.forms], np.bool_)[forms]
+        among = np.arange(first, max(first, past), dtype=np.int32)
+        among = among[passing[among]]
+        mark(reached, operands.flat[operands.places(among)], np.repeat(among, operands.lengths[among]))
+        return among[_marked(reached)[among]][::-1]
+
+    def _pull(self, paths: Ints) -> tuple[Ints, Ints]:
+        """Of the nodes on `paths`, those that a cotangent arrives at, and the numbers of what their rules write.
+
+        What a rule of several results writes depends on which of these have arrived. All that can arrive there comes
+        from later nodes: the marks are made up to each of these ops, and then it is asked.
+        """
+        single = self.places.results[paths] == 1
+        singles, several = paths[single], paths[~single]
+        written = self._written_of(singles)
+        stencils = Stencils(self._forms.written, np.unique(written))
+        gifts = Gifts.of(self._nodes, self.places, singles, stencils, stencils.at[written])
+        sources, done = singles[gifts.by], 0
+        asked: list[tuple[int, int]] = []
+        for index, until in zip(several.tolist(), np.searchsorted(-sources, -several).tolist(), strict=True):
+            mark(self.arrived, sources[done:until], gifts.to[done:until])
+            done = until
+            asked += self._ask(index)
+        mark(self.arrived, sources[done:], gifts.to[done:])
+        here = _marked(self.arrived)[singles]
+        pulled = np.concatenate([singles[here], ints(index for index, _ in asked)])
+        numbers = np.concatenate([written[here], ints(number for _, number in asked)])
+        order = np.argsort(-pulled, kind="stable")
+        return pulled[order], numbers[order]
+
+    def _written_of(self, singles: Ints) -> Ints:
+        """The numbers of what the rules of these nodes write, which have one result."""
+        forms = self._nodes.forms[singles]
+        numbers = np.zeros(len(self._forms.forms), np.int32)
+        for form in np.unique(forms).tolist():
+            numbers[form] = self._forms.pull(form, (True,))
+        return numbers[forms]
+
+    def _ask(self, index: int) -> list[tuple[int, int]]:
+        """A node of several results, if anything has arrived at it, and what it writes then; marks what that gives."""
+        there = tuple([bool(self.arrived[place]) for place in self.places.of_node(index)])
+        if not any(there):
+            return []
+        number = self._forms.pull(int(self._nodes.forms[index]), there)
+        operands = self._nodes.operands
+        for given in self._forms.written[number].given:
+            target = int(operands.flat[operands.starts[index] + given.operand])
+            self.arrived[self.places.of_node(target)[given.result]] = 1
+        return [(index, number)]
+
+    def mapped(self, wrt: Sequence[int]) -> int:
+        """Elementwise nodes between the seeds and the gradients, or some of them: on ways by first results alone."""
+        by, what, to = self.gifts
+        ways = (self.places.results[self.pulled[by]] == 1) & self.stencils.leads[what]
+        by, what, to = by[ways], what[ways], to[ways]
+        seeded, leads = bytearray(self.places.count), bytearray(self.places.count)
+        for output, _ in self.seeds:
+            seeded[output] = 1
+        for index in wrt:
+            leads[index] = 1
+        mark(seeded, self.pulled[by], to)
+        between = _marked(seeded)[self.pulled[by]]
+        by, what, to = by[between], what[between], to[between]
+        mark(leads, to[::-1], self.pulled[by][::-1])
+        found = _marked(leads)[to]
+        return self._elementwise(by[found], what[found])
+
+    def _elementwise(self, by: Ints, what: Ints) -> int:
+        """How many different elementwise nodes there are on the ways to these gifts."""
+        starts = before(self.stencils.forms.lengths[self.which])
+        on_a_way = np.zeros(int(starts[-1]), np.bool_)
+        ways = self.stencils.ways
+        on_a_way[np.repeat(starts[by], ways.lengths[what]) + ways.flat[ways.places(what)]] = True
+        return int(np.count_nonzero(on_a_way))
+
+
+def mark(marks: bytearray, sources: Ints, targets: Ints) -> None:
+    """Mark each target whose source is marked: all of it that leads to a source stands before it."""
+    for start in range(0, len(sources), _PART):
+        part = slice(start, start + _PART)
+        for source, target in zip(sources[part].tolist(), targets[part].tolist(), strict=True):
+            if marks[source]:
+                marks[target] = 1
+
+
+def _marked(marks: bytearray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return np.frombuffer(marks, np.bool_)
