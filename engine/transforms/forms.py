@@ -40,7 +40,7 @@ class Given(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What was written on some values: forms of nodes, whose operands are numbers of these values, then of nodes before.
+    """What was written on some values: forms of nodes, whose operands are numbers of these values, then of those nodes.
 
     For a rule the values are the cotangents that have `arrived`, the node itself, and its operands. Where it raised an
     `error`, nothing was written.
@@ -88,6 +88,18 @@ class Forms:
         if seen is None:
             seen = self._seen[told] = self._number(node, operands), node
         return seen[0]
+
+    def of_all(self, nodes: Iterable[Node]) -> list[int]:
+        """The forms of nodes, of which each reads earlier ones."""
+        found, types = list[int](), list[int]()
+        for node in nodes:
+            op, operands, attrs, results, _ = node
+            read = tuple([types[i] for i in operands])
+            seen = self._seen.get((id(op), id(attrs), id(results), *read))
+            form = self.of(node, read) if seen is None else seen[0]
+            found.append(form)
+            types.append(self.forms[form].types)
+        return found
 
     def leaf(self, type: TensorType) -> int:
         """The form of what is fed, of this type."""

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from engine.transforms.forms import NO_CAST, Forms
-from engine.transforms.ragged import Ints, Ragged, before, ints, spans
-from engine.transforms.sweep import Outlined, Sweep
-
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
+from engine.transforms.ragged import Flags, Ints, Ragged, before, ints, spans
+from engine.transforms.sweep import Outlined, Sweep, marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ class Layout:
         """
         sweep, arrivals = self._sweep, self._arrivals
         fed = self._fed()
-        arrived = np.flatnonzero(np.frombuffer(sweep.arrived, np.bool_))
+        arrived = np.flatnonzero(marked(sweep.arrived))
         last = arrivals.last[arrived]
         self._cotangents[arrived] = self._results(self._received())[last]
         same = np.arange(sweep.places.count, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Lists of numbers of different lengths, one behind the other in arrays: what is done to all of them is done at once."""
+"""Lists of numbers of different lengths, one behind the other in arrays: what is done to all is done at once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def ints(numbers: Iterable[int]) -> Ints:
@@ -44,7 +45,7 @@ class Ragged:
     def of(cls, lists: Iterable[Iterable[int]]) -> Self:
         """These lists."""
         lists = [tuple(each) for each in lists]
-        return cls(ints(chain.from_iterable(lists)), before(ints(map(len, lists))))
+        return cls(ints(chain.from_iterable(lists)), before(ints(len(each) for each in lists)))
 
     @property
     def lengths(self) -> Ints:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Sequence
+from itertools import accumulate, chain
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from engine.graph.tensor_type import TensorType
 from engine.transforms.forms import Form, Forms
 from engine.transforms.layout import Layout
 from engine.transforms.ragged import Ints, Ragged
-from engine.transforms.sweep import Outlined, Seeds, Sweep
+from engine.transforms.sweep import Downstream, Outlined, Seeds, Sweep
 
 #: nodes to be swept over, in all, from which on it is worth to look ahead
 WORTH_A_LOOK: Final = 1_000
@@ -38,9 +39,11 @@ class Sketch:
         self._forms = Forms(registry)
         #: nodes that were counted, and not appended
         self._beside = 0
-        self._of, self._operands, self._starts = array("i"), array("i"), array("i", [0])
-        for node in nodes:
-            self._append(node, node.operands)
+        #: on what the last sweep's gradients were by, which mostly are the next one's, too
+        self._downstream = Downstream(())
+        self._of = array("i", self._forms.of_all(nodes))
+        self._operands = array("i", chain.from_iterable([node.operands for node in nodes]))
+        self._starts = array("i", accumulate([len(node.operands) for node in nodes], initial=0))
 
     def __len__(self) -> int:
         return len(self._of)
@@ -56,7 +59,8 @@ class Sketch:
     def copy(self, node: Node, operands: tuple[int, ...] = ()) -> int:
         """Append a node on other operands: its number."""
         self._admit(1)
-        return self._append(node, operands)
+        forms, of = self._forms, self._of
+        return self._add(forms.of(node, tuple([forms.forms[of[i]].types for i in operands])), operands)
 
     def leaf(self, like: int) -> int:
         """Append what is fed, of the type of another node."""
@@ -105,19 +109,17 @@ class Sketch:
         self._beside += sweep.count
         self._admit(0)
         if swept:
-            self._beside += sweep.mapped(wrt)
+            self._beside += sweep.mapped()
             self._admit(0)
 
     def _sweep(self, nodes: Outlined, seeds: Seeds, wrt: Sequence[int]) -> Sweep:
         self._deadline.check()
-        return Sweep(nodes, self._forms, seeds, wrt)
+        if self._downstream.wrt != tuple(wrt):
+            self._downstream = Downstream(wrt)
+        return Sweep(nodes, self._forms, seeds, self._downstream)
 
     def _admit(self, count: int) -> None:
         self._limits.admit_nodes(len(self) + self._beside + count)
-
-    def _append(self, node: Node, operands: Sequence[int]) -> int:
-        forms, of = self._forms, self._of
-        return self._add(forms.of(node, tuple([forms.forms[of[i]].types for i in operands])), operands)
 
     def _add(self, form: int, operands: Sequence[int]) -> int:
         self._of.append(form)

@@ -6,13 +6,13 @@ depends on what was before, is to mark what can be reached: some 50 ns for each 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from engine.transforms.forms import NO_CAST, Forms, Written
-from engine.transforms.ragged import Ints, Ragged, before, ints, spans
+from engine.transforms.ragged import Flags, Ints, Ragged, before, ints
 
 #: operands that are looked at between two parts of an array that become Python's numbers
 _PART: Final = 1 << 12
@@ -95,19 +95,38 @@ class Gifts(NamedTuple):
         return cls(by, what, places.of(targets, stencils.result[what]))
 
 
+class Downstream:
+    """Which nodes depend differentiably on one of `wrt`, of the first ones: as many as have been looked at."""
+
+    def __init__(self, wrt: Sequence[int]) -> None:
+        self.wrt = tuple(wrt)
+        self.reached = bytearray(max(wrt, default=-1) + 1)
+        for index in wrt:
+            self.reached[index] = 1
+        self._looked_at = min(wrt, default=0)
+
+    def look(self, operands: Ragged, passing: Flags) -> None:
+        """Look at nodes up to those that it is told of whether derivatives pass through them."""
+        first, self._looked_at = self._looked_at, max(self._looked_at, len(passing))
+        self.reached.extend(bytes(max(0, len(passing) - len(self.reached))))
+        more = first + np.flatnonzero(passing[first:]).astype(np.int32)
+        mark(self.reached, operands.flat[operands.places(more)], np.repeat(more, operands.lengths[more]))
+
+
 class Sweep:
     """What `vjp` does for these seeds: nodes whose rules are asked, from the last one on, and what they write.
 
     `count` is how many nodes that is in all. Raises EngineError where a rule does.
     """
 
-    def __init__(self, nodes: Outlined, forms: Forms, seeds: Seeds, wrt: Sequence[int]) -> None:
-        self._nodes, self._forms, self.seeds = nodes, forms, seeds
+    def __init__(self, nodes: Outlined, forms: Forms, seeds: Seeds, dependence: Downstream) -> None:
+        """The gradients are by what nodes are to depend on."""
+        self._nodes, self._forms, self.seeds, self._downstream = nodes, forms, seeds, dependence
         self.places = Places(nodes, forms)
         self.arrived = bytearray(self.places.count)
         for output, _ in seeds:
             self.arrived[output] = 1
-        self.pulled, written = self._pull(self._paths(wrt))
+        self.pulled, written = self._pull(self._paths())
         self.stencils = Stencils(forms.written, np.unique(written))
         if self.stencils.error is not None:
             raise self.stencils.error
@@ -118,21 +137,15 @@ class Sweep:
     def count(self) -> int:
         """Nodes of rules, casts, and sums where something has arrived before."""
         nodes = int(self.stencils.forms.lengths[self.which].sum())
-        casts = np.count_nonzero(self.stencils.cast[self.gifts.what] != NO_CAST)
+        casts = int(np.count_nonzero(self.stencils.cast[self.gifts.what] != NO_CAST))
         return nodes + casts + len(self.seeds) + len(self.gifts.by) - self.arrived.count(1)
 
-    def _paths(self, wrt: Sequence[int]) -> Ints:
+    def _paths(self) -> Ints:
         """The nodes derivatives pass through that depend on one of `wrt`, from the last of the seeds backwards."""
-        forms, operands = self._nodes
-        first, past = min(wrt, default=0), max((output for output, _ in self.seeds), default=-1) + 1
-        reached = bytearray(len(forms))
-        for index in wrt:
-            reached[index] = 1
-        passing = np.array([form.passes for form in self._forms.forms], np.bool_)[forms]
-        among = np.arange(first, max(first, past), dtype=np.int32)
-        among = among[passing[among]]
-        mark(reached, operands.flat[operands.places(among)], np.repeat(among, operands.lengths[among]))
-        return among[_marked(reached)[among]][::-1]
+        past = max((output for output, _ in self.seeds), default=-1) + 1
+        passing = np.array([form.passes for form in self._forms.forms], np.bool_)[self._nodes.forms[:past]]
+        self._downstream.look(self._nodes.operands, passing)
+        return np.flatnonzero(passing & marked(self._downstream.reached)[:past]).astype(np.int32)[::-1]
 
     def _pull(self, paths: Ints) -> tuple[Ints, Ints]:
         """Of the nodes on `paths`, those that a cotangent arrives at, and the numbers of what their rules write.
@@ -152,7 +165,7 @@ class Sweep:
             done = until
             asked += self._ask(index)
         mark(self.arrived, sources[done:], gifts.to[done:])
-        here = _marked(self.arrived)[singles]
+        here = marked(self.arrived)[singles]
         pulled = np.concatenate([singles[here], ints(index for index, _ in asked)])
         numbers = np.concatenate([written[here], ints(number for _, number in asked)])
         order = np.argsort(-pulled, kind="stable")
@@ -178,22 +191,39 @@ class Sweep:
             self.arrived[self.places.of_node(target)[given.result]] = 1
         return [(index, number)]
 
-    def mapped(self, wrt: Sequence[int]) -> int:
+    def mapped(self) -> int:
         """Elementwise nodes between the seeds and the gradients, or some of them: on ways by first results alone."""
         by, what, to = self.gifts
+        if self._leads_by_all_ways():
+            leads = marked(self._downstream.reached)[to]
+            return self._elementwise(by[leads], what[leads])
         ways = (self.places.results[self.pulled[by]] == 1) & self.stencils.leads[what]
         by, what, to = by[ways], what[ways], to[ways]
-        seeded, leads = bytearray(self.places.count), bytearray(self.places.count)
+        seeded, leading = bytearray(self.places.count), bytearray(self.places.count)
         for output, _ in self.seeds:
             seeded[output] = 1
-        for index in wrt:
-            leads[index] = 1
+        for index in self._downstream.wrt:
+            leading[index] = 1
         mark(seeded, self.pulled[by], to)
-        between = _marked(seeded)[self.pulled[by]]
+        between = marked(seeded)[self.pulled[by]]
         by, what, to = by[between], what[between], to[between]
-        mark(leads, to[::-1], self.pulled[by][::-1])
-        found = _marked(leads)[to]
+        mark(leading, to[::-1], self.pulled[by][::-1])
+        found = marked(leading)[to]
         return self._elementwise(by[found], what[found])
+
+    def _leads_by_all_ways(self) -> bool:
+        """Whether what has arrived has come, and goes on to whatever depends on `wrt`, by ways of `mapped` alone.
+
+        Mostly so; then what lies on them is known already, and does not have to be marked again.
+        """
+        reached = marked(self._downstream.reached)
+        operands = self._nodes.operands
+        read = np.count_nonzero(reached[operands.flat[operands.places(self.pulled)]])
+        return (
+            self.places.count == len(self._nodes.forms)
+            and bool(self.stencils.leads.all())
+            and read == np.count_nonzero(reached[self.gifts.to])
+        )
 
     def _elementwise(self, by: Ints, what: Ints) -> int:
         """How many different elementwise nodes there are on the ways to these gifts."""
@@ -213,5 +243,6 @@ def mark(marks: bytearray, sources: Ints, targets: Ints) -> None:
                 marks[target] = 1
 
 
-def _marked(marks: bytearray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def marked(marks: bytearray) -> Flags:
+    """The marks, as they are until the next is made."""
     return np.frombuffer(marks, np.bool_)
