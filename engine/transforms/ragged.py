@@ -44,8 +44,8 @@ class Ragged:
     @classmethod
     def of(cls, lists: Iterable[Iterable[int]]) -> Self:
         """These lists."""
-        lists = [tuple(each) for each in lists]
-        return cls(ints(chain.from_iterable(lists)), before(ints(len(each) for each in lists)))
+        held = [tuple(each) for each in lists]
+        return cls(ints(chain.from_iterable(held)), before(ints(len(each) for each in held)))
 
     @property
     def lengths(self) -> Ints:
