@@ -182,12 +182,14 @@ class Builder:
         count = len(self.nodes)
         return count < self.limits.nodes and count % _LOOK != 0
 
-    def repeat(self, node: Node, operands: tuple[int, ...], origin: Origin) -> Value:
-        """Append a node that says what one of this builder's says, on operands of the same types; there `has_room`."""
+    def repeat(self, node: Node, operands: tuple[int, ...], origin: Origin) -> int:
+        """Append a node that says what one of this builder's says, on operands of the same types, where it `has_room`.
+
+        Its number.
+        """
         op, _, attrs, types, _ = node
-        index = len(self.nodes)
         self.nodes.append(Node._make((op, operands, attrs, types, origin)))
-        return Value(self, index, types[0])
+        return len(self.nodes) - 1
 
     def copy(self, node: Node, operands: Sequence[Value]) -> Value:
         """Append `node` on other operands of the same types."""

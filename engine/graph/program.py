@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -23,9 +23,12 @@ from engine.graph.tensor_type import TensorType
 _NOTHING: Final = Stated({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen, making one would take four times as long
 class Statement:
-    """One node of a client's graph: its id is its position. `attrs` holds what the client stated, unchecked."""
+    """One node of a client's graph: its id is its position. `attrs` holds what the client stated, unchecked.
+
+    Never changed once made.
+    """
 
     op: Definition
     operands: tuple[int, ...] = ()
@@ -58,11 +61,14 @@ class Program:
         faults = faults or Faults()
         read = [(node, statement) for node, statement in enumerate(statements) if statement is not None]
         for node, statement in read:
-            with faults.at(node, statement.op.name, statement.name):
-                _check_references(statements, node, statement)
-            with faults.at(node, statement.op.name, statement.name):
-                bound = bind(statement.op.attrs, statement.attrs)
-                self.attrs.append(Stated(bound) if bound else _NOTHING)
+            if statement.operands:
+                with faults.at(node, statement.op.name, statement.name):
+                    _check_references(statements, node, statement)
+            if statement.attrs or statement.op.attrs:
+                with faults.at(node, statement.op.name, statement.name):
+                    self.attrs.append(Stated(bind(statement.op.attrs, statement.attrs)))
+            else:
+                self.attrs.append(_NOTHING)
         if faults.found:
             _count_operands(read, faults)
         faults.report()
@@ -119,7 +125,7 @@ class Program:
         deadline: Deadline = NO_DEADLINE,
         wrt: Iterable[int] = (),
         limits: Limits | None = None,
-    ) -> tuple[Builder, dict[int, Value]]:
+    ) -> tuple[Builder, Mapping[int, Value]]:
         """The typed nodes that `roots` need, for feeds of these types, and where each client's node went.
 
         `wrt` are those that gradients will be taken by; `limits` hold in place of the program's.
@@ -131,9 +137,9 @@ class Program:
         faults = Faults()
         types = self._used(types, needed, faults)
         builder = Builder(self.registry, limits or self.limits, deadline)
-        values: dict[int, Value] = {}
+        values = _Values(builder, len(self.statements))
         barriers = self._barriers(wrt, needed)
-        repeats = _Repeats(builder, values)
+        repeats = _Repeats(values)
         for node in needed:
             statement = self.statements[node]
             if not faults.found and node not in barriers and repeats.write(node, statement, self.attrs[node].key):
@@ -142,7 +148,7 @@ class Program:
                 builder.origin = Origin(node, statement.op.name)
                 with faults.at(node, statement.op.name, statement.name):
                     made = self._emit(builder, node, values, types)
-                    values[node] = made.identity() if node in barriers else made
+                    values.put(node, made.identity() if node in barriers else made)
                     repeats.keep(node, statement, self.attrs[node].key)
         faults.report()
         return builder, values
@@ -197,6 +203,31 @@ class Program:
         return self.statements[node].located(unexpected, node)
 
 
+class _Values(Mapping[int, Value]):
+    """The values of a program's nodes, as far as these are written; what is kept of each is a number in the builder."""
+
+    def __init__(self, builder: Builder, count: int) -> None:
+        """Of so many nodes, none."""
+        self.builder = builder
+        self.numbers = [-1] * count
+
+    def put(self, node: int, value: Value) -> None:
+        """Add one."""
+        self.numbers[node] = value.index
+
+    def __getitem__(self, node: int) -> Value:
+        number = self.numbers[node] if 0 <= node < len(self.numbers) else -1
+        if number < 0:
+            raise KeyError(node)
+        return self.builder.value(number)
+
+    def __iter__(self) -> Iterator[int]:
+        return (node for node, number in enumerate(self.numbers) if number >= 0)
+
+    def __len__(self) -> int:
+        return len(self.numbers) - self.numbers.count(-1)
+
+
 class _Repeats:
     """Writes statements that say the same as one before: the same op and attributes, on operands of the same types.
 
@@ -204,26 +235,28 @@ class _Repeats:
     ops and attributes that are large do not come twice.
     """
 
-    def __init__(self, builder: Builder, values: dict[int, Value]) -> None:
-        self._builder, self._values = builder, values
+    def __init__(self, values: _Values) -> None:
+        self._builder, self._numbers = values.builder, values.numbers
         self._known: dict[Hashable, Node] = {}
 
     def write(self, node: int, statement: Statement, attrs: Hashable) -> bool:
         """Whether it is one of these, and was written. `attrs` is what tells its attributes from others."""
-        op, read = statement.op, [self._values[i] for i in statement.operands]
-        like = self._known.get((op, attrs, *[id(value.type) for value in read]))
-        if like is None or not self._builder.has_room:
+        builder, op = self._builder, statement.op
+        read = tuple([self._numbers[i] for i in statement.operands])
+        nodes = builder.nodes
+        like = self._known.get((op, attrs, *[id(nodes[i].types) for i in read]))
+        if like is None or not builder.has_room:
             return False
-        self._values[node] = self._builder.repeat(like, tuple([value.index for value in read]), Origin(node, op.name))
+        self._numbers[node] = builder.repeat(like, read, Origin(node, op.name))
         return True
 
     def keep(self, node: int, statement: Statement, attrs: Hashable) -> None:
         """Remember what a statement came to: one node of its op, on its operands."""
-        op, made, read = statement.op, self._values[node], [self._values[i] for i in statement.operands]
-        if attrs is None or op.is_leaf or op.decomposes or made.node.op is not op:
+        op, nodes = statement.op, self._builder.nodes
+        made = nodes[self._numbers[node]]
+        if attrs is None or op.is_leaf or op.decomposes or made.op is not op:
             return
-        if not any(value.node.op.several for value in read):  # whose type is that of the first result
-            self._known[op, attrs, *[id(value.type) for value in read]] = made.node
+        self._known[op, attrs, *[id(nodes[i].types) for i in made.operands]] = made
 
 
 def _count_operands(statements: Iterable[tuple[int, Statement]], faults: Faults) -> None:

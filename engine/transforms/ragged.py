@@ -10,23 +10,23 @@ from typing import Any, Self
 
 import numpy as np
 
-Ints = np.ndarray[Any, np.dtype[np.int32]]
+Int32s = np.ndarray[Any, np.dtype[np.int32]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def ints(numbers: Iterable[int]) -> Ints:
+def ints(numbers: Iterable[int]) -> Int32s:
     """The numbers, of 32 bits each."""
     return np.array(array("i", numbers), np.int32)
 
 
-def before(lengths: Ints) -> Ints:
+def before(lengths: Int32s) -> Int32s:
     """How long all lists in front of each are, and last how long all are together."""
     total = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=total[1:])
     return total
 
 
-def spans(starts: Ints, lengths: Ints) -> Ints:
+def spans(starts: Int32s, lengths: Int32s) -> Int32s:
     """The numbers from each of `starts` on, as many as `lengths` says: all of the first, then of the second."""
     ends = before(lengths)
     steps = np.repeat(starts - ends[:-1], lengths)
@@ -38,8 +38,8 @@ def spans(starts: Ints, lengths: Ints) -> Ints:
 class Ragged:
     """Lists, and where each begins in `flat`; `starts` has one more entry, where the last one ends."""
 
-    flat: Ints
-    starts: Ints
+    flat: Int32s
+    starts: Int32s
 
     @classmethod
     def of(cls, lists: Iterable[Iterable[int]]) -> Self:
@@ -48,10 +48,10 @@ class Ragged:
         return cls(ints(chain.from_iterable(held)), before(ints(len(each) for each in held)))
 
     @property
-    def lengths(self) -> Ints:
+    def lengths(self) -> Int32s:
         """Of each."""
         return np.diff(self.starts)
 
-    def places(self, which: Ints) -> Ints:
+    def places(self, which: Int32s) -> Int32s:
         """Where all entries of the lists `which` stand in `flat`, in this order."""
         return spans(self.starts[which], self.lengths[which])

@@ -19,9 +19,9 @@ from engine.graph.limits import Deadline, Limits
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import TensorType
 from engine.transforms.forms import Form, Forms
-from engine.transforms.layout import Layout
-from engine.transforms.ragged import Ints, Ragged
-from engine.transforms.sweep import Downstream, Outlined, Seeds, Sweep
+from engine.transforms.pullback import Downstream, Outlined, Pullback, Seeds
+from engine.transforms.ragged import Int32s, Ragged
+from engine.transforms.transcript import Transcript
 
 #: nodes to be swept over, in all, from which on it is worth to look ahead
 WORTH_A_LOOK: Final = 1_000
@@ -89,7 +89,7 @@ class Sketch:
         nodes = self._outlined()
         sweep = self._sweep(nodes, seeds, wrt)
         self._admit(sweep.count)
-        layout = Layout(nodes, self._forms, sweep)
+        layout = Transcript(nodes, self._forms, sweep)
         self._extend(layout.appended())
         return layout.cotangents(wrt)
 
@@ -112,11 +112,11 @@ class Sketch:
             self._beside += sweep.mapped()
             self._admit(0)
 
-    def _sweep(self, nodes: Outlined, seeds: Seeds, wrt: Sequence[int]) -> Sweep:
+    def _sweep(self, nodes: Outlined, seeds: Seeds, wrt: Sequence[int]) -> Pullback:
         self._deadline.check()
         if self._downstream.wrt != tuple(wrt):
             self._downstream = Downstream(wrt)
-        return Sweep(nodes, self._forms, seeds, self._downstream)
+        return Pullback(nodes, self._forms, seeds, self._downstream)
 
     def _admit(self, count: int) -> None:
         self._limits.admit_nodes(len(self) + self._beside + count)
@@ -154,5 +154,5 @@ def look_ahead(builder: Builder, work: int, look: Callable[[Sketch], object]) ->
         return
 
 
-def _copied(numbers: array[int]) -> Ints:
+def _copied(numbers: array[int]) -> Int32s:
     return np.array(numbers, np.int32)

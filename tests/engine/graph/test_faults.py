@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine import Compiler, Deadline, EngineError, Faults, Limits, Program, Statement, TensorType, registry
-from engine.graph.errors import BadAttribute, BadReference, DeadlineExceeded, MissingFeed, OverBudget, TooManyNodes
+from engine.graph.errors import BadReference, DeadlineExceeded, MissingFeed, OverBudget, TooManyNodes
 from engine.graph.faults import MOST_FAULTS
 
 F = TensorType((2,), np.dtype("float64"))

@@ -1,4 +1,4 @@
-"""Of random graphs, what is foreseen of sweeps over sweeps is what they write: node by node, and where it is counted."""
+"""Of random graphs, what is foreseen of sweeps over sweeps is what they write, node by node, or where counted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine import Builder, Limits, Statement, TensorType, Value, registry
+from engine import Builder, Limits, TensorType, Value, registry
 from engine.graph.attributes import keyed
 from engine.graph.errors import TooManyNodes
 from engine.graph.ir import ancestors
 from engine.graph.limits import NO_DEADLINE
 from engine.oplib.elementwise import Elementwise
-from engine.transforms.expand_grad import expand_grad
 from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import Cotangents, vjp
 

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.transforms.forms import NO_CAST, Forms
-from engine.transforms.ragged import Flags, Ints, Ragged, before, ints, spans
-from engine.transforms.sweep import Outlined, Sweep, marked
+from engine.transforms.pullback import Outlined, Pullback, marked
+from engine.transforms.ragged import Flags, Int32s, Ragged, before, ints, spans
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
     """Cotangents as they arrive, the seeds first: where to, whether they are cast and added, and by place the last."""
 
-    to: Ints
+    to: Int32s
     is_cast: Flags
     is_added: Flags
-    last: Ints
+    last: Int32s
 
     @classmethod
-    def of(cls, sweep: Sweep) -> Arrivals:
+    def of(cls, sweep: Pullback) -> Arrivals:
         """All of a sweep's."""
         to = np.concatenate([ints(output for output, _ in sweep.seeds), sweep.gifts.to])
         casts = sweep.stencils.cast[sweep.gifts.what] != NO_CAST
@@ -36,7 +36,7 @@ class Arrivals:
         first[to[::-1]] = order[::-1]
         return cls(to, np.concatenate([np.zeros(len(sweep.seeds), np.bool_), casts]), first[to] != order, last)
 
-    def previous(self) -> Ints:
+    def previous(self) -> Int32s:
         """For each that is added, the one that came to the same place before it."""
         shared = np.zeros(len(self.last), np.bool_)
         shared[self.to[self.is_added]] = True
@@ -47,10 +47,10 @@ class Arrivals:
         return found[self.is_added]
 
 
-class Layout:
+class Transcript:
     """The nodes that a sweep appends to `nodes`, and where its cotangents are."""
 
-    def __init__(self, nodes: Outlined, forms: Forms, sweep: Sweep) -> None:
+    def __init__(self, nodes: Outlined, forms: Forms, sweep: Pullback) -> None:
         self._nodes, self._forms, self._sweep = nodes, forms, sweep
         self._arrivals = Arrivals.of(sweep)
         self._written = sweep.stencils.forms.lengths[sweep.which]
@@ -80,7 +80,7 @@ class Layout:
         starts = before(arities)
         return Outlined(forms, Ragged(self._operands(starts, self._starts - first, of_casts, of_sums), starts))
 
-    def _positions(self) -> tuple[Ints, Ints]:
+    def _positions(self) -> tuple[Int32s, Int32s]:
         """Where what each rule writes begins, and the cast and sum of each arrival."""
         sweep, count, seeded = self._sweep, len(self._nodes.forms), len(self._sweep.seeds)
         extras = before(self._arrivals.is_cast.astype(np.int32) + self._arrivals.is_added)
@@ -133,7 +133,7 @@ class Layout:
             flat[starts[k] : starts[k + 1]] = [place for place in places if sweep.arrived[place]]
         return Ragged(flat, starts)
 
-    def _handed_on(self, fed: Ragged) -> Ints:
+    def _handed_on(self, fed: Ragged) -> Int32s:
         """For each arrival, the place whose cotangent it is as it stands, neither cast nor added; else -1."""
         sweep, arrivals, seeded = self._sweep, self._arrivals, len(self._sweep.seeds)
         by, what, _ = sweep.gifts
@@ -143,28 +143,28 @@ class Layout:
         found[seeded:][plain] = fed.flat[fed.starts[by[plain]] + number[plain]]
         return found
 
-    def _received(self) -> Ints:
+    def _received(self) -> Int32s:
         """For each arrival, the node that arrives, before it is cast."""
         by, what, _ = self._sweep.gifts
         seeds = ints(g for _, g in self._sweep.seeds)
         return np.concatenate([seeds, self._values.flat[self._values.starts[by] + self._sweep.stencils.number[what]]])
 
-    def _added(self, received: Ints) -> Ints:
+    def _added(self, received: Int32s) -> Int32s:
         """For each arrival, what is added, or stays as it is."""
         return np.where(self._arrivals.is_cast, self._extras, received)
 
-    def _results(self, received: Ints) -> Ints:
+    def _results(self, received: Int32s) -> Int32s:
         """For each arrival, what is there once it has arrived."""
         arrivals = self._arrivals
         return np.where(arrivals.is_added, self._extras + arrivals.is_cast, self._added(received))
 
-    def _sums(self) -> Ints:
+    def _sums(self) -> Int32s:
         """The forms of all sums."""
         nodes, results = self._sweep.places.where(self._arrivals.to[self._arrivals.is_added])
         pairs, which = np.unique(np.stack([self._nodes.forms[nodes], results]), axis=1, return_inverse=True)
         return ints(self._forms.sum(form, result) for form, result in pairs.T.tolist())[which.reshape(-1)]
 
-    def _operands(self, starts: Ints, rules: Ints, casts: Ints, sums: Ints) -> Ints:
+    def _operands(self, starts: Int32s, rules: Int32s, casts: Int32s, sums: Int32s) -> Int32s:
         """What all appended nodes read; theirs begin at `starts`, and these nodes are the first of each kind."""
         sweep, values, received = self._sweep, self._values, self._received()
         read = sweep.stencils.operands

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine.transforms.forms import NO_CAST, Forms, Written
-from engine.transforms.ragged import Flags, Ints, Ragged, before, ints
+from engine.transforms.ragged import Flags, Int32s, Ragged, before, ints
 
 #: operands that are looked at between two parts of an array that become Python's numbers
 _PART: Final = 1 << 12
@@ -24,7 +24,7 @@ Seeds = Sequence[tuple[int, int]]
 class Outlined(NamedTuple):
     """Nodes of these forms on these operands."""
 
-    forms: Ints
+    forms: Int32s
     operands: Ragged
 
 
@@ -38,11 +38,11 @@ class Places:
         self._further = further[:-1] + (len(nodes.forms) - 1)
         self._of_further = np.repeat(np.arange(len(nodes.forms), dtype=np.int32), self.results - 1)
 
-    def of(self, nodes: Ints, results: Ints) -> Ints:
+    def of(self, nodes: Int32s, results: Int32s) -> Int32s:
         """Those of these results of nodes."""
         return np.where(results == 0, nodes, self._further[nodes] + results)
 
-    def where(self, places: Ints) -> tuple[Ints, Ints]:
+    def where(self, places: Int32s) -> tuple[Int32s, Int32s]:
         """The nodes whose they are, and the numbers of the results."""
         nodes, first = places.copy(), len(self.results)
         others = places >= first
@@ -58,7 +58,7 @@ class Places:
 class Stencils:
     """What rules write, as arrays: each a list for every one of some numbers, where `at` says which is whose."""
 
-    def __init__(self, written: Sequence[Written], numbers: Ints) -> None:
+    def __init__(self, written: Sequence[Written], numbers: Int32s) -> None:
         used = [written[number] for number in numbers]
         self.error = next((each.error for each in used if each.error is not None), None)
         self.at = np.zeros(len(written), np.int32)
@@ -81,12 +81,12 @@ class Stencils:
 class Gifts(NamedTuple):
     """The cotangents that rules give, from the last node on: by which (an index), what of a stencil's, and where to."""
 
-    by: Ints
-    what: Ints
-    to: Ints
+    by: Int32s
+    what: Int32s
+    to: Int32s
 
     @classmethod
-    def of(cls, nodes: Outlined, places: Places, pulled: Ints, stencils: Stencils, which: Ints) -> Gifts:
+    def of(cls, nodes: Outlined, places: Places, pulled: Int32s, stencils: Stencils, which: Int32s) -> Gifts:
         """Those of the nodes `pulled`, whose rules write the stencils `which`."""
         what = stencils.given.places(which)
         by = np.repeat(np.arange(len(pulled), dtype=np.int32), stencils.given.lengths[which])
@@ -110,10 +110,10 @@ class Downstream:
         first, self._looked_at = self._looked_at, max(self._looked_at, len(passing))
         self.reached.extend(bytes(max(0, len(passing) - len(self.reached))))
         more = first + np.flatnonzero(passing[first:]).astype(np.int32)
-        mark(self.reached, operands.flat[operands.places(more)], np.repeat(more, operands.lengths[more]))
+        flood(self.reached, operands.flat[operands.places(more)], np.repeat(more, operands.lengths[more]))
 
 
-class Sweep:
+class Pullback:
     """What `vjp` does for these seeds: nodes whose rules are asked, from the last one on, and what they write.
 
     `count` is how many nodes that is in all. Raises EngineError where a rule does.
@@ -140,14 +140,14 @@ class Sweep:
         casts = int(np.count_nonzero(self.stencils.cast[self.gifts.what] != NO_CAST))
         return nodes + casts + len(self.seeds) + len(self.gifts.by) - self.arrived.count(1)
 
-    def _paths(self) -> Ints:
+    def _paths(self) -> Int32s:
         """The nodes derivatives pass through that depend on one of `wrt`, from the last of the seeds backwards."""
         past = max((output for output, _ in self.seeds), default=-1) + 1
         passing = np.array([form.passes for form in self._forms.forms], np.bool_)[self._nodes.forms[:past]]
         self._downstream.look(self._nodes.operands, passing)
         return np.flatnonzero(passing & marked(self._downstream.reached)[:past]).astype(np.int32)[::-1]
 
-    def _pull(self, paths: Ints) -> tuple[Ints, Ints]:
+    def _pull(self, paths: Int32s) -> tuple[Int32s, Int32s]:
         """Of the nodes on `paths`, those that a cotangent arrives at, and the numbers of what their rules write.
 
         What a rule of several results writes depends on which of these have arrived. All that can arrive there comes
@@ -161,17 +161,17 @@ class Sweep:
         sources, done = singles[gifts.by], 0
         asked: list[tuple[int, int]] = []
         for index, until in zip(several.tolist(), np.searchsorted(-sources, -several).tolist(), strict=True):
-            mark(self.arrived, sources[done:until], gifts.to[done:until])
+            flood(self.arrived, sources[done:until], gifts.to[done:until])
             done = until
             asked += self._ask(index)
-        mark(self.arrived, sources[done:], gifts.to[done:])
+        flood(self.arrived, sources[done:], gifts.to[done:])
         here = marked(self.arrived)[singles]
         pulled = np.concatenate([singles[here], ints(index for index, _ in asked)])
         numbers = np.concatenate([written[here], ints(number for _, number in asked)])
         order = np.argsort(-pulled, kind="stable")
         return pulled[order], numbers[order]
 
-    def _written_of(self, singles: Ints) -> Ints:
+    def _written_of(self, singles: Int32s) -> Int32s:
         """The numbers of what the rules of these nodes write, which have one result."""
         forms = self._nodes.forms[singles]
         numbers = np.zeros(len(self._forms.forms), np.int32)
@@ -204,10 +204,10 @@ class Sweep:
             seeded[output] = 1
         for index in self._downstream.wrt:
             leading[index] = 1
-        mark(seeded, self.pulled[by], to)
+        flood(seeded, self.pulled[by], to)
         between = marked(seeded)[self.pulled[by]]
         by, what, to = by[between], what[between], to[between]
-        mark(leading, to[::-1], self.pulled[by][::-1])
+        flood(leading, to[::-1], self.pulled[by][::-1])
         found = marked(leading)[to]
         return self._elementwise(by[found], what[found])
 
@@ -225,7 +225,7 @@ class Sweep:
             and read == np.count_nonzero(reached[self.gifts.to])
         )
 
-    def _elementwise(self, by: Ints, what: Ints) -> int:
+    def _elementwise(self, by: Int32s, what: Int32s) -> int:
         """How many different elementwise nodes there are on the ways to these gifts."""
         starts = before(self.stencils.forms.lengths[self.which])
         on_a_way = np.zeros(int(starts[-1]), np.bool_)
@@ -234,7 +234,7 @@ class Sweep:
         return int(np.count_nonzero(on_a_way))
 
 
-def mark(marks: bytearray, sources: Ints, targets: Ints) -> None:
+def flood(marks: bytearray, sources: Int32s, targets: Int32s) -> None:
     """Mark each target whose source is marked: all of it that leads to a source stands before it."""
     for start in range(0, len(sources), _PART):
         part = slice(start, start + _PART)
