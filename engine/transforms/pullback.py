@@ -1,7 +1,7 @@
 """One sweep of reverse mode over forms of nodes, as arrays: what is pulled back, how many nodes that writes, and which.
 
 As `vjp` goes from node to node, this goes from array to array; what has to be done one after the other, since it
-depends on what was before, is to mark what can be reached: some 50 ns for each operand. Everything else is NumPy's.
+depends on what was before, is to mark what can be reached: some 0.1 µs for each operand. Everything else is NumPy's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine.transforms.forms import NO_CAST, Forms, Written
-from engine.transforms.ragged import Flags, Int32s, Ragged, before, ints
+from engine.transforms.ragged import Flags, Int32s, Ragged, before, different, ints
 
 #: operands that are looked at between two parts of an array that become Python's numbers
 _PART: Final = 1 << 12
@@ -127,7 +127,7 @@ class Pullback:
         for output, _ in seeds:
             self.arrived[output] = 1
         self.pulled, written = self._pull(self._paths())
-        self.stencils = Stencils(forms.written, np.unique(written))
+        self.stencils = Stencils(forms.written, different(written))
         if self.stencils.error is not None:
             raise self.stencils.error
         self.which = self.stencils.at[written]
@@ -156,7 +156,7 @@ class Pullback:
         single = self.places.results[paths] == 1
         singles, several = paths[single], paths[~single]
         written = self._written_of(singles)
-        stencils = Stencils(self._forms.written, np.unique(written))
+        stencils = Stencils(self._forms.written, different(written))
         gifts = Gifts.of(self._nodes, self.places, singles, stencils, stencils.at[written])
         sources, done = singles[gifts.by], 0
         asked: list[tuple[int, int]] = []
@@ -175,7 +175,7 @@ class Pullback:
         """The numbers of what the rules of these nodes write, which have one result."""
         forms = self._nodes.forms[singles]
         numbers = np.zeros(len(self._forms.forms), np.int32)
-        for form in np.unique(forms).tolist():
+        for form in different(forms).tolist():
             numbers[form] = self._forms.pull(form, (True,))
         return numbers[forms]
 

@@ -19,6 +19,13 @@ def ints(numbers: Iterable[int]) -> Int32s:
     return np.array(array("i", numbers), np.int32)
 
 
+def different(some: Int32s) -> Int32s:
+    """The different ones of small numbers, in order. `np.unique` would import a tenth of a second of NumPy first."""
+    seen = np.zeros(int(some.max(initial=-1)) + 1, np.bool_)
+    seen[some] = True
+    return np.flatnonzero(seen).astype(np.int32)
+
+
 def before(lengths: Int32s) -> Int32s:
     """How long all lists in front of each are, and last how long all are together."""
     total = np.zeros(len(lengths) + 1, np.int32)

@@ -1,7 +1,7 @@
 """What gradients will write, as forms of nodes: what is refused costs neither the time nor the memory of writing it.
 
-A sweep over a graph is counted as a whole, in arrays, before anything of it is appended: some 0.2 µs for each operand
-that it looks at, and for each form of nodes one run of its rule.
+A sweep over a graph is counted as a whole, in arrays, before anything of it is appended: half a microsecond for each
+operand that it looks at, and for each form of nodes one run of its rule.
 """
 
 from __future__ import annotations

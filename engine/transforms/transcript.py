@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.transforms.forms import NO_CAST, Forms
 from engine.transforms.pullback import Outlined, Pullback, marked
-from engine.transforms.ragged import Flags, Int32s, Ragged, before, ints, spans
+from engine.transforms.ragged import Flags, Int32s, Ragged, before, different, ints, spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +161,13 @@ class Transcript:
     def _sums(self) -> Int32s:
         """The forms of all sums."""
         nodes, results = self._sweep.places.where(self._arrivals.to[self._arrivals.is_added])
-        pairs, which = np.unique(np.stack([self._nodes.forms[nodes], results]), axis=1, return_inverse=True)
-        return ints(self._forms.sum(form, result) for form, result in pairs.T.tolist())[which.reshape(-1)]
+        most = int(results.max(initial=0)) + 1
+        pairs = self._nodes.forms[nodes] * most + results
+        found = different(pairs)
+        table = np.zeros(int(found.max(initial=-1)) + 1, np.int32)
+        table[found] = [self._forms.sum(*divmod(pair, most)) for pair in found.tolist()]
+        forms: Int32s = table[pairs]
+        return forms
 
     def _operands(self, starts: Int32s, rules: Int32s, casts: Int32s, sums: Int32s) -> Int32s:
         """What all appended nodes read; theirs begin at `starts`, and these nodes are the first of each kind."""
