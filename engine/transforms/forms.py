@@ -29,7 +29,7 @@ class Given(NamedTuple):
     """A cotangent that a rule gives: for which operand, which of its results, where it is, and the form of its cast.
 
     `way` are the elementwise nodes, of those written, between what has arrived and it; None where it does not depend
-    on that by any way that leads to an operand's first result.
+    on that.
     """
 
     operand: int
@@ -91,12 +91,11 @@ class Forms:
 
     def of_all(self, nodes: Iterable[Node]) -> list[int]:
         """The forms of nodes, of which each reads earlier ones."""
-        found, types = list[int](), list[int]()
+        seen, found, types = self._seen, list[int](), list[int]()
         for node in nodes:
             op, operands, attrs, results, _ = node
-            read = tuple([types[i] for i in operands])
-            seen = self._seen.get((id(op), id(attrs), id(results), *read))
-            form = self.of(node, read) if seen is None else seen[0]
+            told = (id(op), id(attrs), id(results), *[types[i] for i in operands])
+            form = seen[told][0] if told in seen else self.of(node, told[3:])
             found.append(form)
             types.append(self.forms[form].types)
         return found
@@ -194,7 +193,7 @@ class Forms:
                 result,
                 g.index,
                 NO_CAST if g.dtype == type.dtype else self._form_in(builder, g.cast(dtype=type.dtype).node),
-                None if result else _way(builder.nodes, arrived, outer, g.index),
+                _way(builder.nodes, arrived, outer, g.index),
             )
             for operand, result, g, type in wanted
         ]

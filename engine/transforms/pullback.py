@@ -74,7 +74,7 @@ class Stencils:
         self.result = ints(one.result for one in flat)
         self.number = ints(one.number for one in flat)
         self.cast = ints(one.cast for one in flat)
-        self.leads = np.array([one.way is not None for one in flat], np.bool_)
+        self.depends = np.array([one.way is not None for one in flat], np.bool_)
         self.ways = Ragged.of(one.way or () for one in flat)
 
 
@@ -192,38 +192,19 @@ class Pullback:
         return [(index, number)]
 
     def mapped(self) -> int:
-        """Elementwise nodes between the seeds and the gradients, or some of them: on ways by first results alone."""
+        """Elementwise nodes that depend on a seed, and that a gradient depends on.
+
+        None is counted where a rule gives what does not depend on what has arrived; no op's does.
+        """
         by, what, to = self.gifts
-        if self._leads_by_all_ways():
-            leads = marked(self._downstream.reached)[to]
-            return self._elementwise(by[leads], what[leads])
-        ways = (self.places.results[self.pulled[by]] == 1) & self.stencils.leads[what]
-        by, what, to = by[ways], what[ways], to[ways]
-        seeded, leading = bytearray(self.places.count), bytearray(self.places.count)
-        for output, _ in self.seeds:
-            seeded[output] = 1
+        if not self.stencils.depends.all():
+            return 0
+        targets, leading = self.places.where(to)[0], bytearray(len(self._nodes.forms))
         for index in self._downstream.wrt:
             leading[index] = 1
-        flood(seeded, self.pulled[by], to)
-        between = marked(seeded)[self.pulled[by]]
-        by, what, to = by[between], what[between], to[between]
-        flood(leading, to[::-1], self.pulled[by][::-1])
-        found = marked(leading)[to]
-        return self._elementwise(by[found], what[found])
-
-    def _leads_by_all_ways(self) -> bool:
-        """Whether what has arrived has come, and goes on to whatever depends on `wrt`, by ways of `mapped` alone.
-
-        Mostly so; then what lies on them is known already, and does not have to be marked again.
-        """
-        reached = marked(self._downstream.reached)
-        operands = self._nodes.operands
-        read = np.count_nonzero(reached[operands.flat[operands.places(self.pulled)]])
-        return (
-            self.places.count == len(self._nodes.forms)
-            and bool(self.stencils.leads.all())
-            and read == np.count_nonzero(reached[self.gifts.to])
-        )
+        flood(leading, targets[::-1], self.pulled[by][::-1])
+        leads = marked(leading)[targets]
+        return self._elementwise(by[leads], what[leads])
 
     def _elementwise(self, by: Int32s, what: Int32s) -> int:
         """How many different elementwise nodes there are on the ways to these gifts."""

@@ -16,8 +16,10 @@ from engine.graph.errors import TooManyNodes
 from engine.graph.ir import ancestors
 from engine.graph.limits import NO_DEADLINE
 from engine.oplib.elementwise import Elementwise
+from engine.transforms.forms import Forms
 from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import Cotangents, vjp
+from tests.contract.cases import Case, each, has_rule
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +44,7 @@ GROWN: tuple[Grown, ...] = (
     lambda a, b: a / b,
     lambda a, b: a @ b,
     lambda a, b: (a > b).where(a, b),
+    lambda a, b: a.where(b, b.sin()),
     lambda a, b: a.maximum(b),
     lambda a, b: a * b.sum(axes=(0,)),
     lambda a, b: a.sign(),
@@ -173,29 +176,30 @@ def between(builder: Builder, seeds: Sequence[Value], ends: Sequence[Value]) -> 
     return {i for i in back if i in moved and isinstance(nodes[i].op, Elementwise)} - {g.index for g in seeds}
 
 
-@pytest.mark.parametrize("growth", [GROWN, GROWN + SPLIT], ids=["single", "several"])
-def test_what_is_swept_counts_twice_where_it_is_elementwise(growth: Sequence[Grown]) -> None:
-    """All of it where all ops have one result, and else no more than that."""
+@some
+@given(graphs(), st.data())
+def test_what_is_swept_counts_twice_where_it_is_elementwise(drawn: tuple[Builder, list[Value]], data: Any) -> None:
+    builder, values = drawn
+    outputs, wrt = chosen(data.draw, values), chosen(data.draw, values)
+    seeds = seeded(builder, outputs)
+    before = Builder(registry(), nodes=list(builder.nodes))
+    with pytest.MonkeyPatch.context() as patch:
+        sums = summing(patch)
+        found = [g for g in vjp(builder, seeds, wrt) if g is not None]
+    total = len(builder.nodes) + len(between(builder, [g for _, g in seeds], found) - sums)
+    pairs, by = [(y.index, g.index) for y, g in seeds], [x.index for x in wrt]
+    sketch_of(before, total).count(pairs, by, swept=True)
+    if total > len(before.nodes):
+        with pytest.raises(TooManyNodes):
+            sketch_of(before, total - 1).count(pairs, by, swept=True)
 
-    @some
-    @given(graphs(growth), st.data())
-    def check(drawn: tuple[Builder, list[Value]], data: Any) -> None:
-        builder, values = drawn
-        outputs, wrt = chosen(data.draw, values), chosen(data.draw, values)
-        seeds = seeded(builder, outputs)
-        nodes = list(builder.nodes)
-        with pytest.MonkeyPatch.context() as patch:
-            sums = summing(patch)
-            found = [g for g in vjp(builder, seeds, wrt) if g is not None]
-        mapped = len(between(builder, [g for _, g in seeds], found) - sums)
-        pairs, by, before = (
-            [(y.index, g.index) for y, g in seeds],
-            [x.index for x in wrt],
-            Builder(registry(), nodes=nodes),
-        )
-        sketch_of(before, len(builder.nodes) + mapped).count(pairs, by, swept=True)
-        if growth is GROWN and len(builder.nodes) + mapped > len(nodes):
-            with pytest.raises(TooManyNodes):
-                sketch_of(before, len(builder.nodes) + mapped - 1).count(pairs, by, swept=True)
 
-    check()
+@each(has_rule)
+def test_whatever_a_rule_gives_depends_on_what_has_arrived(case: Case) -> None:
+    """Else none of what is swept would be counted twice."""
+    forms = Forms(registry())
+    for number in forms.of_all(case.write(case.arrays()).builder.nodes):
+        form = forms.forms[number]
+        if form.passes:
+            forms.pull(number, tuple([type.is_float for type in form.node.types]))
+    assert all(given.way is not None for rule in forms.written for given in rule.given)
