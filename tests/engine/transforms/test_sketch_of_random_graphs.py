@@ -176,11 +176,8 @@ def between(builder: Builder, seeds: Sequence[Value], ends: Sequence[Value]) -> 
     return {i for i in back if i in moved and isinstance(nodes[i].op, Elementwise)} - {g.index for g in seeds}
 
 
-@some
-@given(graphs(), st.data())
-def test_what_is_swept_counts_twice_where_it_is_elementwise(drawn: tuple[Builder, list[Value]], data: Any) -> None:
-    builder, values = drawn
-    outputs, wrt = chosen(data.draw, values), chosen(data.draw, values)
+def assert_swept(builder: Builder, outputs: Sequence[Value], wrt: Sequence[Value]) -> None:
+    """The nodes that are written, and those between seeds and gradients that are elementwise, are counted; no more."""
     seeds = seeded(builder, outputs)
     before = Builder(registry(), nodes=list(builder.nodes))
     with pytest.MonkeyPatch.context() as patch:
@@ -192,6 +189,20 @@ def test_what_is_swept_counts_twice_where_it_is_elementwise(drawn: tuple[Builder
     if total > len(before.nodes):
         with pytest.raises(TooManyNodes):
             sketch_of(before, total - 1).count(pairs, by, swept=True)
+
+
+@some
+@given(graphs(), st.data())
+def test_what_is_swept_counts_twice_where_it_is_elementwise(drawn: tuple[Builder, list[Value]], data: Any) -> None:
+    builder, values = drawn
+    assert_swept(builder, chosen(data.draw, values), chosen(data.draw, values))
+
+
+def test_what_is_swept_ends_where_a_rule_gives_nothing() -> None:
+    """A condition has no gradient, though the result depends on it."""
+    builder = Builder(registry())
+    x, a = (builder.leaf(TensorType((2, 2), np.dtype("float64")), i) for i in range(2))
+    assert_swept(builder, [x.where(a, a.sin()).exp().square()], [x])
 
 
 @each(has_rule)
