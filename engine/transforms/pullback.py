@@ -192,13 +192,15 @@ class Pullback:
         return [(index, number)]
 
     def mapped(self) -> int:
-        """Elementwise nodes that depend on a seed, and that a gradient depends on.
+        """Elementwise nodes that depend on a seed, and that a gradient depends on: by rules of one result, all of them.
 
-        None is counted where a rule gives what does not depend on what has arrived; no op's does.
+        A rule of several may pass over a cotangent that has arrived: what leads through it is not counted. None is
+        counted where a rule gives what does not depend on what has arrived; no op's does.
         """
-        by, what, to = self.gifts
         if not self.stencils.depends.all():
             return 0
+        single = self.places.results[self.pulled[self.gifts.by]] == 1
+        by, what, to = (each[single] for each in self.gifts)
         targets, leading = self.places.where(to)[0], bytearray(len(self._nodes.forms))
         for index in self._downstream.wrt:
             leading[index] = 1
