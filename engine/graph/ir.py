@@ -98,6 +98,8 @@ class Node(NamedTuple):
         return self.op
 
 
+#: nodes between two looks at the deadline
+_LOOK: Final = 256
 #: of what is fed
 _NO_WORK: Final = Work(0, 0)
 
@@ -169,10 +171,25 @@ class Builder:
         self.limits.admit_nodes(index + 1)
         for type in node.types:
             self.limits.admit_type(type)
-        if not index % 256:
+        if not index % _LOOK:
             self.deadline.check()
         self.nodes.append(node)
         return Value(self, index, node.types[0])
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a node whose types are admitted can be appended without a look at limits and deadline."""
+        count = len(self.nodes)
+        return count < self.limits.nodes and count % _LOOK != 0
+
+    def repeat(self, node: Node, operands: tuple[int, ...], origin: Origin) -> int:
+        """Append a node that says what one of this builder's says, on operands of the same types, where it `has_room`.
+
+        Its number.
+        """
+        op, _, attrs, types, _ = node
+        self.nodes.append(Node._make((op, operands, attrs, types, origin)))
+        return len(self.nodes) - 1
 
     def copy(self, node: Node, operands: Sequence[Value]) -> Value:
         """Append `node` on other operands of the same types."""

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from itertools import compress
+from typing import Any, Final
 
 from engine.graph.attributes import bind, keyed
 from engine.graph.errors import BadReference, EngineError, MissingFeed, UnexpectedFeed, counted
 from engine.graph.faults import Faults
 from engine.graph.inference import inferred
-from engine.graph.ir import Builder, Origin, Value, ancestors
+from engine.graph.ir import Builder, Node, Origin, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.memory import Stated
 from engine.graph.op import Definition
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import TensorType
 
+_NOTHING: Final = Stated({})
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, unsafe_hash=True)  # frozen, making one would take four times as long
 class Statement:
-    """One node of a client's graph: its id is its position. `attrs` holds what the client stated, unchecked."""
+    """One node of a client's graph: its id is its position. `attrs` holds what the client stated, unchecked.
+
+    Never changed once made.
+    """
 
     op: Definition
     operands: tuple[int, ...] = ()
@@ -50,14 +57,18 @@ class Program:
         self.registry = registry
         self.limits = limits or Limits()
         self.limits.admit_nodes(len(statements))
-        self.attrs: list[dict[str, Any]] = []
+        self.attrs: list[Stated] = []
         faults = faults or Faults()
         read = [(node, statement) for node, statement in enumerate(statements) if statement is not None]
         for node, statement in read:
-            with faults.at(node, statement.op.name, statement.name):
-                _check_references(statements, node, statement)
-            with faults.at(node, statement.op.name, statement.name):
-                self.attrs.append(bind(statement.op.attrs, statement.attrs))
+            if statement.operands:
+                with faults.at(node, statement.op.name, statement.name):
+                    _check_references(statements, node, statement)
+            if statement.attrs or statement.op.attrs:
+                with faults.at(node, statement.op.name, statement.name):
+                    self.attrs.append(Stated(bind(statement.op.attrs, statement.attrs)))
+            else:
+                self.attrs.append(_NOTHING)
         if faults.found:
             _count_operands(read, faults)
         faults.report()
@@ -78,12 +89,20 @@ class Program:
         """Hash of all that decides results: ops, operands, attributes. Names are labels and do not count."""
         said = blake2b(digest_size=32)
         for statement, attrs in zip(self.statements, self.attrs, strict=True):
-            said.update(repr((statement.op.name, statement.operands, keyed(attrs))).encode())
+            key = keyed(attrs) if attrs.key is None else attrs.key
+            said.update(repr((statement.op.name, statement.operands, key)).encode())
         return said.digest()
 
     def needed(self, roots: Iterable[int]) -> list[int]:
         """The nodes that `roots` depend on, themselves included, in ascending order."""
-        return ancestors(roots, lambda node: self.statements[node].operands)
+        marks, statements = bytearray(len(self.statements)), self.statements
+        for root in roots:
+            marks[root] = 1
+        for node in range(len(marks) - 1, -1, -1):
+            if marks[node]:
+                for i in statements[node].operands:
+                    marks[i] = 1
+        return list(compress(range(len(marks)), marks))
 
     def used(
         self, types: Mapping[int, TensorType], roots: Sequence[int], deadline: Deadline = NO_DEADLINE
@@ -106,7 +125,7 @@ class Program:
         deadline: Deadline = NO_DEADLINE,
         wrt: Iterable[int] = (),
         limits: Limits | None = None,
-    ) -> tuple[Builder, dict[int, Value]]:
+    ) -> tuple[Builder, Mapping[int, Value]]:
         """The typed nodes that `roots` need, for feeds of these types, and where each client's node went.
 
         `wrt` are those that gradients will be taken by; `limits` hold in place of the program's.
@@ -118,15 +137,19 @@ class Program:
         faults = Faults()
         types = self._used(types, needed, faults)
         builder = Builder(self.registry, limits or self.limits, deadline)
-        values: dict[int, Value] = {}
+        values = _Values(builder, len(self.statements))
         barriers = self._barriers(wrt, needed)
+        repeats = _Repeats(values)
         for node in needed:
             statement = self.statements[node]
+            if not faults.found and node not in barriers and repeats.write(node, statement, self.attrs[node].key):
+                continue
             if not faults.found or self._is_ready(node, values, types):
                 builder.origin = Origin(node, statement.op.name)
                 with faults.at(node, statement.op.name, statement.name):
                     made = self._emit(builder, node, values, types)
-                    values[node] = made.identity() if node in barriers else made
+                    values.put(node, made.identity() if node in barriers else made)
+                    repeats.keep(node, statement, self.attrs[node].key)
         faults.report()
         return builder, values
 
@@ -178,6 +201,62 @@ class Program:
             return UnexpectedFeed(f"feeds name node {node}, but the graph has {counted(len(self.statements), 'node')}")
         unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
         return self.statements[node].located(unexpected, node)
+
+
+class _Values(Mapping[int, Value]):
+    """The values of a program's nodes, as far as these are written; what is kept of each is a number in the builder."""
+
+    def __init__(self, builder: Builder, count: int) -> None:
+        """Of so many nodes, none."""
+        self.builder = builder
+        self.numbers = [-1] * count
+
+    def put(self, node: int, value: Value) -> None:
+        """Add one."""
+        self.numbers[node] = value.index
+
+    def __getitem__(self, node: int) -> Value:
+        number = self.numbers[node] if 0 <= node < len(self.numbers) else -1
+        if number < 0:
+            raise KeyError(node)
+        return self.builder.value(number)
+
+    def __iter__(self) -> Iterator[int]:
+        return (node for node, number in enumerate(self.numbers) if number >= 0)
+
+    def __len__(self) -> int:
+        return len(self.numbers) - self.numbers.count(-1)
+
+
+class _Repeats:
+    """Writes statements that say the same as one before: the same op and attributes, on operands of the same types.
+
+    The types are told by the objects that they are, which nodes that say the same share. Leaves, spellings for other
+    ops and attributes that are large do not come twice.
+    """
+
+    def __init__(self, values: _Values) -> None:
+        self._builder, self._numbers = values.builder, values.numbers
+        self._known: dict[Hashable, Node] = {}
+
+    def write(self, node: int, statement: Statement, attrs: Hashable) -> bool:
+        """Whether it is one of these, and was written. `attrs` is what tells its attributes from others."""
+        builder, op = self._builder, statement.op
+        read = tuple([self._numbers[i] for i in statement.operands])
+        nodes = builder.nodes
+        like = self._known.get((op, attrs, *[id(nodes[i].types) for i in read]))
+        if like is None or not builder.has_room:
+            return False
+        self._numbers[node] = builder.repeat(like, read, Origin(node, op.name))
+        return True
+
+    def keep(self, node: int, statement: Statement, attrs: Hashable) -> None:
+        """Remember what a statement came to: one node of its op, on its operands."""
+        op, nodes = statement.op, self._builder.nodes
+        made = nodes[self._numbers[node]]
+        if attrs is None or op.is_leaf or op.decomposes or made.op is not op:
+            return
+        self._known[op, attrs, *[id(nodes[i].types) for i in made.operands]] = made
 
 
 def _count_operands(statements: Iterable[tuple[int, Statement]], faults: Faults) -> None:

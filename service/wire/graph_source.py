@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import Program
 from engine.planning.cache import Cache
+from engine.planning.pause import collector_paused
 from schemas import Graph
 from service.wire.json_codec import parse_json
 from service.wire.translate import Translator
@@ -31,7 +32,8 @@ class GraphSource:
     @cached_property
     def graph(self) -> Graph:
         """The graph. Raises Refusal."""
-        return validate(Graph, parse_json(self.text, self._depth, "the graph"), ("graph",))
+        with collector_paused():
+            return validate(Graph, parse_json(self.text, self._depth, "the graph"), ("graph",))
 
 
 class Known(NamedTuple):
@@ -72,4 +74,5 @@ class Programs:
         return known.program
 
     def _read(self, source: GraphSource) -> Known:
-        return Known(self._translator.program(source.graph, {}), source.text)
+        with collector_paused():
+            return Known(self._translator.program(source.graph, {}), source.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -39,30 +39,41 @@ class Translator:
         beside = dict(constants)
         faults, statements = Faults(), list[Statement | None]()
         for i, node in enumerate(graph["nodes"]):
-            statements.append(None)
-            with faults:
-                statements[i] = self._statement(i, node, beside.pop(i, None))
+            try:
+                statements.append(self._statement(i, node, beside.pop(i, None)))
+            except EngineError:
+                statements.append(None)
+                with faults:  # entered for each node, it would take as long as the statement
+                    raise
         program = Program(self._registry, statements, self._limits, faults)
         for i in beside:
             raise unexpected_tensor(f"constants.{i}", f"the graph has {len(statements)} nodes")
         return program
 
     def _statement(self, i: int, node: Node, constant: HostArray | None) -> Statement:
-        label = node.get("name")
-        try:
-            op = self._registry.get(node["op"])
-        except EngineError as error:
-            raise error.at(i, printable(node["op"]), label) from None
-        attrs = {
-            name: self._attribute(i, node, name, value)
-            for name, value in node.get("attrs", {}).items()
-            if value != [] or _has_no_default(op, name)
-        }
+        op, label = self._registry.find(node["op"]) or self._unknown(i, node), node.get("name")
+        given = node.get("attrs")
+        attrs = self._attributes(i, node, op, given) if given else {}
         if constant is not None:
             if op.name != "constant" or "value" in attrs:
                 raise unexpected_tensor(f"constants.{i}", f"node {i} is no constant without a value of its own")
             attrs["value"] = constant
         return Statement(op, tuple(node.get("operands", ())), attrs, label)
+
+    def _unknown(self, i: int, node: Node) -> Definition:
+        """Raise the error for an op that there is not."""
+        try:
+            return self._registry.get(node["op"])
+        except EngineError as error:
+            raise error.at(i, printable(node["op"]), node.get("name")) from None
+
+    def _attributes(self, i: int, node: Node, op: Definition, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The values as the engine takes them."""
+        return {
+            name: self._attribute(i, node, name, value)
+            for name, value in given.items()
+            if value != [] or _has_no_default(op, name)
+        }
 
     def _attribute(self, i: int, node: Node, name: str, value: Any) -> Any:
         """The value as the engine takes it. What is wrong with numbers and lists, the engine says; it knows the op."""

@@ -104,8 +104,10 @@ def _check_sizes(model: type, value: object, at: Location, node: int | None) -> 
     for key, part in _inner(model).items():
         inner = value.get(key)
         if isinstance(inner, list):
+            most = 0 if _inner(part) else len(_parts(part))  # most are nodes, which hold no others
             for i, item in enumerate(inner):
-                _check_sizes(part, item, (*at, key, i), node)
+                if not most or (isinstance(item, dict) and len(item) > most):
+                    _check_sizes(part, item, (*at, key, i), node)
         else:
             _check_sizes(part, inner, (*at, key), node)
 

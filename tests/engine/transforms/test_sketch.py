@@ -34,10 +34,11 @@ def indices(values: Sequence[Value | None]) -> list[int | None]:
 
 def assert_alike(sketch: Sketch, builder: Builder) -> None:
     """The same nodes: ops, attributes, types, operands."""
-    assert len(sketch.operands) == len(builder.nodes)
-    for outline, operands, node in zip(sketch.outlines, sketch.operands, builder.nodes, strict=True):
-        assert (outline.node.op, outline.node.types, operands) == (node.op, node.types, node.operands)
-        assert node.is_leaf or keyed(outline.node.attrs) == keyed(node.attrs)
+    assert len(sketch) == len(builder.nodes)
+    for index, node in enumerate(builder.nodes):
+        like = sketch.form(index).node
+        assert (like.op, like.types, sketch.operands(index)) == (node.op, node.types, node.operands)
+        assert node.is_leaf or keyed(like.attrs) == keyed(node.attrs)
 
 
 def swept(written: Written, sketch: Sketch, outputs: Sequence[Value]) -> list[Value]:
