@@ -13,6 +13,8 @@ from service.asgi import Application
 from tests.conftest import Client
 from tests.service.support import SQUARES, problem
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 120.0
 
 

@@ -21,6 +21,8 @@ from service.web.observer import Finished
 from service.wire.media import JSON
 from tests.service.web.harness import ANSWER, PATIENCE, FakePool
 
+pytestmark = pytest.mark.slow
+
 KEY = "k" * 43
 
 

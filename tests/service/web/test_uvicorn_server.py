@@ -20,6 +20,8 @@ from service.wire.media import JSON
 from tests.service.web.harness import ANSWER, Client, FakePool, post
 from tests.service.web.test_hosted import made, run
 
+pytestmark = pytest.mark.slow
+
 
 class Serving:
     """A server of this process, and its pool."""
