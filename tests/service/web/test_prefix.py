@@ -22,6 +22,8 @@ from tests.conftest import Client
 from tests.service.support import SQUARES, node, problem, request
 from tests.service.wire.safetensors_support import BINARY, KIND, answered, body
 
+pytestmark = pytest.mark.slow
+
 PREFIX = "/grad"
 KEY = new_key()
 BARE = {"graph": {"nodes": [node("input")]}}
