@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from service.app import wrap
-from service.compute.job import Reply
 from service.settings import Settings
+from service.transport.job import Reply
 from service.web.hosted import Hosted
 from service.web.listening import bound
 from service.web.uvicorn_server import UvicornServer
