@@ -158,7 +158,7 @@ def test_the_programs(page: str, language: str, name: str, command: list[str], u
 def test_every_call_and_every_example_has_its_page() -> None:
     index = text_of(CALLS)
     assert not [call for call in calls() if f"[`{call}`](" not in index]
-    helpers = {"adam", "resident_adam", "client", "run", "server", "poisson", "mounted"}
+    helpers = {"adam", "resident_adam", "client", "run", "server", "poisson"}
     examples = {path.stem for path in (ROOT / "examples").glob("*.py")} - helpers
     assert not [name for name in examples if index.count(f"/{name}.py)") != 1]
     pages = {path.stem for path in (ROOT / "docs/guide/calls").glob("*.md")} - {"README"}

@@ -161,7 +161,7 @@ def kept(state: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def keyed(start: Starter, kept: dict[str, str]) -> Started:
     """One with keys and a state, within an application of another's."""
-    found = start("mounted:app", "--app-dir", "examples", **kept)
+    found = start("mounted:app", "--app-dir", "deploy", **kept)
     assert found.url, found.said
     return found
 

@@ -1,4 +1,4 @@
-"""gradserve within an application of yours, under /grad: `uvicorn --app-dir examples mounted:app`."""
+"""gradserve within an application of yours, under /grad: `uvicorn --app-dir deploy mounted:app`."""
 
 from __future__ import annotations
 
