@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
-
 from service.asgi import app as gradserve
 
 app = FastAPI(lifespan=gradserve.lifespan)
