@@ -91,21 +91,21 @@ def test_it_serves_from_the_beginning_of_its_lifespan_to_the_end_and_may_live_ag
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("GRADSERVE_WORKER", "2", "gradserve: the environment has GRADSERVE_WORKER, which is no setting; "),
-        ("GRADSERVE_WORKERS", "none", "gradserve: setting --workers (GRADSERVE_WORKERS) is 'none': "),
-        ("GRADSERVE_KEYS_FILE", "/nowhere/keys.json", "gradserve: "),
-        ("GRADSERVE_STATE", "/proc/nowhere/state", "gradserve: "),
+        ("WORKER", "2", "the environment has {}, which is no setting; "),
+        ("WORKERS", "none", "setting --workers ({}) is 'none': "),
+        ("KEYS_FILE", "/nowhere/keys.json", ""),
+        ("STATE", "/proc/nowhere/state", ""),
     ],
 )
 def test_why_it_cannot_start_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
 ) -> None:
     async def scenario() -> None:
-        monkeypatch.setenv(name, value)
+        monkeypatch.setenv(f"GRADSERVE_{name}", value)
         server = Server(Application())
         failed = await server.tell("startup")
         assert failed["type"] == "lifespan.startup.failed"
-        assert failed["message"].startswith(sentence)
+        assert failed["message"].startswith("gradserve: " + sentence.format(f"GRADSERVE_{name}"))
         assert "\n" not in failed["message"]
         await server.over()
 
