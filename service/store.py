@@ -73,7 +73,7 @@ class StoreService:
             self.answers.load((record.namespace, record.key), record)
         for tensor in loaded.tensors:
             if tensor.data is not None:
-                room = self._pool.shelf(tensor.data.nbytes)
+                room = self._pool.tensor_room(tensor.data.nbytes)
                 _copy([(room.view, tensor.data)])
                 version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, room)
                 self.tensors.load((tensor.namespace, tensor.name), version)
@@ -178,7 +178,7 @@ class StoreService:
 
     def _shelved(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
         """The change that a stored tensor is, with room for its elements."""
-        room = self._pool.shelf(nbytes)
+        room = self._pool.tensor_room(nbytes)
         version = TensorVersion(stored.dtype, stored.shape, stored.etag, room)
         return new_tensor(self.tensors, (namespace, stored.name), version, condition or of_store(stored.if_match))
 

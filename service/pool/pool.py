@@ -33,7 +33,7 @@ class Pool(Protocol):
         Raises Refusal: shutting_down.
         """
 
-    def shelf(self, nbytes: int) -> Room:
+    def tensor_room(self, nbytes: int) -> Room:
         """Memory for a resident tensor of this many bytes, which no admission counts: whoever places it has a quota.
 
         Raises Refusal: store_full, where the system has none.

@@ -120,7 +120,7 @@ class ProcessPool:
             raise stopping()
         return self._rooms.room(nbytes, self._claims.claim(tenant))
 
-    def shelf(self, nbytes: int) -> Room:
+    def tensor_room(self, nbytes: int) -> Room:
         """Memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
         return self._tensor_memory.room(nbytes)
 

@@ -35,7 +35,7 @@ class ThreadPool:
         #: by namespace and name. A job sees what was there when it was submitted, so that is not changed, but copied
         self._residents: dict[str, dict[str, Version]] = {}
         self._seen: set[str] = set()
-        self._shelves: dict[tuple[str, str], Room] = {}
+        self._tensor_rooms: dict[tuple[str, str], Room] = {}
         self._freed = asyncio.Event()
 
     @property
@@ -54,7 +54,7 @@ class ThreadPool:
             raise refusal
         return Heap(nbytes)
 
-    def shelf(self, nbytes: int) -> Heap:
+    def tensor_room(self, nbytes: int) -> Heap:
         """Memory for a resident tensor; it goes with its last reader."""
         return Heap(nbytes)
 
@@ -64,12 +64,12 @@ class ThreadPool:
         if namespace in self._seen:
             self._seen.discard(namespace)
             self._residents[namespace] = known = known.copy()
-        if before := self._shelves.pop((namespace, name), None):
+        if before := self._tensor_rooms.pop((namespace, name), None):
             before.give_back()
         if resident is None:
             known.pop(name, None)
         else:
-            self._shelves[namespace, name] = resident.room
+            self._tensor_rooms[namespace, name] = resident.room
             self._residents.setdefault(namespace, known)[name] = version_of(resident)
 
     def submit(self, job: Job, done: Done) -> None:

@@ -1,6 +1,6 @@
 """What passes between the front and the workers, and the memory that it lies in.
 
-    job → frames; buffers → rooms, shelf
+    job → frames; shared_buffers → rooms, tensor_memory
 
 What may live here: jobs and replies, messages as bytes, memory that two processes see, who holds how much of it. What
 may not: who does a job, and how.

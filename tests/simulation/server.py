@@ -49,7 +49,7 @@ class Request:
 
 
 class _Pool:
-    def shelf(self, nbytes: int) -> Heap:
+    def tensor_room(self, nbytes: int) -> Heap:
         return Heap(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:

@@ -41,7 +41,7 @@ class ServerState:
                 break
         assert reply.status == 200, reply.body
         for stored, data in zip(reply.stored, reply.kept, strict=True):
-            room = self.pool.shelf(len(data))
+            room = self.pool.tensor_room(len(data))
             room.view[:] = data
             self.pool.place(job.namespace, stored.name, TensorVersion(stored.dtype, stored.shape, stored.etag, room))
         return reply

@@ -69,7 +69,7 @@ class FakePool:
         self.rooms.append(Memory(nbytes))
         return self.rooms[-1]
 
-    def shelf(self, nbytes: int) -> Memory:
+    def tensor_room(self, nbytes: int) -> Memory:
         return Memory(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:

@@ -43,7 +43,7 @@ SIZES = [1, 1000, COPIED, COPIED + 1, 300_000, (1 << 20) + 1]
 
 def place(pool: Pool, name: str, version: int, nbytes: int, namespace: str = "") -> None:
     """Keep so many bytes, all of which tell the version."""
-    room = pool.tensor_memory(nbytes)
+    room = pool.tensor_room(nbytes)
     np.frombuffer(room.view, np.uint8)[:] = version % 251
     pool.place(namespace, name, TensorVersion("uint8", (nbytes,), f"{version:016x}", room))
 
@@ -244,7 +244,7 @@ async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest
         place(pool, "w", 1, 100_000)
         monkeypatch.setattr(tensor_memory, "sealed_memory", fails)
         with pytest.raises(Refusal, match="for a resident tensor of 100000 bytes: Too many open files") as refused:
-            pool.tensor_memory(100_000)
+            pool.tensor_room(100_000)
         assert refused.value.code == "store_full"
         assert await read(pool, "w") == [seen(1, 100_000)]
 
