@@ -32,6 +32,12 @@ class Stated(dict[str, Any]):
         self.key = _key(attrs)
 
 
+def attributes_key(attrs: Mapping[str, Any]) -> Hashable:
+    """What tells attributes apart: known already, but for what is large."""
+    known = attrs.key if isinstance(attrs, Stated) else None
+    return keyed(attrs) if known is None else known
+
+
 def is_small(attrs: Mapping[str, Any]) -> bool:
     """Whether attributes are known to be of the kinds that are remembered: a few numbers and names, and no tensors."""
     return not attrs or (isinstance(attrs, Stated) and attrs.key is not None)

@@ -9,13 +9,13 @@ from hashlib import blake2b
 from itertools import compress
 from typing import Any, Final
 
-from engine.graph.attributes import bind, keyed
+from engine.graph.attributes import bind
 from engine.graph.errors import BadReference, EngineError, MissingFeed, UnexpectedFeed, counted
 from engine.graph.faults import Faults
 from engine.graph.inference import inferred
 from engine.graph.ir import Builder, Node, Origin, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
-from engine.graph.memory import Stated
+from engine.graph.memory import Stated, attributes_key
 from engine.graph.op import Definition
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import TensorType
@@ -89,8 +89,7 @@ class Program:
         """Hash of all that decides results: ops, operands, attributes. Names are labels and do not count."""
         said = blake2b(digest_size=32)
         for statement, attrs in zip(self.statements, self.attrs, strict=True):
-            key = keyed(attrs) if attrs.key is None else attrs.key
-            said.update(repr((statement.op.name, statement.operands, key)).encode())
+            said.update(repr((statement.op.name, statement.operands, attributes_key(attrs))).encode())
         return said.digest()
 
     def needed(self, roots: Iterable[int]) -> list[int]:

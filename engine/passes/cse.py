@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable
 
-from engine.graph.attributes import keyed
 from engine.graph.ir import Graph, Node
-from engine.graph.memory import Stated
+from engine.graph.memory import attributes_key
 from engine.passes.allowance import UNBOUNDED, Allowance
 
 
@@ -25,14 +23,8 @@ def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
         position = number = len(nodes)
         if not op.is_leaf:
             ordered = tuple(sorted(operands)) if op.commutative else operands
-            number = seen.setdefault((op, ordered, _said(attrs) if attrs else ()), position)
+            number = seen.setdefault((op, ordered, attributes_key(attrs) if attrs else ()), position)
         if number == position:
             nodes.append(node.on(operands))
         renamed.append(number)
     return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
-
-
-def _said(attrs: Mapping[str, Any]) -> Hashable:
-    """What tells attributes apart: known already, but for what is large."""
-    known = attrs.key if isinstance(attrs, Stated) else None
-    return keyed(attrs) if known is None else known
