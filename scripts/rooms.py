@@ -24,8 +24,6 @@ END: Final = "<!-- end of the rooms -->"
 #: where the map begins in a docstring, whose last part it is
 _FILES: Final = "\n\nFiles:\n"
 _WIDTH: Final = 120
-#: from this many files on, a room is said in a line, and not file by file
-_MANY: Final = 80
 
 
 def pages() -> dict[Path, str]:
@@ -55,19 +53,13 @@ def _mapped(room: Path) -> str:
 
 
 def _map(room: Path) -> Iterator[str]:
-    """A line for each file, or more where it says more; nothing of a room that has very many."""
-    files = _files(room)
-    if len(files) > _MANY:
-        return
+    """A line for each file, or more where it says more."""
+    files = [path for path in sorted(room.glob("*.py")) if path.stem != "__init__"]
     width = max((len(path.stem) for path in files), default=0)
     for path in files:
         first, *rest = wrap(_summary(path), _WIDTH - width - 6)
         yield f"    {path.stem:{width}}  {first}"
         yield from (f"    {'':{width}}  {line}" for line in rest)
-
-
-def _files(room: Path) -> list[Path]:
-    return [path for path in sorted(room.glob("*.py")) if path.stem != "__init__"]
 
 
 def _summary(path: Path) -> str:

@@ -200,12 +200,14 @@ class Supervisor:
 
     def _fill(self) -> None:
         """Start what is missing, one by one; several at once where most of those are missing that have been there."""
+        if self._closing:
+            return
         staying = [worker for worker in self._alive if worker.reason is None]
         wanted, ready = self._topology.processes, sum(worker.ready for worker in staying)
         self._whole |= ready == wanted
         at_once = _STARTED_AT_ONCE if self._whole and 2 * ready <= wanted else 1
         starting = len(staying) - ready
-        for _ in range(min(wanted - len(staying), at_once - starting) if not self._closing else 0):
+        for _ in range(min(wanted - len(staying), at_once - starting)):
             self._spawn()
 
     def _spawn(self) -> None:
