@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.guarantees import processes
-from tests.guarantees.talk import Address
+from tests.guarantees.talk import Address, once
 
 ROOT = Path(__file__).parents[2]
 ANNOUNCEMENT = "gradserve listening on "
@@ -60,6 +60,13 @@ class Started:
             if abs((now := self.resident) - level) > change:
                 since, level = time.monotonic(), now
         return level
+
+    def await_spare(self, patience: float = 30.0) -> None:
+        """Return once there is a worker that only waits to take another's place, and so are all others."""
+        end = time.monotonic() + patience
+        while b'gradserve_workers{lane="spare"} 1.0' not in once(self.address, "/metrics", method="GET").body:
+            assert time.monotonic() < end, "no spare came"
+            time.sleep(0.05)
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Ask the front to end."""

@@ -42,14 +42,6 @@ def need_workers(server: Started) -> list[int]:
     return pids
 
 
-def await_spare(server: Started) -> None:
-    """Wait until the server has a worker that only waits to take another's place, and so has all others."""
-    end = time.monotonic() + 6 * REPLACED_S
-    while b'gradserve_workers{lane="spare"} 1.0' not in once(server.address, "/metrics", method="GET").body:
-        assert time.monotonic() < end, "no spare came"
-        time.sleep(0.05)
-
-
 def busiest(server: Started, seconds: float = 0.4) -> int:
     """The worker that computes."""
     before = {pid: processes.processor_seconds(pid) for pid in server.workers}
@@ -82,7 +74,7 @@ def test_the_first_call_after_a_kill_does_not_wait(attacked: Started, figures: F
     """A spare takes over: the call is sent in the moment of the kill. Where none has come yet, it waits for a start."""
     waits = []
     for _ in range(10):
-        await_spare(attacked)
+        attacked.await_spare()
         pids = need_workers(attacked)
         with Connection(attacked.address) as connection:
             assert connection.ask("/v1/gradients", small()).status == 200

@@ -16,7 +16,6 @@ from tests.guarantees.jobs import in_one_piece, pace, small
 from tests.guarantees.probe import probing
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Address, Answer, Connection, Hangup, posted
-from tests.guarantees.test_deaths import await_spare
 from tests.guarantees.test_liveness import together
 
 pytestmark = pytest.mark.guarantee(5)
@@ -114,7 +113,7 @@ def _slowest(outcomes: Sequence[Outcome | Answer]) -> float:
 def test_an_idle_server_turns_nothing_away(start: Callable[..., Started], figures: Figures) -> None:
     """What alone may take longer than it has is begun all the same: an estimate may be wrong, and nothing waits."""
     server = start()
-    await_spare(server)
+    server.await_spare()
     with Connection(server.address) as connection:
         found = [
             connection.ask("/v1/forward?timeout_ms=1500", in_one_piece(side)).status for side in (1024, 4096, 8192)

@@ -10,7 +10,6 @@ import pytest
 
 from engine import Builder, Limits, Program, Statement, TensorType, Value, registry
 from engine.calls import HVP, JVP, VJP, Call, Gradients, Hessian, Jacobian
-from engine.graph.attributes import keyed
 from engine.graph.errors import TooManyNodes
 from engine.graph.limits import NO_DEADLINE
 from engine.planning.compiler import write_call
@@ -19,6 +18,7 @@ from engine.transforms.jvp import jvp
 from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import vjp
 from tests.contract.cases import Case, Written, each, has_rule
+from tests.engine.transforms.sketched import assert_alike, indices
 
 LIMITS = Limits()
 F64 = np.dtype("float64")
@@ -26,19 +26,6 @@ F64 = np.dtype("float64")
 
 def sketch_of(builder: Builder) -> Sketch:
     return Sketch(registry(), LIMITS, NO_DEADLINE, builder.nodes)
-
-
-def indices(values: Sequence[Value | None]) -> list[int | None]:
-    return [None if value is None else value.index for value in values]
-
-
-def assert_alike(sketch: Sketch, builder: Builder) -> None:
-    """The same nodes: ops, attributes, types, operands."""
-    assert len(sketch) == len(builder.nodes)
-    for index, node in enumerate(builder.nodes):
-        like = sketch.form(index).node
-        assert (like.op, like.types, sketch.operands(index)) == (node.op, node.types, node.operands)
-        assert node.is_leaf or keyed(like.attrs) == keyed(node.attrs)
 
 
 def swept(written: Written, sketch: Sketch, outputs: Sequence[Value]) -> list[Value]:

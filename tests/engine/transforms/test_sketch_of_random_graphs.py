@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine import Builder, Limits, TensorType, Value, registry
-from engine.graph.attributes import keyed
 from engine.graph.errors import TooManyNodes
 from engine.graph.ir import ancestors
 from engine.graph.limits import NO_DEADLINE
@@ -20,6 +19,7 @@ from engine.transforms.forms import Forms
 from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import Cotangents, vjp
 from tests.contract.cases import Case, each, has_rule
+from tests.engine.transforms.sketched import assert_alike, indices
 
 pytestmark = pytest.mark.slow
 
@@ -100,18 +100,6 @@ def chosen(draw: Any, values: Sequence[Value]) -> list[Value]:
 
 def seeded(builder: Builder, outputs: Sequence[Value]) -> list[tuple[Value, Value]]:
     return [(y, builder.leaf(y.type, ("seed", len(builder.nodes)))) for y in outputs]
-
-
-def indices(values: Sequence[Value | None]) -> list[int | None]:
-    return [None if value is None else value.index for value in values]
-
-
-def assert_alike(sketch: Sketch, builder: Builder) -> None:
-    assert len(sketch) == len(builder.nodes)
-    for index, node in enumerate(builder.nodes):
-        like = sketch.form(index).node
-        assert (like.op, like.types, sketch.operands(index)) == (node.op, node.types, node.operands)
-        assert node.is_leaf or keyed(like.attrs) == keyed(node.attrs)
 
 
 def pulled(builder: Builder, sketch: Sketch, outputs: Sequence[Value], wrt: Sequence[Value]) -> list[Value]:
