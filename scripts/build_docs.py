@@ -11,7 +11,7 @@ from typing import Any
 
 from engine import describe, registry
 from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
-from scripts import rooms
+from scripts import job_states, rooms
 from scripts.calls_table import PAGE, page_of_calls
 
 ROOT = Path(__file__).parents[1]
@@ -236,12 +236,14 @@ def pages() -> dict[Path, str]:
     """Every generated page, by path."""
     rows = describe(registry())
     systems = tomllib.loads(NOTES.read_text(encoding="utf-8"))
+    of_rooms = rooms.pages()
     return {
         DOCS / "ops.md": ops_page(rows),
         DOCS / "porting.md": porting_page(rows, systems),
         PAGE: page_of_calls(),
         DOCS / "coming-from.md": coming_from_page(familiar_ops(), familiar_systems()),
-        **rooms.pages(),
+        **of_rooms,
+        rooms.PAGE: job_states.with_states(of_rooms[rooms.PAGE]),
     }
 
 

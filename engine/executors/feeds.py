@@ -24,13 +24,10 @@ def fed(feeds: Mapping[Hashable, Array], feed: Hashable, planned: TensorType) ->
         raise MissingFeed(f"{name} is missing", node=node, expected="a feed", got="nothing")
     if array.shape != planned.shape or array.dtype != planned.dtype:
         raise _unfit(feed, TensorType.of(array), planned)
-    return array if _lies_as_planned(array) else array.copy(order="C")
-
-
-def _lies_as_planned(array: Array) -> bool:
     flags = array.flags
     # CuPy says nothing of alignment: what it allocates has it.
-    return bool(flags.c_contiguous and getattr(flags, "aligned", True))
+    lies_as_planned = flags.c_contiguous and getattr(flags, "aligned", True)
+    return array if lies_as_planned else array.copy(order="C")
 
 
 def _unfit(feed: Hashable, got: TensorType, planned: TensorType) -> EngineError:

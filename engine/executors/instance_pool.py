@@ -34,23 +34,19 @@ class ReadyPlan(Protocol):
 class _Entry:
     """The idle ones of one plan, and who tells when the plan is gone."""
 
-    __slots__ = ("idle", "plan", "retired")
+    __slots__ = ("idle", "nbytes", "plan", "retired")
 
     def __init__(self, plan: weakref.ref[Plan]) -> None:
         self.plan = plan
         self.idle: list[ReadyPlan] = []
+        self.nbytes = 0  # of all that are idle
         self.retired = False
-
-    @property
-    def nbytes(self) -> int:
-        """Of all that are idle."""
-        return sum(bound.nbytes for bound in self.idle)
 
 
 class InstancePool:
-    """Idle Bounds by plan, at most `bytes` of them in all; a plan that is collected takes its own along.
+    """Ready plans that are idle, by plan, at most `bytes` in all; a plan that is collected takes its own along.
 
-    Threads may share it. A Bound belongs to whoever took it until it is given back.
+    Threads may share it. What was taken belongs to whoever took it until it is given back.
     """
 
     def __init__(self, bytes: int = LEASE_BYTES) -> None:
@@ -63,26 +59,30 @@ class InstancePool:
         self._lock = Lock()
 
     def take(self, plan: Plan) -> ReadyPlan | None:
-        """A Bound of this plan, from now on the caller's; None where none is idle."""
+        """This plan ready to run, from now on the caller's; None where none is idle."""
         with self._lock:
             entry = self._entries.get(id(plan))
             if entry is None or entry.plan() is not plan or not entry.idle:
                 return None
-            bound = entry.idle.pop()
-            self.held -= bound.nbytes
-            return bound
+            ready = entry.idle.pop()
+            entry.nbytes -= ready.nbytes
+            self.held -= ready.nbytes
+            return ready
 
-    def give(self, plan: Plan, bound: ReadyPlan) -> None:
-        """Keep a Bound of this plan for the next one who asks.
+    def give(self, plan: Plan, ready: ReadyPlan) -> None:
+        """Keep this plan, as it is ready to run, for the next one who asks.
 
         What makes room for it is what its owner used longest ago who holds most.
         """
         with self._lock:
-            self._sweep()
-            entry = self._entry(plan)
-            if bound.nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN and not entry.retired:
-                entry.idle.append(bound)
-                self.held += bound.nbytes
+            if self._gone:
+                self._sweep()
+            entry = self._entries.get(id(plan)) or self._entry(plan)
+            nbytes = ready.nbytes
+            if nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN and not entry.retired:
+                entry.idle.append(ready)
+                entry.nbytes += nbytes
+                self.held += nbytes
             self._claims.use(id(plan), current_owner(), entry.nbytes)
             while self.held > self.bytes:
                 self._drop(self._claims.let_go(by_size=True))
@@ -90,9 +90,10 @@ class InstancePool:
     def retire(self, plan: Plan) -> None:
         """Drop what is idle of a plan that has been replaced, and what is still running once it is given back."""
         with self._lock:
-            entry = self._entry(plan)
+            entry = self._entries.get(id(plan)) or self._entry(plan)
             entry.retired = True
             self.held -= entry.nbytes
+            entry.nbytes = 0
             entry.idle.clear()
 
     def clear(self) -> None:
@@ -103,11 +104,10 @@ class InstancePool:
             self.held = 0
 
     def _entry(self, plan: Plan) -> _Entry:
-        """The plan's."""
+        """A new one for the plan."""
         key = id(plan)
-        if key not in self._entries:
-            self._entries[key] = _Entry(weakref.ref(plan, lambda _: self._plan_is_gone(key)))
-        return self._entries[key]
+        made = self._entries[key] = _Entry(weakref.ref(plan, lambda _: self._plan_is_gone(key)))
+        return made
 
     def _drop(self, key: Hashable) -> None:
         entry = self._entries.pop(key, None)  # there is none where others still hold it

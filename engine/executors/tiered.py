@@ -49,7 +49,7 @@ class TieredExecutor(Executor):
             return self._run(ExecutionTier(plan, self._without), feeds, deadline)
         tier = self._tiers.current(plan)
         deadline.ran(tier.name)
-        if self.begins_unbound and self._tiers.is_first(plan):
+        if tier.name is UNCOMPILED and self.begins_unbound and self._tiers.is_first(plan):
             results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
             self._tiers.ran(plan, stopwatch.seconds)
             return results

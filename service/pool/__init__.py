@@ -13,6 +13,7 @@ Files:
                   measured
     incidents     Workers that were ended by a signal: by which, at which plan; and the plans that are to run without
                   kernels for it
+    job_state     The states of a job in the pool, and from which of them to which it may go
     lanes         Which worker does a job: short ones the quick worker, so that they wait for no long one; long ones the
                   others
     pool          What the front knows of the workers, whoever they are: processes of their own, or threads of this one
@@ -24,7 +25,8 @@ Files:
     supervisor    The worker processes: each has its place, and another takes it when one ends
     threads       Workers that are threads of this process: for an application that embeds the service, and for its
                   tests
-    ticket        A job in the hands of the front: whose it is, who is to be told, where it is, and what is held for it
+    ticket        A job in the hands of the front: its state, whose it is, who is to be told, where it is, and what is
+                  held for it
     topology      How many worker processes there are, and what each is for
     watch         What is looked at every now and then, not by a timer each: deadlines, workers that do not stop or grow
                   old

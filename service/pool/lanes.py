@@ -15,9 +15,10 @@ from typing import Final
 from engine.shares.turns import Turns
 from service.pool.accounts import Accounts
 from service.pool.cost_model import QUICK, CostModel, kind_of
+from service.pool.job_state import JobState
 from service.pool.process import WorkerProcess
 from service.pool.supervisor import Supervisor
-from service.pool.ticket import Ticket
+from service.pool.ticket import Length, Ticket
 
 #: short jobs in the quick worker's socket from which on others help, where they have nothing to do
 _HELP: Final = 16
@@ -63,7 +64,7 @@ class Lanes:
         """A job for the next worker that can take it."""
         if self._accounts.contended or self._in_turn:
             self._put_in_turn(ticket)
-        elif ticket.long:
+        elif ticket.is_long:
             self._put_long(ticket)
         else:
             ticket.bound = QUICK
@@ -124,7 +125,7 @@ class Lanes:
         self._lane(ticket).put(ticket.account, ticket)
 
     def _wait_with_long(self, ticket: Ticket) -> None:
-        ticket.doubtful = True
+        ticket.length = Length.DOUBTFUL
         ticket.kind = kind_of(ticket.job)
         self._wait(ticket)
 
@@ -133,6 +134,7 @@ class Lanes:
 
     def put_back(self, ticket: Ticket) -> None:
         """A job that a worker had, before those that none had."""
+        ticket.become(JobState.WAITING)
         self.charge(ticket, 0.0)
         self._lane(ticket).put_back(ticket.account, ticket)
 
@@ -142,9 +144,9 @@ class Lanes:
 
     def charge(self, ticket: Ticket, seconds: float) -> None:
         """A job has had so much of a worker, where it came in turn, in place of what was expected."""
-        if ticket.lane is not None:
-            ticket.lane.charge(ticket.account, seconds - ticket.charged)
-            ticket.lane = None
+        if ticket.charged_in is not None:
+            ticket.charged_in.charge(ticket.account, seconds - ticket.charged)
+            ticket.charged_in = None
 
     def pump(self) -> None:
         """Send what waits to those that can take it."""
@@ -156,11 +158,11 @@ class Lanes:
                 worker.send(self._taken(self.short, owner))
         while len(self.long) and (worker := self._for_long(self.long.next_of(self.long.first()))):
             ticket = self._taken(self.long, self.long.first())
-            if ticket.long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
+            if ticket.is_long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
                 self.charge(ticket, 0.0)
                 self._late(ticket)
             else:
-                ticket.bound = None if ticket.long else QUICK
+                ticket.bound = None if ticket.is_long else QUICK
                 worker.send_long(ticket)
         if len(self.long):
             self._lend()
@@ -169,7 +171,7 @@ class Lanes:
         """The next one of this owner, who is charged for what is expected of it."""
         expected = self.expected(lane.next_of(owner))
         ticket = lane.take(owner, expected)
-        ticket.lane, ticket.charged = lane, expected
+        ticket.charged_in, ticket.charged = lane, expected
         ticket.bound = QUICK
         return ticket
 
@@ -180,7 +182,7 @@ class Lanes:
             return
         served = {worker.long.account for worker in self._supervisor.general if worker.long is not None}
         try:
-            owner = self.long.first(lambda ticket: ticket.doubtful and ticket.account not in served)
+            owner = self.long.first(lambda ticket: ticket.length is Length.DOUBTFUL and ticket.account not in served)
         except KeyError:
             return
         quick.send(self._taken(self.long, owner))
@@ -237,7 +239,7 @@ class Lanes:
         return max(self.expected(ticket) - run, run / 10) if worker.executing is ticket else self.expected(ticket)
 
     def _lane(self, ticket: Ticket) -> Turns[Ticket]:
-        return self.long if ticket.long or ticket.doubtful else self.short
+        return self.short if ticket.length is Length.SHORT else self.long
 
     def _for_short(self) -> WorkerProcess | None:
         most, helps = (_IN_TURN, _IN_TURN) if self._in_turn else (_HELP, _HELPS)

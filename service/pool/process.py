@@ -26,6 +26,7 @@ from service.transport.claims import Claim
 from service.transport.control_page import SLOTS, ControlPage
 from service.transport.frames import Inbox, Whereabouts
 from service.transport.job import Reply
+from service.transport.outcome import NotDone
 from service.transport.shared_buffers import LARGEST, DescriptorChannel
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.worker.child")
@@ -62,7 +63,10 @@ class Receiver(Protocol):
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
         """A job has its reply, after so many seconds of work."""
 
-    def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
+    def not_done(self, ticket: Ticket, why: NotDone, seconds: float) -> None:
+        """A worker lacks something for a job, as it found after so many seconds."""
+
+    def skipped(self, ticket: Ticket) -> None:
         """A job was stopped: it has no reply."""
 
     def freed(self) -> None:
@@ -191,8 +195,7 @@ class WorkerProcess(asyncio.Protocol):
         slot = self._free.pop()
         self.page.stops[slot][0] = 0
         self._tickets[slot] = ticket
-        ticket.worker = self
-        ticket.slot = slot
+        ticket.sent_to(self, slot)
         job = ticket.job
         room = ticket.room
         if self._replica.stale or ticket.wanted:
@@ -236,19 +239,18 @@ class WorkerProcess(asyncio.Protocol):
         return self.page.since if ticket in self.executed else None
 
     def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
-        """The jobs that wait behind those that are executed, for other workers: this one will not begin them.
+        """The jobs that wait behind those that are executed, for others to take up: this worker will not begin them.
 
         The last one comes first, as each is to be put back before those that wait.
 
         But not those with a body in a buffer, which would be given back while this worker reads it.
         """
-        taken = [t for t in self.tickets if t not in keeping and t.room is None]
+        taken = [t for t in self.tickets if t not in keeping and t.room is None and t.is_wanted]
         self._taken_back += len(taken)
         taken.sort(key=lambda ticket: ticket.submitted, reverse=True)
         for ticket in taken:
             self.stop(ticket)
             self._tickets[ticket.slot] = None  # the slot is not free before this worker has said so
-            ticket.worker = None
         return taken
 
     def changed(self, key: TensorKey) -> None:
@@ -336,15 +338,26 @@ class WorkerProcess(asyncio.Protocol):
         self.served += 1
         if ticket is None:
             reply.release()
+            self._receiver.freed()
         else:
             self._receiver.replied(self, ticket, reply, ended - begun)
+
+    def _not_done(self, frame: bytes, at: int) -> None:
+        why, begun, ended = frames.read_not_done(frame, at)
+        self.served += 1
+        if ticket := self._returned(frames.slot_of(frame, at)):
+            self._receiver.not_done(ticket, why, ended - begun)
+        else:
+            self._receiver.freed()
 
     def _heard(self, kind: int, frame: bytes, at: int) -> None:
         if kind == frames.SKIPPED:
             if ticket := self._returned(frames.slot_of(frame, at)):
-                self._receiver.skipped(self, ticket)
+                self._receiver.skipped(ticket)
             else:
                 self._receiver.freed()
+        elif kind in frames.NOT_DONE:
+            self._not_done(frame, at)
         elif kind == frames.KEPT:
             self._spoilt.add(frames.read_note(frame, at))
         elif kind == frames.FORGET:
@@ -366,7 +379,6 @@ class WorkerProcess(asyncio.Protocol):
             self._taken_back -= 1
             return None
         self._tickets[slot] = None
-        ticket.worker = None
         if ticket is self.long:
             self.long = None
         if self._spoilt and ticket.room is not None and ticket.room.buffer is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,25 +11,29 @@ from typing import Final
 
 import numpy as np
 
-from service.errors import Refusal, late, stopping
+from service.errors import Refusal, fault, late, stopping
 from service.pool.accounts import Account, Accounts
 from service.pool.admission import Admission
 from service.pool.cost_model import MISJUDGED, QUICK, CostModel, JobKind, kind_of
+from service.pool.job_state import JobState
 from service.pool.lanes import Lanes
 from service.pool.pool import Done
 from service.pool.process import COMMAND, WorkerProcess
 from service.pool.replica import TensorKey
 from service.pool.stats import Stats
 from service.pool.supervisor import Supervisor
-from service.pool.ticket import Ticket
+from service.pool.ticket import Length, Ticket
 from service.pool.watch import GRACE, Watch, resident_bytes
 from service.settings import Settings
 from service.state.tensors import TensorVersion
 from service.transport.claims import Claim, Claims
 from service.transport.frames import INLINE
 from service.transport.job import Estimate, Job, Reply, Room, refused
+from service.transport.outcome import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.transport.rooms import Rooms, SharedRoom
 from service.transport.tensor_memory import TensorMemory
+
+_logger = logging.getLogger("gradserve.pool")
 
 #: seconds between two looks at what is late, and looks between two inspections of the workers
 _TICK: Final = 0.02
@@ -80,7 +85,8 @@ class ProcessPool:
                 await asyncio.wait_for(self._done.wait(), grace)
         done = not self._tickets
         for ticket in tuple(self._tickets.values()):
-            self._answer(ticket, refused(stopping(), ticket.job.request_id))
+            if ticket.is_wanted:
+                self._abandon(ticket, stopping())
         if self._ticking is not None:
             self._ticking.cancel()
         await self._supervisor.close(_LEAVE if done else 0.0)
@@ -163,8 +169,7 @@ class ProcessPool:
 
     def cancel(self, job: Job) -> None:
         """Nobody waits for the reply any more: the work stops."""
-        if (ticket := self._tickets.get(job)) and not ticket.answered:
-            ticket.answered = True
+        if (ticket := self._tickets.get(job)) and ticket.is_wanted:
             self._abandon(ticket)
 
     def drain(self) -> None:
@@ -172,40 +177,47 @@ class ProcessPool:
         self._draining = True
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
-        """A worker has done a job, or says why not."""
+        """A worker has done a job."""
         if reply.recycle is not None:
             self._supervisor.dismiss(worker, reply.recycle)
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
-        if not ticket.answered and reply.estimate is not None:
-            kind = kind_of(ticket.job)
-            self._queue(ticket, kind, self._cost_model.planned(kind, reply.estimate))
-        elif not ticket.answered and reply.needs_graph and not ticket.graph_wanted:
-            ticket.graph_wanted = True
-            self._lanes.put_back(ticket)
-        elif not ticket.answered and reply.wanted and not ticket.wanted:
-            ticket.wanted = reply.wanted
-            self._lanes.put_back(ticket)
-        else:
-            if (ticket.long and not ticket.isolated) or (seconds > MISJUDGED and reply.cached):
-                self._learn(ticket, seconds, planned=not reply.cached)
-            if ticket.long:
-                self._supervisor.trim()
-            self._settle(ticket)
-            self._answer(ticket, reply)
+        if ticket.length is Length.LONG or (seconds > MISJUDGED and reply.cached):
+            self._learn(ticket, seconds, planned=not reply.cached)
+        if ticket.is_long:
+            self._supervisor.trim()
+        self._end(ticket, reply)
         if self._lanes.waiting:
             self._lanes.pump()
+
+    def not_done(self, ticket: Ticket, why: NotDone, seconds: float) -> None:
+        """A worker lacks something for a job: it is sent again with that, or waits with the long ones."""
+        self._charge(ticket, seconds, QUICK)
+        if not ticket.is_wanted:
+            self._end(ticket)
+        elif isinstance(why, TooLong):
+            kind = kind_of(ticket.job)
+            self._queue(ticket, kind, self._cost_model.planned(kind, why.estimate))
+        elif isinstance(why, NeedsGraph) and not ticket.graph_wanted:
+            ticket.graph_wanted = True
+            self._lanes.put_back(ticket)
+        elif isinstance(why, WantsTensors) and not ticket.wanted:
+            ticket.wanted = why.names
+            self._lanes.put_back(ticket)
+        else:
+            _logger.error("request %s: a worker asks again for what it was given", ticket.job.request_id)
+            self._refuse(ticket, fault())
+        self._lanes.pump()
 
     def freed(self) -> None:
         """A worker has room for another job."""
         self._lanes.pump()
 
-    def skipped(self, worker: WorkerProcess, ticket: Ticket) -> None:
+    def skipped(self, ticket: Ticket) -> None:
         """A worker has let go of a job: nobody wants it, or it held others up."""
-        if ticket.answered:
-            self._settle(ticket)
-        else:
-            ticket.stopped = 0.0
+        if ticket.is_wanted:
             self._lanes.put_back(ticket)
+        else:
+            self._end(ticket)
         self._lanes.pump()
 
     def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
@@ -215,16 +227,14 @@ class ProcessPool:
         guilty: each is done alone, as long jobs are.
         """
         for ticket in tickets:
-            ticket.worker = None
-            ticket.stopped = 0.0
             ticket.deaths += _BLAME if ticket in executed else 1
-            if ticket.answered:
-                self._settle(ticket)
+            if not ticket.is_wanted:
+                self._end(ticket)
             elif ticket.deaths > _FORGIVEN:
                 self._refuse(ticket, _died())
             else:
-                ticket.long |= ticket in executed
-                ticket.isolated |= ticket in executed and len(executed) > 1
+                if ticket in executed:
+                    ticket.length = max(ticket.length, Length.ALONE if len(executed) > 1 else Length.LONG)
                 self._lanes.put_back(ticket)
         self._lanes.pump()
 
@@ -238,13 +248,11 @@ class ProcessPool:
 
     def displace(self, ticket: Ticket, refusal: Refusal) -> None:
         """What is held for a job that waits is taken back."""
-        self._answer(ticket, refused(refusal, ticket.job.request_id))
-        self._abandon(ticket)
+        self._abandon(ticket, refusal)
 
     def expired(self, ticket: Ticket) -> None:
         """A job's time is up: that is its reply, whatever becomes of the work."""
-        self._answer(ticket, refused(late(ticket.job.timeout), ticket.job.request_id))
-        self._abandon(ticket)
+        self._abandon(ticket, late(ticket.job.timeout))
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """A job that was thought to be short runs long: nothing waits behind it any more.
@@ -257,21 +265,19 @@ class ProcessPool:
         executed = worker.executed
         if len(executed) > 1:
             for each in executed:
-                each.long = each.isolated = True
+                each.length = Length.ALONE
         else:
-            ticket.long = True
+            ticket.length = max(ticket.length, Length.LONG)
             ticket.kind = kind_of(ticket.job)
             ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
         self._leave_alone(worker, ticket, [ticket])
-        if not relieved or len(executed) > 1:
-            ticket.stopped = time.monotonic()
-            self._watch.at(ticket.stopped + GRACE)
-            worker.stop(ticket)
+        if (not relieved or len(executed) > 1) and not ticket.is_stopped:
+            self._watch.at(ticket.stop(JobState.RETURNING) + GRACE)
         self._lanes.pump()
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Another worker does what would wait for this job, which has not been long enough to say so of its kind."""
-        ticket.long = ticket.isolated = True
+        ticket.length = Length.ALONE
         self._leave_alone(worker, ticket, worker.executed)
         self._lanes.pump()
 
@@ -291,10 +297,9 @@ class ProcessPool:
             return False
         for job in reversed(most.jobs):
             ticket = self._tickets[job]
-            if not ticket.answered and (ticket.worker is None or ticket.worker.begun(ticket) is None):
+            if ticket.is_wanted and ticket.begun() is None:
                 self._displaced += 1
-                self._answer(ticket, refused(self._admission.crowded(len(self._tickets)), job.request_id))
-                self._abandon(ticket)
+                self._abandon(ticket, self._admission.crowded(len(self._tickets)))
                 return True
         return False
 
@@ -332,7 +337,7 @@ class ProcessPool:
 
     def _queue(self, ticket: Ticket, kind: JobKind, estimate: Estimate) -> None:
         """To the long jobs, if it can be in time behind them."""
-        ticket.long = True
+        ticket.length = max(ticket.length, Length.LONG)
         ticket.kind = kind
         ticket.estimate = estimate
         ahead = self._lanes.ahead(ticket)
@@ -346,6 +351,8 @@ class ProcessPool:
             self._refuse(ticket, refusal)
             return
         ticket.promised.holder = _Queued(self, ticket)
+        if ticket.state is not JobState.WAITING:
+            ticket.become(JobState.WAITING)
         self._lanes.put(ticket)
 
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
@@ -360,32 +367,35 @@ class ProcessPool:
         left = ticket.job.expires - time.monotonic()
         self._refuse(ticket, self._admission.infeasible(self._lanes.expected(ticket), left))
 
-    def _abandon(self, ticket: Ticket) -> None:
-        """Nobody waits for a job: it leaves the queue, or is stopped."""
-        if ticket.worker is None:
+    def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
+        """Nobody waits for a job any more, after this refusal: it leaves the queue, or is stopped."""
+        reply = None if refusal is None else refused(refusal, ticket.job.request_id)
+        if ticket.state is JobState.WAITING:
             self._lanes.drop(ticket)
-            self._settle(ticket)
+            self._end(ticket, reply)
             return
-        ticket.stopped = now = time.monotonic()
-        if (begun := ticket.worker.begun(ticket)) is not None:
+        begun = ticket.begun()
+        now = ticket.stop(JobState.STOPPING)
+        if begun is not None:
             self._charge(ticket, now - begun, MISJUDGED)
-        self._watch.at(ticket.stopped + GRACE)
-        ticket.worker.stop(ticket)
-
-    def _refuse(self, ticket: Ticket, refusal: Refusal) -> None:
-        self._settle(ticket)
-        self._answer(ticket, refused(refusal, ticket.job.request_id))
-
-    @staticmethod
-    def _answer(ticket: Ticket, reply: Reply) -> None:
-        if ticket.answered:
-            reply.release()
-        else:
-            ticket.answered = True
+        self._watch.at(now + GRACE)
+        if reply is not None:
             ticket.done(reply)
 
-    def _settle(self, ticket: Ticket) -> None:
-        """No worker has the job any more: nothing is held for it."""
+    def _refuse(self, ticket: Ticket, refusal: Refusal) -> None:
+        self._end(ticket, refused(refusal, ticket.job.request_id))
+
+    def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
+        """No worker has the job any more: nothing is held for it, and whoever waits has the reply."""
+        wanted = ticket.is_wanted
+        ticket.become(JobState.ANSWERED)
+        self._let_go(ticket)
+        if wanted and reply is not None:
+            ticket.done(reply)
+        elif reply is not None:
+            reply.release()
+
+    def _let_go(self, ticket: Ticket) -> None:
         del self._tickets[ticket.job]
         del ticket.account.jobs[ticket.job]
         self._admission.replied()
@@ -423,7 +433,7 @@ class _Queued:
     @property
     def revocable(self) -> bool:
         """Whether it waits."""
-        return self._ticket.worker is None and not self._ticket.answered
+        return self._ticket.state is JobState.WAITING
 
     def revoke(self, refusal: Refusal) -> None:
         """It waits no more."""

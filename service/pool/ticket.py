@@ -1,13 +1,16 @@
-"""A job in the hands of the front: whose it is, who is to be told, where it is, and what is held for it."""
+"""A job in the hands of the front: its state, whose it is, who is to be told, where it is, and what is held for it."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import Protocol
+from enum import IntEnum
+from typing import Final, Protocol
 
 from engine.shares.turns import Turns
 from service.pool.accounts import Account
 from service.pool.cost_model import JobKind
+from service.pool.job_state import TRANSITIONS, ImpossibleTransition, JobState
 from service.pool.pool import Done
 from service.transport.claims import Claim
 from service.transport.job import Estimate, Job
@@ -17,11 +20,34 @@ from service.transport.rooms import SharedRoom
 class Carrier(Protocol):
     """The worker that a job was sent to."""
 
+    @property
+    def executed(self) -> Sequence[Ticket]:
+        """The jobs that it executes: several where they are one execution."""
+
     def stop(self, ticket: Ticket) -> None:
         """The job is not to begin, or to end early."""
 
     def begun(self, ticket: Ticket) -> float | None:
         """When it began to do this, on the monotonic clock; None where it has not."""
+
+    def kill(self, reason: str) -> None:
+        """End the worker now."""
+
+
+class Length(IntEnum):
+    """What a job is taken for, and so with which others it waits."""
+
+    #: short, until it turns out otherwise
+    SHORT = 0
+    #: with the long ones since its caller's short ones have not been short lately
+    DOUBTFUL = 1
+    LONG = 2
+    #: with the long ones only to be alone, after it was one of several that were executed as one
+    ALONE = 3
+
+
+_WITH_WORKER: Final = frozenset({JobState.SENT, JobState.RUNNING, JobState.RETURNING, JobState.STOPPING})
+_TOLD_TO_STOP: Final = frozenset({JobState.RETURNING, JobState.STOPPING})
 
 
 class Ticket:
@@ -29,22 +55,20 @@ class Ticket:
 
     __slots__ = (
         "account",
-        "answered",
         "bound",
         "charged",
+        "charged_in",
         "deaths",
         "done",
-        "doubtful",
         "estimate",
         "graph_wanted",
-        "isolated",
         "job",
         "kind",
-        "lane",
-        "long",
+        "length",
         "promised",
         "room",
         "slot",
+        "state",
         "stopped",
         "submitted",
         "wanted",
@@ -56,16 +80,12 @@ class Ticket:
         self.account = account
         self.done = done
         self.submitted = submitted  # time.monotonic()
-        self.answered = False
+        self.state = JobState.WAITING
+        self.length = Length.SHORT
         #: what it is known by to those like it, where it is not short
         self.kind: JobKind | None = None
-        self.long = False
-        #: whether it is with the long jobs only to be alone, after it was one of several that were executed as one
-        self.isolated = False
-        #: whether it waits with the long jobs since its caller's short ones have not been short lately
-        self.doubtful = False
         #: where its caller was charged so many seconds, which were expected of it, until it is known what it took
-        self.lane: Turns[Ticket] | None = None
+        self.charged_in: Turns[Ticket] | None = None
         self.charged = 0.0
         #: seconds that it may take where it is, or else it is handed back
         self.bound: float | None = None
@@ -77,9 +97,54 @@ class Ticket:
         self.promised: Claim | None = None
         #: where the pool put the body, where nobody else had
         self.room: SharedRoom | None = None
+        #: who has it, and where, while one does
         self.worker: Carrier | None = None
         self.slot = 0
-        #: when it was told to stop; 0 while nobody did
+        #: when it was told to stop, on the monotonic clock
         self.stopped = 0.0
         #: what it has to do with deaths of workers that had it
         self.deaths = 0
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for the reply."""
+        return self.state < JobState.STOPPING
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its worker was told to let go of it, and has not yet."""
+        return self.state in _TOLD_TO_STOP
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is known to be long, or is to be alone as if it were."""
+        return self.length >= Length.LONG
+
+    def become(self, state: JobState) -> None:
+        """Go to another state. Raises ImpossibleTransition."""
+        if state not in TRANSITIONS[self.state]:
+            raise ImpossibleTransition(f"a job that is {self.state.name.lower()} cannot become {state.name.lower()}")
+        self.state = state
+        if state not in _WITH_WORKER:
+            self.worker = None
+
+    def sent_to(self, worker: Carrier, slot: int) -> None:
+        """A worker has it from now on."""
+        self.become(JobState.SENT)
+        self.worker = worker
+        self.slot = slot
+
+    def begun(self) -> float | None:
+        """When a worker began to do this, on the monotonic clock; None where none has: it is looked at now."""
+        begun = None if self.worker is None else self.worker.begun(self)
+        if begun is not None and self.state is JobState.SENT:
+            self.become(JobState.RUNNING)
+        return begun
+
+    def stop(self, state: JobState) -> float:
+        """Have its worker let go of it: it is RETURNING, or STOPPING. When that was said, on the monotonic clock."""
+        assert self.worker is not None, "a worker has it"
+        self.become(state)
+        self.stopped = time.monotonic()
+        self.worker.stop(self)
+        return self.stopped

@@ -78,9 +78,9 @@ class Watch:
                     return
 
     def _time(self, ticket: Ticket, now: float) -> None:
-        if not ticket.answered and now >= ticket.job.expires:
+        if ticket.is_wanted and now >= ticket.job.expires:
             self._watched.expired(ticket)
-        elif ticket.stopped and now >= ticket.stopped + GRACE and isinstance(ticket.worker, WorkerProcess):
+        elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped + GRACE:
             executed = ticket.worker.executed
             if ticket in executed or (not executed and now >= ticket.stopped + _SILENCE):
                 ticket.worker.kill("stuck")
@@ -97,7 +97,8 @@ class Watch:
 
 
 def _next(ticket: Ticket) -> float:
-    return ticket.stopped + GRACE if ticket.stopped else ticket.job.expires
+    stopped = ticket.stopped + GRACE if ticket.is_stopped else _NEVER
+    return min(stopped, ticket.job.expires) if ticket.is_wanted else stopped
 
 
 def is_stopped(pid: int) -> bool:

@@ -14,6 +14,7 @@ import orjson
 
 from service.state.values import Stored, nbytes_of
 from service.transport.job import Estimate, Job, Phases, Reply
+from service.transport.outcome import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
 #: a body of more bytes than this goes through shared memory
@@ -21,16 +22,18 @@ INLINE: Final = 64 << 10
 
 #: kinds of frames
 JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, RESIDENT, CONDEMNED = range(1, 12)
+NEEDS_GRAPH, WANTS_TENSORS, TOO_LONG = NOT_DONE = range(12, 15)
 
 _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
 _JOB: Final = struct.Struct("<IBBBBBIIIQddd")
 _REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
 _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
+_NOT_DONE: Final = struct.Struct("<IBBdd")
 _RESIDENT: Final = struct.Struct("<IBIQ")
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
-_CACHED, _NEEDS_GRAPH, _COALESCED, _CONSULTED = 1, 2, 4, 8
+_CACHED, _COALESCED, _CONSULTED = 1, 2, 4
 _MAY_ASK: Final = 1
 _NO_GRAPH: Final = (1 << 32) - 1
 _NO_BOUND: Final = float("inf")
@@ -87,7 +90,7 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
     """A reply on its way to the front."""
     more = _more(reply)
     size = _REPLY.size + len(more) + (0 if place.buffer else place.nbytes)
-    flags = (_CACHED if reply.cached else 0) | (_NEEDS_GRAPH if reply.needs_graph else 0)
+    flags = _CACHED if reply.cached else 0
     if reply.coalesced:
         flags |= _COALESCED
     if reply.consulted:
@@ -125,7 +128,6 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
         if reply.stored and not buffer:
             attach_body(reply, memoryview(frame)[body : at + size])
     if flags & ~_CACHED:
-        reply.needs_graph = flags & _NEEDS_GRAPH != 0
         reply.coalesced = flags & _COALESCED != 0
         reply.consulted = flags & _CONSULTED != 0
     return reply, buffer, nbytes, begun, ended
@@ -144,27 +146,52 @@ def attach_body(reply: Reply, memory: memoryview) -> None:
 
 def _more(reply: Reply) -> bytes:
     """What most replies have not."""
-    if not (reply.headers or reply.estimate or reply.recycle or reply.stored or reply.wanted):
+    if not (reply.headers or reply.recycle or reply.stored):
         return b""
     more = {
         "headers": reply.headers,
-        "estimate": reply.estimate and list(reply.estimate),
         "recycle": reply.recycle,
         "stored": [(s.name, s.etag, s.dtype, s.shape, s.if_match, s.durable) for s in reply.stored],
-        "wanted": reply.wanted,
     }
     return orjson.dumps({name: value for name, value in more.items() if value})
 
 
 def _add(reply: Reply, more: dict[str, Any]) -> None:
     reply.headers = tuple((name, value) for name, value in more.get("headers", ()))
-    reply.estimate = Estimate(*more["estimate"]) if "estimate" in more else None
     reply.recycle = more.get("recycle")
     reply.stored = tuple(
         Stored(name, etag, dtype, tuple(shape), if_match, durable)
         for name, etag, dtype, shape, if_match, durable in more.get("stored", ())
     )
-    reply.wanted = tuple(more.get("wanted", ()))
+
+
+def not_done_frame(slot: int, why: NotDone, begun: float, ended: float) -> bytes:
+    """Why a job was not done, on its way to the front."""
+    kind, said = _said(why)
+    text = orjson.dumps(said)
+    return _NOT_DONE.pack(_NOT_DONE.size + len(text), kind, slot, begun, ended) + text
+
+
+def read_not_done(frame: bytes, at: int) -> tuple[NotDone, float, float]:
+    """Why the job was not done that the frame is about that begins at `at`; when it was begun, and given up."""
+    size, kind, _, begun, ended = _NOT_DONE.unpack_from(frame, at)
+    said = orjson.loads(frame[at + _NOT_DONE.size : at + size])
+    why: NotDone
+    if kind == TOO_LONG:
+        why = TooLong(Estimate(*said))
+    else:
+        why = WantsTensors(tuple(said)) if kind == WANTS_TENSORS else NeedsGraph()
+    return why, begun, ended
+
+
+def _said(why: NotDone) -> tuple[int, list[Any]]:
+    match why:
+        case TooLong(estimate):
+            return TOO_LONG, list(estimate)
+        case WantsTensors(names):
+            return WANTS_TENSORS, list(names)
+        case NeedsGraph():
+            return NEEDS_GRAPH, []
 
 
 class TensorFrame(NamedTuple):

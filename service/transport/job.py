@@ -97,6 +97,11 @@ class Phases(NamedTuple):
     backward: float = 0.0
     encode: float = 0.0
 
+    @property
+    def worked(self) -> float:
+        """All that a worker did."""
+        return self.decode + self.plan + self.execute + self.encode
+
 
 class Estimate(NamedTuple):
     """What a plan will take, as it is known before it runs: seconds, and bytes at the peak and in the answer."""
@@ -119,11 +124,9 @@ class Reply:
     may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses. One
     that has `consulted` resident tensors is an answer about these, too.
 
-    What only the pool reads: with an `estimate`, the job was not run, since it would take longer than it was given; a
-    worker that `needs_graph` asks for the bytes of a registered one, and one that lacks a tensor says the names of all
-    that are `wanted` for the job; and `recycle` is why a worker is not to be used any more. One that was `coalesced`
-    was executed together with others. Whoever sends the pieces may say, to the `claim` of their memory, how they are
-    taken back.
+    One that was `coalesced` was executed together with others. Whoever sends the pieces may say, to the `claim` of
+    their memory, how they are taken back. `recycle`, which only the pool reads, is why a worker is not to be used any
+    more.
     """
 
     status: int
@@ -133,13 +136,10 @@ class Reply:
     phases: Phases = _UNKNOWN
     cached: bool = False
     release: Callable[[], None] = _nothing
-    estimate: Estimate | None = None
-    needs_graph: bool = False
     recycle: str | None = None
     coalesced: bool = False
     stored: Sequence[Stored] = ()
     kept: Sequence[bytes | memoryview] = ()
-    wanted: Sequence[str] = ()
     begun: float = 0.0
     consulted: bool = False
     claim: Claim | None = None

@@ -20,6 +20,7 @@ Files:
     hosted          The application as another server than ours runs it, or another application that has it under a
                     prefix
     incoming        A body on its way: which of the bytes that come are its, and how fast they have to
+    jobs            The job that a request is, made in one place for both doors
     known_heads     Heads that came before. Clients send the same few again and again; to look one up costs a hundredth
                     of parsing it
     lifetime        Workers, state and application of a server, from their start to their end, whoever holds the

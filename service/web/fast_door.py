@@ -12,6 +12,7 @@ from service.web.connection import Connection
 from service.web.gathering import SMALL, Gathering
 from service.web.head import Order
 from service.web.incoming import Wanted, framing_of
+from service.web.jobs import job_of
 from service.web.parsing import Head
 
 _logger = logging.getLogger("gradserve")
@@ -93,21 +94,9 @@ class FastDoor:
 
     def _submit(self, order: Order, body: bytes | memoryview, room: BodyRoom | None) -> None:
         connection = self._connection
-        media = order.media
-        self._job = job = Job(
-            order.call,
-            body,
-            connection.request_id,
-            order.timeout,
-            connection.arrived + order.timeout,
-            media.sent,
-            media.accepted,
-            room=room,
-            namespace=connection.caller.namespace,
-            tenant=connection.tenant,
+        self._job = job = job_of(
+            order.call, connection, connection.tenant, order.timeout, order.media, body, room, graph=self._graph
         )
-        if self._graph is not None:
-            job.graph, job.graph_bytes = self._graph.key, self._graph.record
         self._pool.submit(job, self._done)
 
     def _done(self, reply: Reply) -> None:

@@ -20,11 +20,12 @@ from service.state.graphs import Registered
 from service.state.idempotency import Repetition
 from service.store import StoreService
 from service.transport.job import Job, Reply
+from service.web.jobs import job_of_upload, tenant_of_request
 from service.web.paging import page_of
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
-from service.web.routes import answer_to, job_of, tenant_of_request
+from service.web.routes import answer_to
 from service.web.state import current, deadline_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
@@ -47,7 +48,7 @@ async def register_graph(request: Request) -> Response:
     state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    job = job_of(REGISTER, request, timeout, upload)
+    job = job_of_upload(REGISTER, request, timeout, upload)
 
     async def answered(asked: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)

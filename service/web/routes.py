@@ -13,14 +13,13 @@ from starlette.responses import Response
 from engine import Registry, printable
 from service.calls import calls
 from service.errors import Refusal
-from service.keys.tenant import tenant_of
 from service.pages.openapi import document_under
 from service.pool.pool import awaited
 from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph
 from service.state.idempotency import KEY_HEADER, Repetition
 from service.transport.job import Job, Reply
-from service.web.gathering import Gathering
+from service.web.jobs import job_of_upload, tenant_of_request
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
@@ -61,9 +60,7 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
     if unknown is not None and KEY_HEADER not in request.headers:
         raise unknown
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    job = job_of(call, request, timeout, upload)
-    if graph is not None:
-        job.graph, job.graph_bytes = graph.key, graph.record
+    job = job_of_upload(call, request, timeout, upload, graph=graph)
 
     async def answered(asked: Repetition | None) -> Response:
         if unknown is not None:  # now; it may have been there when the call came for the first time
@@ -73,20 +70,6 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
         return from_reply(await kept(request, job, reply, asked))
 
     return await once(request, state.store, answered, upload, timeout)
-
-
-def job_of(call: str, request: Request, timeout: float, upload: Gathering) -> Job:
-    """The job that a request is, which has so many seconds from its arrival on."""
-    found, media = request.state, request.state.media
-    expires = found.arrived + timeout
-    job = Job(call, upload.body, found.request_id, timeout, expires, media.sent, media.accepted, room=upload.room)
-    job.namespace, job.tenant = found.caller.namespace, tenant_of_request(request)
-    return job
-
-
-def tenant_of_request(request: Request) -> str:
-    """Whose share a request comes out of."""
-    return tenant_of(request.state.caller, request.client.host if request.client else "")
 
 
 async def kept(

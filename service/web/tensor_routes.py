@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from heapq import nsmallest
-from typing import Final
+from typing import Final, cast
 
 import orjson
 from fastapi import APIRouter
@@ -22,11 +22,13 @@ from service.state.tensors import TensorVersion
 from service.state.values import Stored, TensorWrite
 from service.store import StoreService
 from service.transport.job import Job, Reply
+from service.web.head import Media
+from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
 from service.web.paging import page_of
 from service.web.query import TIME, choice_in, parameters_of, timeout_in
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
-from service.web.routes import job_of, kept, tenant_of_request
+from service.web.routes import kept
 from service.web.state import current, deadline_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
@@ -51,8 +53,8 @@ async def put_tensor(request: Request) -> Response:
     durable = choice_in(parameters, "durable", ("true", "false")) == "true"
     condition = _condition(request)
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-    job = job_of(PUT_TENSOR, request, timeout_in(parameters, state.settings.timeout_ms), upload)
-    job.subject = name
+    timeout = timeout_in(parameters, state.settings.timeout_ms)
+    job = job_of_upload(PUT_TENSOR, request, timeout, upload, subject=name)
 
     async def answered(asked: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
@@ -76,11 +78,9 @@ async def get_tensor(request: Request) -> Response:
         condition.require(name, version.etag)
     if not condition.holds(version.etag):
         return Response(None, 304, _tagged(version.etag))
-    found = request.state
-    job = Job(GET_TENSOR, asked, found.request_id, timeout, found.arrived + timeout, JSON, found.media.accepted)
-    job.namespace, job.subject, job.tenant = found.caller.namespace, name, tenant_of_request(request)
-    reply = await awaited(state.pool, job)
-    return from_reply(reply)
+    found, media = cast("Asker", request.state), Media(JSON, request.state.media.accepted)
+    job = job_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, asked, subject=name)
+    return from_reply(await awaited(state.pool, job))
 
 
 # The same, of which the answer's body is not sent.

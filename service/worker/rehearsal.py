@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from service.transport.job import Job, Reply
+from service.transport.job import Job
 
 #: seconds that it may take: nobody waits for it but the start
 _PATIENCE: Final = 60.0
@@ -16,6 +16,6 @@ _BODY: Final = (
 )
 
 
-def rehearse(work: Callable[[Job], Reply]) -> None:
+def rehearse(work: Callable[[Job], object]) -> None:
     """The gradient of x², as a caller would ask for it: models are built, modules loaded, the first plan is made."""
     work(Job("gradients", _BODY, "rehearsal", _PATIENCE, time.monotonic() + _PATIENCE))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from service.transport import frames
 from service.transport.control_page import ControlPage
 from service.transport.job import Reply
+from service.transport.outcome import Outcome
 from service.transport.shared_buffers import DescriptorChannel
 from service.worker.sharing import FEWEST
 from service.worker.worker_loop import Opened, WorkerLoop
@@ -61,7 +62,7 @@ class SharingLoop(WorkerLoop):
         self._page.begin(slot, time.monotonic())
         task = self._sharing.read(job, most_seconds)
         self._page.end()
-        if isinstance(task, Reply):
+        if isinstance(task, Outcome):
             self._answer(slot, task)
             return None
         return _Read(slot, task)
@@ -96,10 +97,9 @@ class SharingLoop(WorkerLoop):
         self._page.end()
         self._answer(each.slot, reply)
 
-    def _answer(self, slot: int, reply: Reply) -> None:
+    def _answer(self, slot: int, outcome: Outcome) -> None:
         """Say that the job was begun when it would have been, had it not been interrupted."""
         ended = time.monotonic()
-        phases = reply.phases
-        worked = phases.decode + phases.plan + phases.execute + phases.encode
-        self._done(slot, reply, ended - worked, ended)
+        worked = outcome.phases.worked if isinstance(outcome, Reply) else 0.0
+        self._done(slot, outcome, ended - worked, ended)
         self._hold(ended)

@@ -18,10 +18,11 @@ from service.settings import Settings
 from service.state.tensor_names import checked_name, unknown_tensor
 from service.state.values import Stored, nbytes_of
 from service.transport.job import Estimate, Job, Reply
+from service.transport.outcome import NotDone, TooLong, WantsTensors
 from service.wire.answers import FIELD_BYTES, write_answer
 from service.wire.binary import own_bytes, read_one, write_one
 from service.wire.long_lists import parse_tensors
-from service.wire.media import JSON, PROBLEM, SAFETENSORS
+from service.wire.media import JSON, SAFETENSORS
 from service.wire.storing import new_etag
 from service.wire.tensors import decode, encode, encoded_bytes
 from service.wire.validation import validate
@@ -58,7 +59,7 @@ class TensorJobs:
         body = orjson.dumps(summary(stored))
         return Reply(200, JSON, [body], (), context.phases(), stored=[stored], kept=[own_bytes(array)])
 
-    def get(self, context: JobContext) -> Reply:
+    def get(self, context: JobContext) -> Reply | NotDone:
         """The tensor that the body names, {"tensor_id": …, "encoding": …}: the front writes that, and it is right.
 
         Its ETag is among the headers. Raises Refusal: not_found, over_budget.
@@ -69,12 +70,12 @@ class TensorJobs:
         version = job.tensor(name)
         if version is None:
             if job.may_ask:
-                return Reply(0, PROBLEM, [], wanted=[name])
+                return WantsTensors([name])
             raise unknown_tensor(name)
         form = "binary" if job.accepted == SAFETENSORS else encoding
         cost = _cost(version.array, form)
         if context.is_too_long(cost):
-            return Reply(0, PROBLEM, [], estimate=Estimate(*cost))
+            return TooLong(Estimate(*cost))
         admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
         _mark(context)
         headers = (("ETag", f'"{version.etag}"'),)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
 from engine.graph.run_tier import RunTier
@@ -25,12 +25,13 @@ from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings
 from service.transport.control_page import Vitals
 from service.transport.job import Estimate, Job, Reply, refused
+from service.transport.outcome import NeedsGraph, Outcome, TooLong, WantsTensors
 from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read
 from service.wire.graph_source import GraphSource, Programs
 from service.wire.json_reader import JsonReader
 from service.wire.long_lists import parse_tensors
-from service.wire.media import JSON, PROBLEM, SAFETENSORS
+from service.wire.media import JSON, SAFETENSORS
 from service.wire.message import NO_TENSORS, Message
 from service.wire.request import ParsedRequest, RequestReader
 from service.wire.request_template import RequestTemplate
@@ -104,21 +105,27 @@ class Worker:
             limits_of(settings),
         )
 
-    def __call__(self, job: Job, most_seconds: float | None = None) -> Reply:
-        """The reply to a job. Never raises: whatever goes wrong is a problem report.
+    def __call__(self, job: Job) -> Reply:
+        """The reply to a job that brings all it needs, whatever that takes. Never raises: see `attempt`."""
+        outcome = self.attempt(job)
+        assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
+        return outcome
 
-        A job that would take longer than `most_seconds` is not run: the reply has its estimate, and is no answer.
+    def attempt(self, job: Job, most_seconds: float | None = None) -> Outcome:
+        """What becomes of a job. Never raises: whatever goes wrong is a problem report.
+
+        One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
         """
-        return self._safely(self._reply, job, JobContext(job, most_seconds))
+        return self._safely(self._attempt, job, JobContext(job, most_seconds))
 
-    def read(self, job: Job, most_seconds: float | None = None) -> KnownRequest | AskedAnew | Reply:
-        """The first part of a job, up to where it could be executed with others; or the reply, where that is all."""
+    def read(self, job: Job, most_seconds: float | None = None) -> KnownRequest | AskedAnew | Outcome:
+        """The first part of a job, up to where it could be executed with others; or what becomes of it without."""
         task = self._safely(self._read, job, context := JobContext(job, most_seconds))
         context.pause()
         return task
 
-    def finish(self, task: KnownRequest | AskedAnew) -> Reply:
-        """The reply to a job that was read. Never raises, as above."""
+    def finish(self, task: KnownRequest | AskedAnew) -> Outcome:
+        """What becomes of a job that was read. Never raises, as above."""
         task.context.resume()
         return self._safely(self._finish, task.context.job, task)
 
@@ -129,27 +136,24 @@ class Worker:
         task.context.shared(seconds, backward)
         return self._safely(lambda task: _shared(task, arrays, seconds, tier), task.context.job, task)
 
-    @classmethod
-    def _safely(cls, do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
-        done = cls._caught(do, job, what)
+    @staticmethod
+    def _safely(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
+        done: _Done | Reply
+        charge_to(job.tenant)
+        try:
+            done = do(what)
+        except Refusal as refusal:
+            done = refused(refusal, job.request_id)
+        except EngineError as error:
+            done = refused(from_engine(error), job.request_id)
+        except MemoryError:
+            done = refused(out_of_memory(), job.request_id, recycle="memory")
+        except Exception:
+            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
+            done = refused(fault(), job.request_id, recycle="fault")
         if job.consulted and isinstance(done, Reply):
             done.consulted = True
         return done
-
-    @staticmethod
-    def _caught(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
-        charge_to(job.tenant)
-        try:
-            return do(what)
-        except Refusal as refusal:
-            return refused(refusal, job.request_id)
-        except EngineError as error:
-            return refused(from_engine(error), job.request_id)
-        except MemoryError:
-            return refused(out_of_memory(), job.request_id, recycle="memory")
-        except Exception:
-            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
-            return refused(fault(), job.request_id, recycle="fault")
 
     def vitals(self) -> Vitals:
         """What it says of itself."""
@@ -168,27 +172,27 @@ class Worker:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)
 
-    def _reply(self, context: JobContext) -> Reply:
+    def _attempt(self, context: JobContext) -> Outcome:
         task = self._read(context)
-        return task if isinstance(task, Reply) else self._finish(task)
+        return self._finish(task) if isinstance(task, KnownRequest | AskedAnew) else task
 
-    def _finish(self, task: KnownRequest | AskedAnew) -> Reply:
+    def _finish(self, task: KnownRequest | AskedAnew) -> Outcome:
         return self._again(task) if isinstance(task, KnownRequest) else self._anew(*task)
 
-    def _read(self, context: JobContext) -> KnownRequest | AskedAnew | Reply:
+    def _read(self, context: JobContext) -> KnownRequest | AskedAnew | Outcome:
         job = context.job
         call = self._calls.get(job.call)
         if call is None:
             return self._of_tensors[job.call](context)
         source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
         if job.graph is not None and source is None:
-            return _unanswered(needs_graph=True)
+            return NeedsGraph()
         message = self._parse(job, source)
         context.deadline.check()
         asked = _asked(job, call, message)
         return (asked and self._recalled(context, asked)) or AskedAnew(context, call, message, asked)
 
-    def _recalled(self, context: JobContext, asked: RequestKey) -> KnownRequest | Reply | None:
+    def _recalled(self, context: JobContext, asked: RequestKey) -> KnownRequest | TooLong | None:
         """What was asked before with other numbers; None where it was not, and where anything is odd."""
         repeated = self._repeated.find(asked.key)
         compiled = None if repeated is None else self.engine.compiler.recall(repeated.plan)
@@ -202,7 +206,7 @@ class Worker:
             return None
         context.mark()
         if context.is_too_long(repeated.cost):
-            return _unanswered(estimate=Estimate(*repeated.cost))
+            return TooLong(Estimate(*repeated.cost))
         return KnownRequest(context, repeated, compiled, tensors, asked.lifted.conditions)
 
     def _again(self, task: KnownRequest) -> Reply:
@@ -212,27 +216,27 @@ class Worker:
         arrays = self.engine.executor.run(task.compiled.plan, task.tensors, context.deadline)
         return _written(task, arrays, context.ran() - started, context.deadline.tier)
 
-    def _anew(self, context: JobContext, call: AnyCall, message: Message, asked: RequestKey | None) -> Reply:
+    def _anew(self, context: JobContext, call: AnyCall, message: Message, asked: RequestKey | None) -> Outcome:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
         if asked is not None:
             asked.lifted.put_back()
         request = self._open(context.job, call, message)
         if context.job.may_ask and (wanted := request.wanted(call.roles)):
-            return _unanswered(wanted=wanted)
+            return WantsTensors(wanted)
         task = call.read(request)
         context.mark()
         if context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
-            return _unanswered(estimate=Estimate(*planning))
+            return TooLong(Estimate(*planning))
         try:
             ready = call.prepare(task, self.engine, context.patience(PLANNING))
         except DeadlineExceeded:
             if context.most_seconds is None:
                 raise
             context.deadline.check()
-            return _unanswered(estimate=UNPLANNED)
+            return TooLong(UNPLANNED)
         context.mark()
         if context.is_too_long(cost := call.cost(ready)):
-            return _unanswered(estimate=Estimate(*cost))
+            return TooLong(Estimate(*cost))
         outcome = call.run(ready, self.engine, context.deadline)
         context.ran()
         pieces = call.write(outcome, ready, request.encoding)
@@ -354,8 +358,3 @@ def _bytes_of_plans(settings: Settings) -> int:
     """What is left for plans themselves."""
     whole = settings.plan_cache_bytes
     return whole - whole // IDLE_SHARE - whole // GRAPH_SHARE
-
-
-def _unanswered(**why: Any) -> Reply:
-    """What the pool alone reads, and no client."""
-    return Reply(0, PROBLEM, [], **why)

@@ -15,13 +15,14 @@ from service.transport import frames
 from service.transport.control_page import ControlPage, Vitals
 from service.transport.frames import Inbox, Whereabouts
 from service.transport.job import Job, Reply
+from service.transport.outcome import Outcome
 from service.transport.shared_buffers import UNUSED, DescriptorChannel
 from service.worker.answers import AnswerSlabs
 from service.worker.residents import Residents
 from service.worker.sharing import Sharing
 
-#: (job, most seconds) → reply
-Execute = Callable[[Job, float | None], Reply]
+#: (job, most seconds) → what has become of it
+Execute = Callable[[Job, float | None], Outcome]
 
 
 class Opened(NamedTuple):
@@ -115,24 +116,26 @@ class WorkerLoop:
             job.body = body.data
         begun = time.monotonic()
         self._page.begin(slot, begun)
-        reply = self._work(job, most_seconds)
+        outcome = self._work(job, most_seconds)
         self._page.end()
         ended = time.monotonic()
-        self._done(slot, reply, begun, ended)
+        self._done(slot, outcome, begun, ended)
         if body is not None:
-            del reply, job
+            del outcome, job
             self._take_away(body, place.buffer)
         self._hold(ended)
 
-    def _done(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
+    def _done(self, slot: int, outcome: Outcome, begun: float, ended: float) -> None:
         if ended - self._told > _TELL:
             self._told = ended
             self._page.tell(self._vitals())
         if self._page.stops[slot][0]:
             self._skip(slot)
+        elif isinstance(outcome, Reply):
+            self._reply(slot, outcome, begun, ended)
         else:
-            self._reply(slot, reply, begun, ended)
-        if reply.recycle is not None:
+            self._out.append(frames.not_done_frame(slot, outcome, begun, ended))
+        if isinstance(outcome, Reply) and outcome.recycle is not None:
             self._flush()
             os._exit(0)
 

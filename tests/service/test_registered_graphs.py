@@ -24,6 +24,7 @@ from service.pool.pool import Done
 from service.settings import Settings
 from service.state.graphs import Registered
 from service.transport.job import Job, Reply
+from service.transport.outcome import NeedsGraph
 from service.wire.media import JSON, SAFETENSORS
 from service.worker.registration import REGISTER
 from service.worker.worker import Worker
@@ -163,14 +164,17 @@ class TestWorker:
         job.graph, job.graph_bytes = graph.key, graph.record if sent_along else None
         return worker(job)
 
+    def lacks(self, worker: Worker, graph: Registered) -> bool:
+        job = Job("gradients", orjson.dumps(without_its_graph(SQUARES)), "id", 60.0, time.monotonic() + 60.0)
+        job.graph = graph.key
+        return worker.attempt(job) == NeedsGraph()
+
     def test_it_asks_for_a_graph_that_it_does_not_know(self) -> None:
         worker, graph = Worker(SETTINGS), registered(GRAPH)
         assert graph is not None
-        unknown = self.ask(worker, graph, sent_along=False)
-        assert unknown.needs_graph
-        assert not unknown.pieces
+        assert self.lacks(worker, graph)
         known = self.ask(worker, graph, sent_along=True)
-        assert (known.status, known.needs_graph) == (200, False)
+        assert known.status == 200
         again = self.ask(worker, graph, sent_along=False)
         assert timeless(again) == timeless(known)
 
@@ -188,7 +192,7 @@ class TestWorker:
         assert other is not None
         for graph in (one, other):
             assert self.ask(worker, graph, sent_along=True).status == 200
-        assert self.ask(worker, one, sent_along=False).needs_graph
+        assert self.lacks(worker, one)
         assert self.ask(worker, one, sent_along=True).status == 200
 
     def test_names_are_those_of_the_record(self) -> None:

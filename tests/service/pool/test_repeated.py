@@ -20,6 +20,7 @@ from service.calls import calls
 from service.calls.computing import Computing, computing_calls
 from service.settings import Settings
 from service.transport.job import Job, Reply
+from service.transport.outcome import Outcome, TooLong
 from service.wire.media import JSON, SAFETENSORS
 from service.worker.worker import Worker
 from tests.service.support import SQUARES, Json, feed, node, request, tensor
@@ -247,10 +248,11 @@ def test_a_request_that_comes_again_has_phases_and_estimates() -> None:
     assert again.phases.decode > 0
     assert again.phases.execute > 0
 
-    def estimated() -> Any:
-        return worker(Job("gradients", body, "id", 60.0, time.monotonic() + 60.0), 0.0).estimate
+    def estimated(worker: Worker) -> Outcome:
+        return worker.attempt(Job("gradients", body, "id", 60.0, time.monotonic() + 60.0), 0.0)
 
-    assert estimated() == ANEW(Job("gradients", body, "id", 60.0, time.monotonic() + 60.0), 0.0).estimate
+    assert isinstance(estimated(worker), TooLong)
+    assert estimated(worker) == estimated(ANEW)
 
 
 def test_its_deadline_holds() -> None:

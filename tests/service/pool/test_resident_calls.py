@@ -18,6 +18,7 @@ from service.state.tensors import TensorVersion
 from service.state.values import Stored
 from service.transport.heap import Heap
 from service.transport.job import Job, Reply
+from service.transport.outcome import TooLong, WantsTensors
 from service.transport.resident import array_of, version_of
 from service.wire.binary import write_one
 from service.wire.media import JSON, SAFETENSORS
@@ -60,12 +61,23 @@ class Kept:
         return self.versions[name].array
 
 
-def ask(body: Json | bytes, kept: Kept | None = None, call: str = "forward", **more: Any) -> Reply:
+def asked(body: Json | bytes, kept: Kept | None, call: str, **more: Any) -> Job:
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     job = Job(call, sent, "id", 60.0, time.monotonic() + 60.0, **more)
     if kept is not None:
         job.resident = kept.versions.get
-    return WORKER(job)
+    return job
+
+
+def ask(body: Json | bytes, kept: Kept | None = None, call: str = "forward", **more: Any) -> Reply:
+    return WORKER(asked(body, kept, call, **more))
+
+
+def wanted(body: Json | bytes, kept: Kept, call: str = "forward") -> list[str]:
+    """The tensors that a worker asks for which may."""
+    found = WORKER.attempt(asked(body, kept, call, may_ask=True))
+    assert isinstance(found, WantsTensors)
+    return list(found.names)
 
 
 def answer(reply: Reply) -> Json:
@@ -318,13 +330,11 @@ def test_a_worker_that_may_asks_for_all_that_it_lacks(seen: bool) -> None:
     body = STEP | {"feeds": [resident(0, "w"), resident(1, "x")]}
     if seen:
         ask(body, Kept(w=[1.0, 2.0], x=[1.0, 2.0]))
-    assert ask(body, Kept(), may_ask=True).wanted == ["w", "x"]
-    assert ask(body, Kept(x=[1.0, 2.0]), may_ask=True).wanted == ["w", "x"], "or x might be dropped for w"
-    reply = ask(body, Kept(w=[1.0, 2.0], x=[1.0, 2.0]), may_ask=True)
-    assert (reply.status, list(reply.wanted)) == (200, [])
+    assert wanted(body, Kept()) == ["w", "x"]
+    assert wanted(body, Kept(x=[1.0, 2.0])) == ["w", "x"], "or x might be dropped for w"
+    assert ask(body, Kept(w=[1.0, 2.0], x=[1.0, 2.0]), may_ask=True).status == 200
     refused(ask(W | {"feeds": [resident(0, "-")]}, Kept(), may_ask=True), 422, "invalid_field")
-    wanted = ask({"tensor_id": "w"}, Kept(), GET_TENSOR, may_ask=True).wanted
-    assert list(wanted) == ["w"]
+    assert wanted({"tensor_id": "w"}, Kept(), GET_TENSOR) == ["w"]
 
 
 def put(body: Json | bytes, name: str = "w", **more: Any) -> Reply:
@@ -355,9 +365,9 @@ def test_a_tensor_is_put_and_got() -> None:
 def test_a_tensor_that_is_too_large_to_be_written_here_is_estimated() -> None:
     kept = Kept(w=np.zeros(1 << 18))
     job = Job(GET_TENSOR, b'{"tensor_id":"w"}', "id", 60.0, time.monotonic() + 60.0, resident=kept.versions.get)
-    estimate = WORKER(job, 0.002).estimate
-    assert estimate is not None
-    assert estimate.seconds > 0.01
+    found = WORKER.attempt(job, 0.002)
+    assert isinstance(found, TooLong)
+    assert found.estimate.seconds > 0.01
 
 
 TWO = b"".join(write_one("a", np.zeros(2)))

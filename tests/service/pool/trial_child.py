@@ -21,6 +21,7 @@ from service.settings import Settings
 from service.state.values import Stored
 from service.transport.control_page import Vitals
 from service.transport.job import Estimate, Job, Phases, Reply
+from service.transport.outcome import NeedsGraph, Outcome, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Version
 from service.worker.attending import attend
@@ -30,17 +31,17 @@ _known: set[str] = set()
 _leaked: list[Any] = []
 
 
-def execute(job: Job, most_seconds: float | None) -> Reply:
+def execute(job: Job, most_seconds: float | None) -> Outcome:
     """Do what the body says, in the order of its fields: {"estimate": 3, "sleep": 1, "answer": "x"}."""
     if job.graph is not None and job.graph not in _known:
         if job.graph_bytes is None:
-            return Reply(404, PROBLEM, [b"{}"], needs_graph=True)
+            return NeedsGraph()
         _known.add(job.graph)
     told = orjson.loads(bytes(job.body).strip(b" \0"))
     if most_seconds is not None and told.get("estimate", 0) > most_seconds:
-        return Reply(200, JSON, [], estimate=Estimate(told["estimate"], 0, told.get("promises", 0)))
+        return TooLong(Estimate(told["estimate"], 0, told.get("promises", 0)))
     try:
-        reply = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True)
+        reply: Outcome = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True)
         for name, value in told.items():
             if name in _ACTS:
                 reply = _ACTS[name](job, value) or reply
@@ -105,11 +106,11 @@ def spare(job: Job, nbytes: int) -> Reply:
     return Reply(200, JSON, [bytes(whole[len(job.body) : len(job.body) + nbytes])])
 
 
-def read(job: Job, names: list[str]) -> Reply:
+def read(job: Job, names: list[str]) -> Outcome:
     """The etag of each resident tensor, its bytes, and its first and last one; null for none."""
     found = {name: job.resident(name) for name in names}
     if job.may_ask and None in found.values():
-        return Reply(0, PROBLEM, [], wanted=names)
+        return WantsTensors(names)
     return Reply(200, JSON, [orjson.dumps([told(version) for version in found.values()])])
 
 
@@ -121,11 +122,11 @@ def told(version: Version | None) -> list[Any] | None:
     return [version.etag, flat.size, int(flat[0]), int(flat[-1])]
 
 
-def hold(job: Job, seconds: float) -> Reply | None:
+def hold(job: Job, seconds: float) -> Outcome | None:
     """Read the tensor w, wait, and read it again: whether it is the same."""
     version = job.resident("w")
     if version is None:
-        return Reply(0, PROBLEM, [], wanted=["w"])
+        return WantsTensors(["w"])
     before = version.array.tobytes()
     sleep(job, seconds)
     return Reply(200, JSON, [orjson.dumps([version.etag, version.array.tobytes() == before])])

@@ -8,6 +8,7 @@ from service.state.values import Stored
 from service.transport import frames
 from service.transport.frames import Inbox, TensorFrame, Whereabouts
 from service.transport.job import Estimate, Job, Phases, Reply
+from service.transport.outcome import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
 JOBS = [
@@ -25,9 +26,6 @@ REPLIES = [
     Reply(200, JSON, [b"{", b"}"], phases=Phases(0.0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True),
     Reply(200, SAFETENSORS, [b"\0" * 1000, memoryview(b"abc")]),
     Reply(422, PROBLEM, [b"{}"], (("Retry-After", "5"), ("X", "é\n")), recycle="fault"),
-    Reply(200, JSON, [], estimate=Estimate(1.5, 10**12, 3)),
-    Reply(404, PROBLEM, [], needs_graph=True),
-    Reply(0, PROBLEM, [], wanted=["w", "b"]),
     Reply(200, JSON, [b"{", b"}"], stored=STORED, kept=[b"\1" * 24, b"", memoryview(b"\2\3")]),
     Reply(200, JSON, [], stored=STORED[1:2], kept=[b""]),
 ]
@@ -65,11 +63,20 @@ def test_a_reply(reply: Reply) -> None:
     read, buffer, nbytes, begun, ended = frames.read_reply(b"before" + frame + b"behind", 6, 9.5)
     assert (begun, ended, buffer, nbytes) == (10.0, 12.0, 0, whole)
     assert list(read.stored) == list(reply.stored)
-    assert list(read.wanted) == list(reply.wanted)
     assert [bytes(data) for data in read.kept] == [bytes(data) for data in reply.kept]
     assert read.phases == reply.phases._replace(waited=0.5)
-    for name in ("status", "media_type", "body", "headers", "cached", "estimate", "needs_graph", "recycle"):
+    for name in ("status", "media_type", "body", "headers", "cached", "recycle"):
         assert getattr(read, name) == getattr(reply, name), name
+
+
+@pytest.mark.parametrize("why", [NeedsGraph(), WantsTensors(("w", "ö")), TooLong(Estimate(1.5, 10**12, 3))])
+def test_a_job_that_was_not_done(why: NotDone) -> None:
+    frame = frames.not_done_frame(5, why, 10.0, 12.0)
+    assert frames.slot_of(b"behind" + frame, 6) == 5
+    ((kind, read, at),) = Inbox().feed(frame)
+    assert kind in frames.NOT_DONE
+    found, begun, ended = frames.read_not_done(b"before" + read[at:] + b"behind", 6)
+    assert (type(found), found, begun, ended) == (type(why), why, 10.0, 12.0)
 
 
 def test_a_reply_in_a_slab_has_no_pieces_yet() -> None:

@@ -12,6 +12,7 @@ import pytest
 from service.calls import calls
 from service.settings import Settings
 from service.transport.job import Job, Reply
+from service.transport.outcome import TooLong
 from service.worker.worker import Worker
 from tests.service.support import SQUARES, feed, node, request
 
@@ -66,42 +67,40 @@ def not_to_be_run(*_: Any) -> Any:
 def test_what_takes_too_long_is_not_run(worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     call = calls()[name]
     monkeypatch.setattr(type(call), "run", not_to_be_run)
-    reply = worker(job(next(iter(call.examples.values())), name), 0.0)
-    assert reply.estimate is not None
-    assert 0 < reply.estimate.seconds < 1
-    assert not reply.pieces
-    assert reply.recycle is None
+    found = worker.attempt(job(next(iter(call.examples.values())), name), 0.0)
+    assert isinstance(found, TooLong)
+    assert 0 < found.estimate.seconds < 1
 
 
 @pytest.mark.parametrize("name", list(calls()))
 def test_what_does_not_is_answered(worker: Worker, name: str) -> None:
-    reply = worker(job(next(iter(calls()[name].examples.values())), name), HOURS)
-    assert reply.status == 200
-    assert reply.estimate is None
+    found = worker.attempt(job(next(iter(calls()[name].examples.values())), name), HOURS)
+    assert isinstance(found, Reply)
+    assert found.status == 200
 
 
 def test_an_estimate_has_what_plan_forecasts(worker: Worker) -> None:
     body = request(node("parameter"), node("square", 0), node("sum", 1), feeds=[feed(0, [500], [1.5] * 500)])
-    estimate = worker(job(body), 0.0).estimate
+    found = worker.attempt(job(body), 0.0)
     types = [{"node": 0, "dtype": "float64", "shape": [500]}]
     forecast = orjson.loads(worker(job({"graph": body["graph"], "types": types}, "plan")).body)
-    assert estimate is not None
-    assert estimate.peak_bytes == forecast["peak_bytes"]
-    assert estimate.response_bytes == forecast["response_bytes"]
+    assert isinstance(found, TooLong)
+    assert found.estimate.peak_bytes == forecast["peak_bytes"]
+    assert found.estimate.response_bytes == forecast["response_bytes"]
 
 
 def test_what_takes_long_to_plan_is_not_planned(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     chain = [node("parameter"), *[node("neg", i) for i in range(600)], node("sum", 600)]
     monkeypatch.setattr(type(calls()["gradients"]), "prepare", not_to_be_run)
-    estimate = worker(job(request(*chain, feeds=[feed(0, [1], [1])])), 0.002).estimate
-    assert estimate is not None
-    assert estimate.seconds > 0.05
+    found = worker.attempt(job(request(*chain, feeds=[feed(0, [1], [1])])), 0.002)
+    assert isinstance(found, TooLong)
+    assert found.estimate.seconds > 0.05
 
 
 def test_a_refusal_comes_before_an_estimate(worker: Worker) -> None:
-    reply = worker(job(SQUARES | {"of": 1}), 0.0)
-    assert reply.status == 422
-    assert reply.estimate is None
+    found = worker.attempt(job(SQUARES | {"of": 1}), 0.0)
+    assert isinstance(found, Reply)
+    assert found.status == 422
 
 
 @pytest.mark.parametrize(("error", "reason"), [(MemoryError(), "memory"), (RuntimeError("a fault"), "fault")])
@@ -125,8 +124,8 @@ def test_estimates_grow_with_the_tensors(worker: Worker) -> None:
     def seconds(n: int) -> float:
         ones = np.ones((n, n)).ravel().tolist()
         product = request(node("parameter"), node("matmul", 0, 0), node("sum", 1), feeds=[feed(0, [n, n], ones)])
-        found = worker(job(product), 0.0).estimate
-        assert found is not None
-        return found.seconds
+        found = worker.attempt(job(product), 0.0)
+        assert isinstance(found, TooLong)
+        return found.estimate.seconds
 
     assert seconds(4) < seconds(64) < seconds(256)

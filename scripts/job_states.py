@@ -1,0 +1,36 @@
+"""The states of a job, as architecture.md draws and tells them: from the table that the pool goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from scripts.written_part import rewritten
+from service.pool.job_state import TRANSITIONS, JobState
+
+START: Final = "<!-- states: written by `make docs` from service/pool/job_state.py -->"
+END: Final = "<!-- end of the states -->"
+
+
+def with_states(page: str) -> str:
+    """The page with the drawing and the table of today."""
+    return rewritten(page, START, END, "\n".join(_lines()), "the states of a job")
+
+
+def _lines() -> Iterator[str]:
+    yield "```mermaid"
+    yield "stateDiagram-v2"
+    yield f"  [*] --> {_name(JobState.WAITING)}: admitted"
+    for before, follows in TRANSITIONS.items():
+        for after, upon in follows.items():
+            yield f"  {_name(before)} --> {_name(after)}: {upon}"
+    yield f"  {_name(JobState.ANSWERED)} --> [*]"
+    yield "```"
+    yield ""
+    yield "| state | |"
+    yield "| --- | --- |"
+    yield from (f"| {_name(state)} | {state.meaning} |" for state in JobState)
+
+
+def _name(state: JobState) -> str:
+    return state.name.lower()

@@ -1,0 +1,31 @@
+"""What becomes of a job at a worker: a reply; or it was not done, for what the worker lacks.
+
+What was not done never leaves the pool, which gives the worker what it asks for, or gives the job to another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from service.transport.job import Estimate, Reply
+
+
+class NeedsGraph(NamedTuple):
+    """The worker does not know the registered graph that the job is made of, and was not sent its bytes."""
+
+
+class WantsTensors(NamedTuple):
+    """The worker does not have resident tensors that the job reads: the names of all that it reads."""
+
+    names: Sequence[str]
+
+
+class TooLong(NamedTuple):
+    """The job would take longer than it was given: what it will take, as far as its plan tells."""
+
+    estimate: Estimate
+
+
+NotDone: TypeAlias = NeedsGraph | WantsTensors | TooLong
+Outcome: TypeAlias = Reply | NotDone

@@ -1,0 +1,77 @@
+"""The job that a request is, made in one place for both doors."""
+
+from __future__ import annotations
+
+from typing import Protocol, cast
+
+from starlette.requests import Request
+
+from service.keys.caller import Caller
+from service.keys.tenant import tenant_of
+from service.state.graphs import Registered
+from service.transport.job import BodyRoom, Job
+from service.web.gathering import Gathering
+from service.web.head import Media
+
+
+class Asker(Protocol):
+    """What a job has from the request that it is; `arrived` is on the monotonic clock."""
+
+    request_id: str
+    arrived: float
+    caller: Caller
+
+
+def job_of(
+    call: str,
+    asker: Asker,
+    tenant: str,
+    timeout: float,
+    media: Media,
+    body: bytes | memoryview,
+    room: BodyRoom | None = None,
+    *,
+    graph: Registered | None = None,
+    subject: str | None = None,
+) -> Job:
+    """The job that has so many seconds from the request's arrival on; its body lies in `room`, if in any.
+
+    It is made of a registered `graph`, or of its own; `subject` is the name of the tensor that it is about.
+    """
+    return Job(
+        call,
+        body,
+        asker.request_id,
+        timeout,
+        asker.arrived + timeout,
+        media.sent,
+        media.accepted,
+        None if graph is None else graph.key,
+        None if graph is None else graph.record,
+        room=room,
+        namespace=asker.caller.namespace,
+        subject=subject,
+        tenant=tenant,
+    )
+
+
+def job_of_upload(
+    call: str,
+    request: Request,
+    timeout: float,
+    upload: Gathering,
+    *,
+    graph: Registered | None = None,
+    subject: str | None = None,
+) -> Job:
+    """The job that a request is, once its body is there."""
+    found = cast("Asker", request.state)
+    media, body = request.state.media, upload.body
+    return job_of(
+        call, found, tenant_of_request(request), timeout, media, body, upload.room, graph=graph, subject=subject
+    )
+
+
+def tenant_of_request(request: Request) -> str:
+    """Whose share a request comes out of."""
+    return tenant_of(request.state.caller, request.client.host if request.client else "")
