@@ -20,6 +20,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from engine import printable
 from engine.planning.compiler import PLAN_BYTES
 from service import machine
+from service.budget import WorkerBudget, worker_budget
 from service.sizes import SIZE, Size, readable
 from service.spelling import hint
 
@@ -68,7 +69,8 @@ def _default_max_bytes(stated: dict[str, Any]) -> int:
     """Half the memory, divided by the workers; less where their processes' limits would not fit in it together."""
     workers = stated.get("workers", 1)
     processes = workers + 2
-    share = (machine.memory_bytes() - FRONT_BYTES) // processes - _default_plan_cache_bytes() // processes
+    caches = worker_budget(_default_plan_cache_bytes() // processes, compiles=True).whole
+    share = (machine.memory_bytes() - FRONT_BYTES) // processes - caches
     fits = share - WORKER_BYTES - machine.cpus_each(workers) * BYTES_OF_A_THREAD
     return int(max(_LEAST_BYTES, min(machine.memory_bytes() // (2 * workers), fits)))
 
@@ -414,6 +416,16 @@ def read_settings(**stated: Any) -> Settings:
         return Settings(**stated)
     except ValidationError as error:
         raise RuntimeError(complaint(error)) from None
+
+
+def own_settings(settings: Settings, processes: int) -> Settings:
+    """Those of one worker of so many: the bytes that there are for plans are divided among them."""
+    return settings.model_copy(update={"plan_cache_bytes": settings.plan_cache_bytes // processes})
+
+
+def budget_of(settings: Settings) -> WorkerBudget:
+    """What a worker with these settings of its own may keep."""
+    return worker_budget(settings.plan_cache_bytes, compiles=settings.compile == "on")
 
 
 def complaint(error: ValidationError) -> str:

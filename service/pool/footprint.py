@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from service.pool.topology import topology_for
-from service.settings import Settings
-from service.worker.kernels import kernel_bytes
-from service.worker.together import TOGETHER_SHARE
-from service.worker.worker import REPEATED_EACH, repeated_bytes
+from service.settings import Settings, budget_of, own_settings
+from service.worker.worker import REPEATED_EACH
 
 #: of a front that keeps nothing yet: the interpreter and its libraries, and what is known of callers and their jobs
 _FRONT: Final = 80 << 20
@@ -39,10 +37,11 @@ class Footprint(NamedTuple):
 
 def settled(settings: Settings) -> Footprint:
     """What a server settles at where graphs have some 60 nodes: as many plans as there may be, and all kernels."""
-    own = _of_a_worker(settings)
-    again = min(repeated_bytes(own), _SMALL_REPEATED * REPEATED_EACH * own.plan_cache)
+    own = own_settings(settings, topology_for(settings, "cpu").processes)
+    budget = budget_of(own)
+    again = min(budget.repeated, _SMALL_REPEATED * REPEATED_EACH * own.plan_cache)
     plans = min(own.plan_cache_bytes, _SMALL_PLAN * own.plan_cache)
-    return _footprint(settings, _FRONT, plans + again + kernel_bytes(own))
+    return _footprint(settings, _FRONT, plans + again + budget.kernels)
 
 
 def settled_at_most(settings: Settings) -> Footprint:
@@ -50,16 +49,9 @@ def settled_at_most(settings: Settings) -> Footprint:
 
     What is kept by the front are registered graphs, and answers for those who ask again.
     """
-    own = _of_a_worker(settings)
-    plans = own.plan_cache_bytes + own.plan_cache_bytes // TOGETHER_SHARE
+    own = own_settings(settings, topology_for(settings, "cpu").processes)
     front = _FRONT + settings.max_graph_bytes + settings.max_answer_bytes
-    return _footprint(settings, front, plans + repeated_bytes(own) + kernel_bytes(own))
-
-
-def _of_a_worker(settings: Settings) -> Settings:
-    """The settings that each worker has: plans are divided among them."""
-    share = settings.plan_cache_bytes // topology_for(settings, "cpu").processes
-    return settings.model_copy(update={"plan_cache_bytes": share})
+    return _footprint(settings, front, budget_of(own).whole)
 
 
 def _footprint(settings: Settings, front: int, caches: int) -> Footprint:

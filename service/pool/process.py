@@ -26,7 +26,7 @@ from service.transport.claims import Claim
 from service.transport.control_page import SLOTS, ControlPage
 from service.transport.frames import Inbox, Whereabouts
 from service.transport.job import Reply
-from service.transport.outcome import NotDone
+from service.transport.job_result import NotDone
 from service.transport.shared_buffers import LARGEST, DescriptorChannel
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.worker.child")

@@ -29,7 +29,7 @@ from service.state.tensors import TensorVersion
 from service.transport.claims import Claim, Claims
 from service.transport.frames import INLINE
 from service.transport.job import Estimate, Job, Reply, Room, refused
-from service.transport.outcome import NeedsGraph, NotDone, TooLong, WantsTensors
+from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.transport.rooms import Rooms, SharedRoom
 from service.transport.tensor_memory import TensorMemory
 

@@ -14,7 +14,7 @@ from service.pool.incidents import Incidents
 from service.pool.process import COMMAND, Receiver, WorkerProcess
 from service.pool.ticket import Ticket
 from service.pool.topology import Topology, share_of_memory, topology_for
-from service.settings import SECRETS, Settings
+from service.settings import SECRETS, Settings, own_settings
 from service.transport import frames
 from service.worker.confinement import offers
 from service.worker.permitted import make_folders, permitted, told
@@ -213,8 +213,7 @@ class Supervisor:
     def _spawn(self) -> None:
         taken = {number for worker, number in self._alive.items() if worker.reason is None}
         number = next(number for number in range(len(taken) + 1) if number not in taken)
-        share = self._settings.plan_cache_bytes // self._topology.processes  # each keeps plans of its own
-        stated = self._settings.model_copy(update={"plan_cache_bytes": share}).model_dump_json(exclude={*SECRETS})
+        stated = own_settings(self._settings, self._topology.processes).model_dump_json(exclude={*SECRETS})
         environment = {**self._topology.environment(number), **self._told}
         worker = WorkerProcess(self, self._callbacks, stated, self._command, environment)
         worker.start()

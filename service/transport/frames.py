@@ -14,7 +14,7 @@ import orjson
 
 from service.state.values import Stored, nbytes_of
 from service.transport.job import Estimate, Job, Phases, Reply
-from service.transport.outcome import NeedsGraph, NotDone, TooLong, WantsTensors
+from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
 #: a body of more bytes than this goes through shared memory

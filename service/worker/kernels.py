@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
-from engine.native.kernel_store import MOST_BYTES_IN_MEMORY, KernelStore
-from service.settings import Settings
-
-#: kernels may take one part in so many of what is there for plans, beside it, in memory
-_KERNEL_SHARE: Final = 8
+from engine.native.kernel_store import KernelStore
+from service.settings import Settings, budget_of
 
 
 def kernel_store(settings: Settings) -> KernelStore | None:
     """The store of a server's kernels; None where nothing is to be compiled."""
-    return None if settings.compile == "off" else KernelStore(kernel_folder(settings), kernel_bytes(settings))
-
-
-def kernel_bytes(settings: Settings) -> int:
-    """What the store keeps in memory, at most."""
-    return 0 if settings.compile == "off" else min(MOST_BYTES_IN_MEMORY, settings.plan_cache_bytes // _KERNEL_SHARE)
+    return None if settings.compile == "off" else KernelStore(kernel_folder(settings), budget_of(settings).kernels)
 
 
 def kernel_folder(settings: Settings) -> Path | None:

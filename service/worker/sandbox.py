@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 from typing import Final
 
-from service.settings import Settings
+from service.settings import Settings, budget_of
 from service.wire.json_codec import PARSED
 from service.worker.residents import MOST_HELD_BYTES
 
@@ -49,14 +49,14 @@ def memory_limit(settings: Settings, taken: int, share: int | None) -> int:
 
 
 def limit_of(settings: Settings) -> int:
-    """What requests may make a worker take: an execution, its answer as values and as text, JSON, plans, tensors."""
+    """What requests may make a worker take: an execution, its answer as values and as text, JSON, caches, tensors."""
     answer, parsed = 2 * settings.max_response_bytes, PARSED * settings.max_body_bytes
     return executing_bytes(settings) + answer + parsed
 
 
 def executing_bytes(settings: Settings) -> int:
     """What an execution may make a worker take, beside what comes in and goes out."""
-    return settings.max_bytes + settings.plan_cache_bytes + MOST_HELD_BYTES
+    return settings.max_bytes + budget_of(settings).whole + MOST_HELD_BYTES
 
 
 def data_bytes() -> int:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from service.transport import frames
 from service.transport.control_page import ControlPage
 from service.transport.job import Reply
-from service.transport.outcome import Outcome
+from service.transport.job_result import JobResult
 from service.transport.shared_buffers import DescriptorChannel
 from service.worker.sharing import FEWEST
 from service.worker.worker_loop import Opened, WorkerLoop
@@ -62,7 +62,7 @@ class SharingLoop(WorkerLoop):
         self._page.begin(slot, time.monotonic())
         task = self._sharing.read(job, most_seconds)
         self._page.end()
-        if isinstance(task, Outcome):
+        if isinstance(task, JobResult):
             self._answer(slot, task)
             return None
         return _Read(slot, task)
@@ -97,7 +97,7 @@ class SharingLoop(WorkerLoop):
         self._page.end()
         self._answer(each.slot, reply)
 
-    def _answer(self, slot: int, outcome: Outcome) -> None:
+    def _answer(self, slot: int, outcome: JobResult) -> None:
         """Say that the job was begun when it would have been, had it not been interrupted."""
         ended = time.monotonic()
         worked = outcome.phases.worked if isinstance(outcome, Reply) else 0.0

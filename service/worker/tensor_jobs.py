@@ -18,7 +18,7 @@ from service.settings import Settings
 from service.state.tensor_names import checked_name, unknown_tensor
 from service.state.values import Stored, nbytes_of
 from service.transport.job import Estimate, Job, Reply
-from service.transport.outcome import NotDone, TooLong, WantsTensors
+from service.transport.job_result import NotDone, TooLong, WantsTensors
 from service.wire.answers import FIELD_BYTES, write_answer
 from service.wire.binary import own_bytes, read_one, write_one
 from service.wire.long_lists import parse_tensors

@@ -14,15 +14,13 @@ from engine import Deadline, DeadlineExceeded, EngineError, HostArray, Plan, reg
 from engine.planning.cache import Cache
 from engine.planning.estimate import RUN, STEP, run_seconds
 from engine.planning.many import plan_of_many
-from service.settings import Settings
+from service.settings import Settings, budget_of
 from service.transport.job import Reply
 from service.worker.sharing import FEWEST
 from service.worker.worker import PLANNING, AskedAnew, KnownRequest, Worker
 
 #: requests that are executed as one, at most; a power of two, as all sizes are that plans are made for
 MOST: Final = 64
-#: plans for many may take one part in so many of what is there for plans, beside it
-TOGETHER_SHARE: Final = 8
 #: bytes that remembering takes that there is no plan
 _NO_PLAN_BYTES: Final = 200
 
@@ -53,9 +51,7 @@ class Together:
         self.finish = worker.finish
         self._worker = worker
         self._engine = worker.engine
-        self._plans: Cache[_Many] = Cache(
-            settings.plan_cache, settings.plan_cache_bytes // TOGETHER_SHARE, lambda many: many.nbytes
-        )
+        self._plans: Cache[_Many] = Cache(settings.plan_cache, budget_of(settings).together, lambda many: many.nbytes)
 
     def groups(self, tasks: Sequence[KnownRequest | AskedAnew]) -> list[list[int]]:
         """The positions of those that ask for the same plan, where there are enough, and all together are short."""

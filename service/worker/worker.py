@@ -22,10 +22,10 @@ from service.calls import calls
 from service.calls.cached_request import CachedRequest
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.errors import Refusal, fault, from_engine, out_of_memory
-from service.settings import Settings
+from service.settings import Settings, budget_of
 from service.transport.control_page import Vitals
 from service.transport.job import Estimate, Job, Reply, refused
-from service.transport.outcome import NeedsGraph, Outcome, TooLong, WantsTensors
+from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsTensors
 from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read
 from service.wire.graph_source import GraphSource, Programs
@@ -42,15 +42,7 @@ from service.worker.kernels import kernel_store
 from service.worker.registration import REGISTER, Registration
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
 
-#: plans that are ready to run again may take one part in so many of what is there for plans
-IDLE_SHARE: Final = 4
-#: and graphs that were read one in so many
-GRAPH_SHARE: Final = 8
-
-#: and, beside it, what is remembered of requests that may come again one in so many, and no more than so many bytes
-REPEATED_SHARE: Final = 16
-REPEATED_BYTES: Final = 1 << 24
-#: such requests for each of the plans
+#: requests that may come again, for each of the plans
 REPEATED_EACH: Final = 4
 #: seconds that planning may take even where what is over a time is not to be run: it is done once
 PLANNING: Final = 0.05
@@ -74,12 +66,13 @@ class Worker:
             flops=settings.max_flops,
             expansion=settings.max_expansion,
         )
+        budget = budget_of(settings)
         executor = open_executor(
             settings.device,
             threads=machine.cpus_each(settings.workers),
             determinism=settings.determinism if settings.compile == "on" else None,
             store=kernel_store(settings),
-            lease_bytes=settings.plan_cache_bytes // IDLE_SHARE,
+            lease_bytes=budget.ready,
             device_bytes=settings.device_bytes or None,
         )
         self._executor = executor
@@ -87,18 +80,17 @@ class Worker:
         self._settings = settings
         self._limits = limits
         translator = Translator(registry(), limits)
-        of_graphs = settings.plan_cache_bytes // GRAPH_SHARE
-        self._programs = programs = Programs(translator, settings.plan_cache, of_graphs, settings.json_depth - 1)
+        self._programs = programs = Programs(translator, settings.plan_cache, budget.graphs, settings.json_depth - 1)
         self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
         self._repeated: Cache[CachedRequest] = Cache(
-            REPEATED_EACH * settings.plan_cache, repeated_bytes(settings), lambda kept: kept.nbytes
+            REPEATED_EACH * settings.plan_cache, budget.repeated, lambda kept: kept.nbytes
         )
         self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
         tensors = TensorJobs(settings, limits)
         self._of_tensors = {PUT_TENSOR: tensors.put, GET_TENSOR: tensors.get}
         self.engine = Engine(
-            Compiler(limits, settings.plan_cache, _bytes_of_plans(settings), loop_threads=executor.loop_threads),
+            Compiler(limits, settings.plan_cache, budget.plans, loop_threads=executor.loop_threads),
             executor,
             settings.max_response_bytes,
             settings.write_behind_ms,
@@ -111,20 +103,20 @@ class Worker:
         assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
         return outcome
 
-    def attempt(self, job: Job, most_seconds: float | None = None) -> Outcome:
+    def attempt(self, job: Job, most_seconds: float | None = None) -> JobResult:
         """What becomes of a job. Never raises: whatever goes wrong is a problem report.
 
         One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
         """
         return self._safely(self._attempt, job, JobContext(job, most_seconds))
 
-    def read(self, job: Job, most_seconds: float | None = None) -> KnownRequest | AskedAnew | Outcome:
+    def read(self, job: Job, most_seconds: float | None = None) -> KnownRequest | AskedAnew | JobResult:
         """The first part of a job, up to where it could be executed with others; or what becomes of it without."""
         task = self._safely(self._read, job, context := JobContext(job, most_seconds))
         context.pause()
         return task
 
-    def finish(self, task: KnownRequest | AskedAnew) -> Outcome:
+    def finish(self, task: KnownRequest | AskedAnew) -> JobResult:
         """What becomes of a job that was read. Never raises, as above."""
         task.context.resume()
         return self._safely(self._finish, task.context.job, task)
@@ -172,14 +164,14 @@ class Worker:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)
 
-    def _attempt(self, context: JobContext) -> Outcome:
+    def _attempt(self, context: JobContext) -> JobResult:
         task = self._read(context)
         return self._finish(task) if isinstance(task, KnownRequest | AskedAnew) else task
 
-    def _finish(self, task: KnownRequest | AskedAnew) -> Outcome:
+    def _finish(self, task: KnownRequest | AskedAnew) -> JobResult:
         return self._again(task) if isinstance(task, KnownRequest) else self._anew(*task)
 
-    def _read(self, context: JobContext) -> KnownRequest | AskedAnew | Outcome:
+    def _read(self, context: JobContext) -> KnownRequest | AskedAnew | JobResult:
         job = context.job
         call = self._calls.get(job.call)
         if call is None:
@@ -216,7 +208,7 @@ class Worker:
         arrays = self.engine.executor.run(task.compiled.plan, task.tensors, context.deadline)
         return _written(task, arrays, context.ran() - started, context.deadline.tier)
 
-    def _anew(self, context: JobContext, call: AnyCall, message: Message, asked: RequestKey | None) -> Outcome:
+    def _anew(self, context: JobContext, call: AnyCall, message: Message, asked: RequestKey | None) -> JobResult:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
         if asked is not None:
             asked.lifted.put_back()
@@ -347,14 +339,3 @@ def limits_of(settings: Settings) -> dict[str, int]:
         "name_characters": NAME_CHARACTERS,
         "timeout_ms": settings.timeout_ms,
     }
-
-
-def repeated_bytes(settings: Settings) -> int:
-    """What may be remembered of requests that may come again."""
-    return min(REPEATED_BYTES, settings.plan_cache_bytes // REPEATED_SHARE)
-
-
-def _bytes_of_plans(settings: Settings) -> int:
-    """What is left for plans themselves."""
-    whole = settings.plan_cache_bytes
-    return whole - whole // IDLE_SHARE - whole // GRAPH_SHARE

@@ -15,14 +15,14 @@ from service.transport import frames
 from service.transport.control_page import ControlPage, Vitals
 from service.transport.frames import Inbox, Whereabouts
 from service.transport.job import Job, Reply
-from service.transport.outcome import Outcome
+from service.transport.job_result import JobResult
 from service.transport.shared_buffers import UNUSED, DescriptorChannel
 from service.worker.answers import AnswerSlabs
 from service.worker.residents import Residents
 from service.worker.sharing import Sharing
 
 #: (job, most seconds) → what has become of it
-Execute = Callable[[Job, float | None], Outcome]
+Execute = Callable[[Job, float | None], JobResult]
 
 
 class Opened(NamedTuple):
@@ -125,7 +125,7 @@ class WorkerLoop:
             self._take_away(body, place.buffer)
         self._hold(ended)
 
-    def _done(self, slot: int, outcome: Outcome, begun: float, ended: float) -> None:
+    def _done(self, slot: int, outcome: JobResult, begun: float, ended: float) -> None:
         if ended - self._told > _TELL:
             self._told = ended
             self._page.tell(self._vitals())

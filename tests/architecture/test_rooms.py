@@ -32,6 +32,7 @@ ENGINE = (
 )
 SERVICE = (
     "machine",
+    "budget",
     "errors",
     "prefix",
     "sizes",

@@ -24,7 +24,7 @@ from service.pool.pool import Done
 from service.settings import Settings
 from service.state.graphs import Registered
 from service.transport.job import Job, Reply
-from service.transport.outcome import NeedsGraph
+from service.transport.job_result import NeedsGraph
 from service.wire.media import JSON, SAFETENSORS
 from service.worker.registration import REGISTER
 from service.worker.worker import Worker

@@ -8,9 +8,9 @@ import pytest
 from engine import registry
 from engine.oplib import elementwise
 from service.pool.footprint import Footprint, settled, settled_at_most
-from service.settings import Settings
-from service.worker import kernels, worker
-from service.worker.together import TOGETHER_SHARE, Together
+from service.settings import Settings, budget_of, own_settings
+from service.worker.kernels import kernel_store
+from service.worker.together import Together
 from service.worker.worker import Worker
 
 MIB = 1 << 20
@@ -53,13 +53,15 @@ def test_it_is_what_the_processes_take_together() -> None:
 def test_it_has_all_that_a_worker_may_remember(whole: int) -> None:
     """Between a worker's figure where nothing may be remembered and its figure lies what its caches may take."""
     settings = made(plan_cache_bytes=whole, cache_dir=None)
-    own = settings.model_copy(update={"plan_cache_bytes": whole // settled(settings).workers})
+    own = own_settings(settings, settled(settings).workers)
     at_work = Worker(own)
     caches = [at_work._repeated, at_work._programs._kept, at_work.engine.compiler._plans, Together(at_work, own)._plans]
-    limits = [cache.bytes for cache in caches] + [own.plan_cache_bytes // worker.IDLE_SHARE, kernels.kernel_bytes(own)]
+    store = kernel_store(own)
+    assert store is not None
+    limits = [cache.bytes for cache in caches] + [at_work._executor.leases.bytes, store._most_bytes]
     empty = settled_at_most(made(plan_cache_bytes=1)).worker
-    assert settled_at_most(settings).worker - empty == sum(limits)
-    assert own.plan_cache_bytes // TOGETHER_SHARE in limits
+    assert settled_at_most(settings).worker - empty == sum(limits) == budget_of(own).whole
+    assert budget_of(own).plans + budget_of(own).ready + budget_of(own).graphs == own.plan_cache_bytes
 
 
 def test_kernels_of_formulas_are_few() -> None:

@@ -20,7 +20,7 @@ from service.calls import calls
 from service.calls.computing import Computing, computing_calls
 from service.settings import Settings
 from service.transport.job import Job, Reply
-from service.transport.outcome import Outcome, TooLong
+from service.transport.job_result import JobResult, TooLong
 from service.wire.media import JSON, SAFETENSORS
 from service.worker.worker import Worker
 from tests.service.support import SQUARES, Json, feed, node, request, tensor
@@ -248,7 +248,7 @@ def test_a_request_that_comes_again_has_phases_and_estimates() -> None:
     assert again.phases.decode > 0
     assert again.phases.execute > 0
 
-    def estimated(worker: Worker) -> Outcome:
+    def estimated(worker: Worker) -> JobResult:
         return worker.attempt(Job("gradients", body, "id", 60.0, time.monotonic() + 60.0), 0.0)
 
     assert isinstance(estimated(worker), TooLong)

@@ -18,7 +18,7 @@ from service.state.tensors import TensorVersion
 from service.state.values import Stored
 from service.transport.heap import Heap
 from service.transport.job import Job, Reply
-from service.transport.outcome import TooLong, WantsTensors
+from service.transport.job_result import TooLong, WantsTensors
 from service.transport.resident import array_of, version_of
 from service.wire.binary import write_one
 from service.wire.media import JSON, SAFETENSORS

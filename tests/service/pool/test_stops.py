@@ -167,3 +167,20 @@ async def test_close_does_not_wait_for_ever() -> None:
         assert not await pool.close(0.01)
         assert orjson.loads((await stuck).body)["code"] == "shutting_down"
         assert not list(pool._supervisor)
+
+
+@running
+async def test_a_job_that_nobody_waits_for_is_not_handed_to_another_worker() -> None:
+    """It lies behind one that runs long, so that what waits there is taken back."""
+    async with processes(1) as pool:
+        quick = pool._supervisor.quick
+        assert quick is not None
+        before = sum(worker.served for worker in pool._supervisor)
+        first = asyncio.create_task(ask(pool, {"stuck": 0.3}))
+        await until(lambda: quick.executing)
+        left = asyncio.create_task(ask(pool, {"stuck": 0.01}))
+        await until(lambda: quick.sent == 2)
+        left.cancel()
+        assert (await first).status == 200
+        await until(lambda: settled(pool))
+        assert sum(worker.served for worker in pool._supervisor) == before + 1

@@ -21,7 +21,7 @@ from service.settings import Settings
 from service.state.values import Stored
 from service.transport.control_page import Vitals
 from service.transport.job import Estimate, Job, Phases, Reply
-from service.transport.outcome import NeedsGraph, Outcome, TooLong, WantsTensors
+from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Version
 from service.worker.attending import attend
@@ -31,7 +31,7 @@ _known: set[str] = set()
 _leaked: list[Any] = []
 
 
-def execute(job: Job, most_seconds: float | None) -> Outcome:
+def execute(job: Job, most_seconds: float | None) -> JobResult:
     """Do what the body says, in the order of its fields: {"estimate": 3, "sleep": 1, "answer": "x"}."""
     if job.graph is not None and job.graph not in _known:
         if job.graph_bytes is None:
@@ -41,7 +41,7 @@ def execute(job: Job, most_seconds: float | None) -> Outcome:
     if most_seconds is not None and told.get("estimate", 0) > most_seconds:
         return TooLong(Estimate(told["estimate"], 0, told.get("promises", 0)))
     try:
-        reply: Outcome = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True)
+        reply: JobResult = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True)
         for name, value in told.items():
             if name in _ACTS:
                 reply = _ACTS[name](job, value) or reply
@@ -106,7 +106,7 @@ def spare(job: Job, nbytes: int) -> Reply:
     return Reply(200, JSON, [bytes(whole[len(job.body) : len(job.body) + nbytes])])
 
 
-def read(job: Job, names: list[str]) -> Outcome:
+def read(job: Job, names: list[str]) -> JobResult:
     """The etag of each resident tensor, its bytes, and its first and last one; null for none."""
     found = {name: job.resident(name) for name in names}
     if job.may_ask and None in found.values():
@@ -122,7 +122,7 @@ def told(version: Version | None) -> list[Any] | None:
     return [version.etag, flat.size, int(flat[0]), int(flat[-1])]
 
 
-def hold(job: Job, seconds: float) -> Outcome | None:
+def hold(job: Job, seconds: float) -> JobResult | None:
     """Read the tensor w, wait, and read it again: whether it is the same."""
     version = job.resident("w")
     if version is None:

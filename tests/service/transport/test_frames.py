@@ -8,7 +8,7 @@ from service.state.values import Stored
 from service.transport import frames
 from service.transport.frames import Inbox, TensorFrame, Whereabouts
 from service.transport.job import Estimate, Job, Phases, Reply
-from service.transport.outcome import NeedsGraph, NotDone, TooLong, WantsTensors
+from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
 JOBS = [

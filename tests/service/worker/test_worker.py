@@ -12,7 +12,7 @@ import pytest
 from service.calls import calls
 from service.settings import Settings
 from service.transport.job import Job, Reply
-from service.transport.outcome import TooLong
+from service.transport.job_result import TooLong
 from service.worker.worker import Worker
 from tests.service.support import SQUARES, feed, node, request
 

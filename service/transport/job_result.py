@@ -28,4 +28,4 @@ class TooLong(NamedTuple):
 
 
 NotDone: TypeAlias = NeedsGraph | WantsTensors | TooLong
-Outcome: TypeAlias = Reply | NotDone
+JobResult: TypeAlias = Reply | NotDone
