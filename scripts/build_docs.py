@@ -9,14 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from engine import describe, registry
 from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
 from scripts import job_states, rooms
 from scripts.calls_table import PAGE, page_of_calls
+from scripts.write_openapi import made_document
+from service.pages.documents import SHIPPED
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NOTES = DOCS / "porting_notes.toml"
+OPENAPI = ROOT / "service" / "pages" / SHIPPED
 Row = Mapping[str, Any]
 
 GENERATED = "<!-- Written by `make docs` from the op registry. Edit the op, not this page. -->"
@@ -241,6 +246,7 @@ def pages() -> dict[Path, str]:
         DOCS / "ops.md": ops_page(rows),
         DOCS / "porting.md": porting_page(rows, systems),
         PAGE: page_of_calls(),
+        OPENAPI: orjson.dumps(made_document()).decode() + "\n",
         DOCS / "coming-from.md": coming_from_page(familiar_ops(), familiar_systems()),
         **of_rooms,
         rooms.PAGE: job_states.with_states(of_rooms[rooms.PAGE]),

@@ -1,12 +1,33 @@
-"""Write the OpenAPI documents into a folder, as a server would serve them."""
+"""Make the OpenAPI documents, and write them into a folder as a server serves them."""
 
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 from pathlib import Path
+from typing import Final
 
-from service.app import create_routes, open_pool
+import orjson
+
+from engine import Registry, registry
+from schemas import Vocabulary, components
+from schemas.listings import GraphList, TensorList
+from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
+from schemas.resident import ResidentTensor, TensorSummary
+from service.calls import calls
+from service.calls.computing import computing_calls
+from service.calls.definition import Json
+from service.pages.openapi import document
+from service.pages.openapi30 import version30
 from service.settings import Settings
+from service.web.access import scope_of
+from service.web.graph_routes import graph_router
+from service.web.routes import router
+from service.web.tensor_routes import tensor_router
+from service.worker.worker import Worker
+
+#: a server as it is by default, but for what that takes from its machine: the document is the same wherever it is made
+SHOWN: Final = Settings(device="cpu", compile="off", workers=2, max_bytes=4 << 30, max_flops=2 * 10**12)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -15,15 +36,42 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="made where it is missing")
     folder: Path = parser.parse_args(arguments).folder
     folder.mkdir(parents=True, exist_ok=True)
-    for name, document in documents().items():
-        (folder / name).write_bytes(document)
+    for name, content in documents().items():
+        (folder / name).write_bytes(content)
 
 
 def documents() -> dict[str, bytes]:
     """Each document by the name that it is served under."""
-    settings = Settings(device="cpu")
-    state = create_routes(settings, open_pool(settings)).state.service
-    return {"openapi.json": state.document, "openapi-3.0.json": state.document30}
+    described = made_document()
+    return {"openapi.json": orjson.dumps(described), "openapi-3.0.json": orjson.dumps(version30(described))}
+
+
+def made_document() -> Json:
+    """The document made anew, in OpenAPI 3.1. Its examples are answers of a worker with the limits of `SHOWN`."""
+    worker = Worker(SHOWN)
+    routes = [route for each in (router, graph_router, tensor_router) for route in each.routes]
+    return document(routes, components(_vocabulary(registry()), _messages()), worker, scope_of)
+
+
+def _vocabulary(known: Registry) -> Vocabulary:
+    """The registry's words, as plain data."""
+    docs: dict[str, list[str]] = {name: [] for name in known.attributes}
+    for op in known.ops.values():
+        for name, attr in op.attrs.items():
+            docs[name].append(f"{op.name}: {attr.doc}")
+    return Vocabulary(
+        ops=tuple(known.ops),
+        attributes=known.attributes,
+        docs={name: "; ".join(lines) for name, lines in docs.items()},
+        calls=tuple(computing_calls()),
+    )
+
+
+def _messages() -> list[type]:
+    """What the calls take and answer, and what is said of what is kept."""
+    of_calls = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
+    kept = (RegisterGraphRequest, RegisteredGraph, GraphList, ResidentTensor, TensorSummary, TensorList)
+    return [*chain.from_iterable(of_calls), *kept]
 
 
 if __name__ == "__main__":

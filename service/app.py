@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
@@ -15,13 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
-from engine import Registry, registry
-from schemas import Vocabulary, components
-from schemas.listings import GraphList, TensorList
-from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
-from schemas.resident import ResidentTensor, TensorSummary
-from service.calls import calls
-from service.calls.computing import computing_calls
+from engine import registry
 from service.errors import Refusal
 from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
@@ -31,7 +24,7 @@ from service.observe.request_log import RequestLog, remark
 from service.observe.tally import Tally
 from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
-from service.pages.openapi import document
+from service.pages.documents import shipped_document
 from service.pages.openapi30 import version30
 from service.pool.pool import Pool
 from service.pool.process_pool import ProcessPool
@@ -39,7 +32,6 @@ from service.pool.threads import ThreadPool
 from service.settings import Settings
 from service.state.opening import open_state
 from service.store import StoreService
-from service.web.access import scope_of
 from service.web.graph_routes import graph_router
 from service.web.lifetime import Lifetime
 from service.web.middleware.cors import Cors
@@ -178,8 +170,7 @@ def create_routes(
     for each in (router, graph_router, tensor_router):
         app.router.routes.extend(each.routes)  # flat, for whoever asks which of them a request takes
     known = registry()
-    example_worker = Worker(settings.model_copy(update={"device": "cpu", "compile": "off"}))
-    described = document(app.routes, components(vocabulary(known), messages()), example_worker, scope_of)
+    described = shipped_document()
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
     documents = orjson.dumps(described), orjson.dumps(version30(described))
@@ -203,24 +194,3 @@ def wrap(routes: FastAPI, settings: Settings, gate: Gate | None = None) -> ASGIA
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
     return Envelope(Origins(app, settings, routes.routes))
-
-
-def vocabulary(known: Registry) -> Vocabulary:
-    """The registry's words, as plain data."""
-    docs: dict[str, list[str]] = {name: [] for name in known.attributes}
-    for op in known.ops.values():
-        for name, attr in op.attrs.items():
-            docs[name].append(f"{op.name}: {attr.doc}")
-    return Vocabulary(
-        ops=tuple(known.ops),
-        attributes=known.attributes,
-        docs={name: "; ".join(lines) for name, lines in docs.items()},
-        calls=tuple(computing_calls()),
-    )
-
-
-def messages() -> list[type]:
-    """What the calls take and answer, and what is said of what is kept."""
-    of_calls = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
-    kept = (RegisterGraphRequest, RegisteredGraph, GraphList, ResidentTensor, TensorSummary, TensorList)
-    return [*chain.from_iterable(of_calls), *kept]

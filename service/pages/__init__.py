@@ -7,13 +7,14 @@ What may live here: text, and what is made from definitions of ops and calls. Wh
 Files:
     catalogue          The op catalogue as it is served
     documentation      The pages for people. Their assets come with a package: nothing is loaded from the network
+    documents          The OpenAPI documents as they are served: one was made beforehand, since it depends on no setting
     error_pages        What there is to say about each code, gathered: its explanation, the calls that answer it, and an
                        example
     examples           For every refusal a request that provokes it, as the document shows them
     explanations       What each code means and how to mend it: the text of the pages that `type` leads to
     layout             JSON as a person would write it: what fits on a line stands on one
-    openapi            The OpenAPI document: paths from the routes, messages from the schemas, and for every call what
-                       it can refuse
+    openapi            How the OpenAPI document is made: paths from the routes, messages from the schemas, what every
+                       call can refuse
     openapi30          The OpenAPI document in version 3.0.3, for generators that do not read 3.1
     operation          What the OpenAPI document says of one operation beyond its path and its docstring
     operations         What the OpenAPI document says of all operations

@@ -9,10 +9,9 @@ from typing import Final
 
 from service.calls.definition import Json
 from service.errors import KINDS, Kind
-from service.pages.examples import Failure
+from service.pages.examples import REQUEST_ID, Failure
 from service.pages.explanations import BEYOND_THE_DOCUMENT, EXPLAINED, Explanation
 from service.pages.layout import laid_out, shortened
-from service.pages.openapi import REQUEST_ID
 from service.wire.media import PROBLEM
 
 _NAMED: Final = 6  # calls that a page names

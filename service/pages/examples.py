@@ -14,6 +14,9 @@ from service.calls.sample import MEAN, NODES, W, feed
 from service.errors import Refusal
 from service.keys.caller import KeyScope, lacking
 
+#: of every request that is shown
+REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
+
 
 @dataclass(frozen=True)
 class Failure:

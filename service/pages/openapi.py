@@ -1,6 +1,7 @@
-"""The OpenAPI document: paths from the routes, messages from the schemas, and for every call what it can refuse.
+"""How the OpenAPI document is made: paths from the routes, messages from the schemas, what every call can refuse.
 
-One document, no input and output variants, no nulls: it is written for the generators of clients.
+`make docs` makes it, and servers have it from a file. One document, no input and output variants, no nulls: it is
+written for the generators of clients.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
@@ -17,9 +17,9 @@ from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 from service.calls.definition import Json
-from service.errors import ERRORS, KINDS, linked
+from service.errors import ERRORS, KINDS
 from service.keys.caller import KeyScope
-from service.pages.examples import Failure, denials
+from service.pages.examples import REQUEST_ID, Failure, denials
 from service.pages.operation import Operation
 from service.pages.operations import SHARED, operations
 from service.state.graphs import Registered
@@ -50,7 +50,6 @@ ABOUT: Final[Json] = {
         {"name": "health", "description": "For whatever watches the server."},
     ],
 }
-REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 TIMEOUT: Final = 60.0
 # In examples: measured, or made, the document would differ at every start.
 EXECUTE_MS: Final = 0.2
@@ -115,17 +114,6 @@ def document(
                 operation["security"] = []
     described["components"] = {"schemas": dict(components), "securitySchemes": _SECURITY}
     return described
-
-
-@lru_cache(maxsize=8)
-def document_under(document: bytes, prefix: str) -> bytes:
-    """A document in JSON as it is served under a prefix, as /grad; "" for none."""
-    if not prefix:
-        return document
-    described = orjson.loads(document)
-    described["servers"] = [{**server, "url": prefix} for server in described["servers"]]
-    described["info"]["description"] = described["info"]["description"].replace("](/", f"]({prefix}/")
-    return linked(orjson.dumps(described), prefix)
 
 
 def _complete(operation: Json, known: Operation, shown: _Shown) -> None:

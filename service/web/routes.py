@@ -13,7 +13,7 @@ from starlette.responses import Response
 from engine import Registry, printable
 from service.calls import calls
 from service.errors import Refusal
-from service.pages.openapi import document_under
+from service.pages.documents import document_under
 from service.pool.pool import awaited
 from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph

@@ -91,6 +91,8 @@ def drop_in(tree: Path, gain: float = 1.0, factor: float = 3.0, truths: str | No
 
 
 def test_the_service_knows_it(tree: Path) -> None:
+    made = run(tree, "-m", "scripts.write_openapi", "service/pages")
+    assert made.returncode == 0, made.stderr
     served = run(tree, "-c", SERVED)
     assert served.returncode == 0, served.stderr
     found = json.loads(served.stdout)

@@ -95,7 +95,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = copy_tree(tmp_path_factory.mktemp("new_call"))
     (copy / "schemas/calls/slopes.py").write_text(MESSAGES, encoding="utf-8")
     (copy / "service/calls/slopes.py").write_text(DEFINITION, encoding="utf-8")
+    write_document(copy)
     return copy
+
+
+def write_document(tree: Path) -> None:
+    """What `make docs` writes of it."""
+    made = run(tree, "-m", "scripts.write_openapi", "service/pages")
+    assert made.returncode == 0, made.stderr
 
 
 def test_the_service_knows_it(tree: Path) -> None:
@@ -147,8 +154,10 @@ def test_the_tests_cover_it(tree: Path) -> None:
 def test_an_answer_that_is_not_as_documented_turns_them_red(tree: Path) -> None:
     messages = tree / "schemas/calls/slopes.py"
     messages.write_text(MESSAGES.replace("list[JacobianBlock]", "list[NodeTensor]"), encoding="utf-8")
+    write_document(tree)
     ran = run_its_tests(tree)
     messages.write_text(MESSAGES, encoding="utf-8")
+    write_document(tree)
     assert ran.returncode == 1
     for path in ("/v1/slopes", "/v1/graphs/{graph_id}/slopes"):
         assert f"FAILED tests/service/pages/test_openapi.py::test_every_request_example_runs[{path}]" in ran.stdout
