@@ -70,7 +70,7 @@ def engine_call(
     """How the engine runs a plan on resident operands, what waits until it will not get faster by itself, and what
     copies results to where they can be read, which on a card is no part of a run, on any side.
     """
-    executor = open_executor(device, len(os.sched_getaffinity(0)), "fast" if compiled else None)
+    executor = open_executor(device, len(os.sched_getaffinity(0)), compile="on" if compiled else "off")
     feeds: dict[Hashable, Any] = {i: executor.to_device(a) for i, a in enumerate(arrays)}
 
     def call() -> list[Array]:

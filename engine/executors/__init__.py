@@ -45,29 +45,31 @@ from __future__ import annotations
 from engine.executors import cupy_backend, numpy_backend
 from engine.executors.instance_pool import LEASE_BYTES, InstancePool
 from engine.executors.interpreter import Executor
-from engine.executors.tiers import Determinism
+from engine.executors.tiers import Compiling, Determinism
 from engine.native.kernel_store import KernelStore
 
 
 def open_executor(
     device: str = "auto",
     threads: int = 1,
-    determinism: Determinism | None = None,
+    determinism: Determinism = "fast",
     store: KernelStore | None = None,
     lease_bytes: int = LEASE_BYTES,
     device_bytes: int | None = None,
+    *,
+    compile: Compiling = "off",
 ) -> Executor:
     """The executor for `device`: cpu, cuda, or auto (cuda where a usable GPU is found).
 
-    On a CPU, `threads` are what one kernel may use. With `determinism` given, loops are compiled: in the background, by
-    and by (fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that
-    are ready to run again may take `lease_bytes` in all while they are idle. Of a GPU's memory, at most `device_bytes`
-    are taken, by default nine tenths.
+    On a CPU, `threads` are what one kernel may use. With `compile` on, loops are compiled: in the background, by and by
+    (`determinism` fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that are ready to
+    run again may take `lease_bytes` in all while they are idle. Of a GPU's memory, at most `device_bytes` are taken, by
+    default nine tenths.
 
     Raises RuntimeError when cuda is asked for and cannot be had.
     """
     if device == "cuda" or (device == "auto" and cupy_backend.is_available()):
-        return cupy_backend.CuPyExecutor(determinism, store, device_bytes)
+        return cupy_backend.CuPyExecutor(determinism, store, device_bytes, compile=compile)
     if device in ("cpu", "auto"):
-        return numpy_backend.NumPyExecutor(threads, InstancePool(lease_bytes), determinism, store)
+        return numpy_backend.NumPyExecutor(threads, InstancePool(lease_bytes), determinism, store, compile=compile)
     raise ValueError(f"device must be auto, cpu or cuda, but is {device}")

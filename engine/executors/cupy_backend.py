@@ -15,7 +15,7 @@ from engine.executors.cuda_kernels import CudaKernels
 from engine.executors.instance_pool import InstancePool
 from engine.executors.interpreter import Buffer, Observer
 from engine.executors.tiered import TieredExecutor
-from engine.executors.tiers import Determinism, ExecutionTiers
+from engine.executors.tiers import Compiling, Determinism, ExecutionTiers
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.run_tier import UNCOMPILED
@@ -42,17 +42,20 @@ class CuPyExecutor(TieredExecutor):
     """Runs plans with CuPy on the current device, on the calling thread's stream.
 
     A plan is bound to memory of its own, which is kept for its next run, and what it launches is recorded, where its
-    ops can be. With `determinism` given, loops are compiled (engine.executors.tiers), and what is compiled is kept in
-    `store`. Of the memory of the card, at most `device_bytes` are taken, by default LARGEST_SHARE of it.
+    ops can be. With `compile` on, loops are compiled, when `determinism` says (engine.executors.tiers), and what is
+    compiled is kept in `store`. Of the memory of the card, at most `device_bytes` are taken, by default LARGEST_SHARE
+    of it.
     """
 
     loop_threads = 1
 
     def __init__(
         self,
-        determinism: Determinism | None = None,
+        determinism: Determinism = "fast",
         store: KernelStore | None = None,
         device_bytes: int | None = None,
+        *,
+        compile: Compiling = "off",
     ) -> None:
         """Raises RuntimeError when there is no usable GPU."""
         if not is_available():
@@ -67,7 +70,7 @@ class CuPyExecutor(TieredExecutor):
         self._kernels = CudaKernels(cupy, store)
         plans = CudaPlans(self._kernels)
         self._without = plans.without
-        self._tiers = ExecutionTiers(plans, determinism, self.leases.retire) if determinism else None
+        self._tiers = ExecutionTiers(plans, determinism, self.leases.retire) if compile == "on" else None
 
     @property
     def kernels(self) -> int:

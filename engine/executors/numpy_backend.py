@@ -13,7 +13,7 @@ from engine.executors.interpreter import Buffer
 from engine.executors.kernels import Kernels
 from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.tiered import TieredExecutor
-from engine.executors.tiers import Determinism, ExecutionTiers
+from engine.executors.tiers import Compiling, Determinism, ExecutionTiers
 from engine.graph.alignment import ALIGNMENT
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
@@ -25,8 +25,8 @@ class NumPyExecutor(TieredExecutor):
     """Runs plans with NumPy, in the calling thread.
 
     A plan is bound to memory of its own, which `leases` keep for its next run where they have room for it. `threads`
-    are what one kernel may use. With `determinism` given, loops are compiled (engine.executors.tiers), and what is
-    compiled is kept in `store`.
+    are what one kernel may use. With `compile` on, loops are compiled, when `determinism` says
+    (engine.executors.tiers), and what is compiled is kept in `store`.
     """
 
     device: ClassVar[str] = "cpu"
@@ -36,17 +36,20 @@ class NumPyExecutor(TieredExecutor):
         self,
         threads: int = 1,
         leases: InstancePool | None = None,
-        determinism: Determinism | None = None,
+        determinism: Determinism = "fast",
         store: KernelStore | None = None,
+        *,
+        compile: Compiling = "off",
     ) -> None:
         self.threads = threads
         # What is compiled by and by is planned anew; NumPy runs it a few times, for which other threads are not worth
         # waking, while those of BLAS still look for work.
-        self.loop_threads = 1 if determinism == "fast" else threads
+        self.loop_threads = 1 if compile == "on" and determinism == "fast" else threads
         self.leases = InstancePool() if leases is None else leases
         self._kernels = Kernels(store, threads)
         self._without = self._kernels.without
-        self._tiers = ExecutionTiers(self._kernels, determinism, self.leases.retire) if determinism else None
+        is_compiling = compile == "on"
+        self._tiers = ExecutionTiers(self._kernels, determinism, self.leases.retire) if is_compiling else None
 
     @property
     def kernels(self) -> int:

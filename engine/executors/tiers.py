@@ -21,6 +21,7 @@ from engine.planning.heaviest import first_parts, heaviest_first
 from engine.planning.plan import Plan, graph_of
 
 Determinism = Literal["fast", "bitwise"]
+Compiling = Literal["on", "off"]
 
 #: FLOPs from which the first run is reason enough
 LARGE: Final = 10_000_000

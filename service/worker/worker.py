@@ -70,7 +70,8 @@ class Worker:
         executor = open_executor(
             settings.device,
             threads=machine.cpus_each(settings.workers),
-            determinism=settings.determinism if settings.compile == "on" else None,
+            determinism=settings.determinism,
+            compile=settings.compile,
             store=kernel_store(settings),
             lease_bytes=budget.ready,
             device_bytes=settings.device_bytes or None,

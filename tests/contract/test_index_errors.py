@@ -113,7 +113,7 @@ def test_an_index_outside_is_the_same_error_in_every_tier(
         assert binder is not None
         ways.append(PreparedPlan(made, NumPyExecutor(), binder).run)
     for determinism in ("bitwise", "fast"):
-        executor = NumPyExecutor(2, determinism=determinism, store=STORE)  # type: ignore[arg-type]
+        executor = NumPyExecutor(2, determinism=determinism, compile="on", store=STORE)  # type: ignore[arg-type]
         for _ in range(3):
             executor.run(plan, feeds_of(arrays))
             executor.settle()

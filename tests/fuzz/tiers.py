@@ -183,7 +183,7 @@ def _guarding(threads: int, store: KernelStore) -> Executor:
 
 
 def _tiered(determinism: Any, threads: int, store: KernelStore) -> Executor:
-    return NumPyExecutor(threads, None, determinism, store)
+    return NumPyExecutor(threads, None, determinism, store, compile="on")
 
 
 @contextmanager

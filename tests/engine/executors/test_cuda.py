@@ -37,7 +37,7 @@ def rows_of_a_table() -> Plan:
 
 def settled(plan: Plan, feeds: dict[Any, Array], store: KernelStore | None = None) -> CuPyExecutor:
     """An executor that runs this plan by kernels, recorded."""
-    executor = CuPyExecutor("fast", store)
+    executor = CuPyExecutor("fast", store, compile="on")
     for _ in range(2):
         executor.run(plan, feeds)
     executor.settle()
@@ -166,7 +166,7 @@ def test_another_process_loads_what_was_compiled(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("determinism", ["fast", "bitwise"])
 def test_each_way_to_decide_is_right(determinism: Any) -> None:
-    plan, executor = layers(fused=True), CuPyExecutor(determinism)
+    plan, executor = layers(fused=True), CuPyExecutor(determinism, compile="on")
     for _ in range(3):
         assert_close(executor.run(plan, FEED), plan, FEED)
     assert executor.close()
@@ -192,7 +192,7 @@ def test_loops_have_the_bits_of_a_processor() -> None:
     y = (x.tanh() * x.exp() + 1.0).softmax(axis=1)
     plan = plan_of(y, y.sum(axes=[0]), (y * x).sum(), y.max(axes=[1]))
     feeds = {0: np.random.default_rng(0).normal(size=(300, 70)).astype("float32")}
-    here, there = NumPyExecutor(determinism="fast"), settled(plan, feeds)
+    here, there = NumPyExecutor(determinism="fast", compile="on"), settled(plan, feeds)
     for _ in range(3):
         here.run(plan, feeds)
     here.settle()

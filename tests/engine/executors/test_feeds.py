@@ -121,20 +121,24 @@ def of_all_kinds(x: Any, *, fused: bool = False) -> Plan:
     return make_plan(fuse(graph, 0, compiled=True) if fused else graph, Limits())
 
 
-WAYS: list[Any] = ["fast", "bitwise", None] if find_spec("llvmlite") else [None]
+WAYS: list[tuple[Any, Any]] = [("fast", "off")]
+if find_spec("llvmlite"):
+    WAYS += [("fast", "on"), ("bitwise", "on")]
 
 
-@pytest.mark.parametrize("determinism", WAYS)
+@pytest.mark.parametrize(("determinism", "compile"), WAYS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(7, 5), (130, 260)], ids=["copied", "read as it is"])
-def test_wherever_a_feed_lies_the_bits_are_the_same(determinism: Any, dtype: str, shape: tuple[int, int]) -> None:
+def test_wherever_a_feed_lies_the_bits_are_the_same(
+    determinism: Any, compile: Any, dtype: str, shape: tuple[int, int]
+) -> None:
     x = np.random.default_rng(0).normal(size=shape).astype(dtype)
     plan = of_all_kinds(x, fused=determinism == "bitwise")
-    executor = NumPyExecutor(2, determinism=determinism)
+    executor = NumPyExecutor(2, determinism=determinism, compile=compile)
     for _ in range(3):
         executor.run(plan, {0: x})
         executor.settle()
-    assert executor.kernels or determinism is None
+    assert executor.kernels or compile == "off"
     wanted = [array.tobytes() for array in executor.run(plan, {0: x})]
     for name, fed in lying(x).items():
         for run in (executor.run, executor.execute):
@@ -144,9 +148,10 @@ def test_wherever_a_feed_lies_the_bits_are_the_same(determinism: Any, dtype: str
         assert [array.tobytes() for array in executor.interpret(plan, {0: fed})] == interpreted, name
 
 
-@pytest.mark.parametrize("determinism", WAYS)
-def test_a_feed_that_repeats_one_number_is_read_as_often(determinism: Any) -> None:
-    plan, executor = of_all_kinds(np.empty((130, 260))), NumPyExecutor(determinism=determinism)
+@pytest.mark.parametrize(("determinism", "compile"), WAYS)
+def test_a_feed_that_repeats_one_number_is_read_as_often(determinism: Any, compile: Any) -> None:
+    plan = of_all_kinds(np.empty((130, 260)))
+    executor = NumPyExecutor(determinism=determinism, compile=compile)
     fed = np.broadcast_to(np.float64(0.3), (130, 260))
     for _ in range(3):
         for run in (executor.run, executor.execute):

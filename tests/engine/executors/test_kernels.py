@@ -37,7 +37,8 @@ Patch = pytest.MonkeyPatch
 
 def answers(store: KernelStore | None = None, determinism: Any = "fast") -> list[bytes]:
     """What an executor gives of a plan once nothing is being compiled; the numbers are right before and after."""
-    executor, plan = NumPyExecutor(determinism=determinism, store=store), layers(fused=determinism == "bitwise")
+    executor = NumPyExecutor(determinism=determinism, compile="on", store=store)
+    plan = layers(fused=determinism == "bitwise")
     for _ in range(2):
         assert_right(executor.run(plan, FEED), plan)
     executor.settle()
@@ -79,7 +80,7 @@ def test_a_plan_has_all_its_kernels_or_none(monkeypatch: Patch) -> None:
         return compiled(text)
 
     texts = counted(monkeypatch, second_fails)
-    executor = NumPyExecutor(determinism="bitwise")
+    executor = NumPyExecutor(determinism="bitwise", compile="on")
     assert bits(executor, plan) == [array.tobytes() for array in NumPyExecutor().interpret(plan, FEED)]
     assert len(texts) == 2
 
@@ -211,7 +212,7 @@ from tests.engine.executors.kernel_plans import FEED, bits, layers
 texts = []
 compiled = kernels.machine_code
 kernels.machine_code = lambda text: texts.append(text) or compiled(text)
-executor = NumPyExecutor(determinism=sys.argv[1], store=KernelStore(Path(sys.argv[2])))
+executor = NumPyExecutor(determinism=sys.argv[1], compile="on", store=KernelStore(Path(sys.argv[2])))
 plan = layers(fused=True)
 found = [bits(executor, plan), bits(executor, plan)]
 executor.settle()

@@ -164,7 +164,7 @@ def test_a_plan_that_nobody_wants_any_more_is_not_compiled() -> None:
 
 def test_what_was_bound_for_a_plan_that_is_replaced_is_dropped() -> None:
     pytest.importorskip("llvmlite")
-    executor, plan = NumPyExecutor(determinism="fast"), layers()
+    executor, plan = NumPyExecutor(determinism="fast", compile="on"), layers()
     for _ in range(2):
         executor.run(plan, FEED)
     executor.settle()
@@ -189,7 +189,7 @@ def test_fast_changes_bits_once_when_the_kernels_arrive(fused: bool, monkeypatch
         return compile(text)
 
     counted(monkeypatch, held)
-    executor, plan = NumPyExecutor(determinism="fast"), layers(fused=fused)
+    executor, plan = NumPyExecutor(determinism="fast", compile="on"), layers(fused=fused)
     before = [bits(executor, plan) for _ in range(2)]
     assert begun.wait(PATIENCE)
     with ThreadPoolExecutor(4) as pool:
@@ -208,7 +208,7 @@ def test_fast_changes_bits_once_when_the_kernels_arrive(fused: bool, monkeypatch
 def test_bitwise_never_changes_bits(fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llvmlite")
     texts = counted(monkeypatch)
-    executor, plan = NumPyExecutor(determinism="bitwise"), layers(fused=fused)
+    executor, plan = NumPyExecutor(determinism="bitwise", compile="on"), layers(fused=fused)
     first = bits(executor, plan)
     before = len(texts)
     assert bool(before) is fused
@@ -224,7 +224,7 @@ def test_bitwise_decides_once_for_all_threads(monkeypatch: pytest.MonkeyPatch) -
     texts = counted(monkeypatch)
     plan = layers(fused=True)
     loops = sum(isinstance(step.op, Fused) for step in plan.steps)
-    executor = NumPyExecutor(determinism="bitwise")
+    executor = NumPyExecutor(determinism="bitwise", compile="on")
     with ThreadPoolExecutor(4) as pool:
         assert len({tuple(each) for each in pool.map(lambda _: bits(executor, plan), range(20))}) == 1
     assert len(texts) == len(set(texts)) <= loops
@@ -238,7 +238,7 @@ def test_bitwise_without_a_compiler(
         raise error
 
     counted(monkeypatch, broken)
-    executor = NumPyExecutor(determinism="bitwise")
+    executor = NumPyExecutor(determinism="bitwise", compile="on")
     for plan in (layers(fused=True), layers(fused=True)):
         assert bits(executor, plan) == [array.tobytes() for array in NumPyExecutor().interpret(plan, FEED)]
     (said,) = warnings(caplog)

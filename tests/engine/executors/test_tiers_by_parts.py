@@ -63,7 +63,7 @@ def run(executor: NumPyExecutor, plan: Plan) -> str:
 
 
 def executor(determinism: Any = "fast", **more: Any) -> NumPyExecutor:
-    return NumPyExecutor(determinism=determinism, **more)
+    return NumPyExecutor(determinism=determinism, compile="on", **more)
 
 
 def twice(made: NumPyExecutor, plan: Plan) -> None:

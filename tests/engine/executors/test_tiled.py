@@ -164,7 +164,7 @@ def test_kernels_are_kept_and_found_again(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_fast_answers_change_once_and_bitwise_ones_never() -> None:
     graph, feeds = attention_like()
     plan = make_plan(graph, LIMITS)
-    fast = NumPyExecutor(determinism="fast")
+    fast = NumPyExecutor(determinism="fast", compile="on")
     fast.run(plan, feeds)
     fast.run(plan, feeds)
     fast.settle()
@@ -172,7 +172,7 @@ def test_fast_answers_change_once_and_bitwise_ones_never() -> None:
     after = [fast.run(plan, feeds) for _ in range(2)]
     assert [a.tobytes() for a in after[0]] == [a.tobytes() for a in after[1]]
     assert_close(after[0], fast.interpret(plan, feeds))
-    bitwise = NumPyExecutor(determinism="bitwise")
+    bitwise = NumPyExecutor(determinism="bitwise", compile="on")
     bits = [[a.tobytes() for a in bitwise.run(plan, feeds)] for _ in range(3)]
     bitwise.settle()
     assert bits[0] == bits[1] == bits[2] == [a.tobytes() for a in bitwise.run(plan, feeds)]
@@ -181,7 +181,7 @@ def test_fast_answers_change_once_and_bitwise_ones_never() -> None:
 def test_bitwise_runs_what_was_tiled_by_kernels_from_the_first_run_on() -> None:
     graph, feeds = attention_like()
     plan = make_plan(tile(graph, PLENTY, 1), LIMITS)
-    executor = NumPyExecutor(determinism="bitwise")
+    executor = NumPyExecutor(determinism="bitwise", compile="on")
     found = [[a.tobytes() for a in executor.run(plan, feeds)] for _ in range(2)]
     assert executor.kernels >= 5
     assert found[0] == found[1] == [a.tobytes() for a in run(plan, feeds, ready(plan))]
@@ -195,7 +195,7 @@ def test_without_a_compiler_numpy_multiplies(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(kernels, "machine_code", refuses)
     wanted = NumPyExecutor().run(make_plan(graph, LIMITS), feeds)
     plan = make_plan(tile(graph, PLENTY, 1), LIMITS)
-    found = NumPyExecutor(determinism="bitwise").run(plan, feeds)
+    found = NumPyExecutor(determinism="bitwise", compile="on").run(plan, feeds)
     assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
 
 

@@ -161,7 +161,7 @@ def test_a_loop_whose_kernel_wants_more_is_run_by_numpy_beside_kernels(
         graph = fuse(builder.graph(outputs), 0, threads=threads)
     one, other = [step.op for step in make_plan(graph, LIMITS).steps if isinstance(step.op, Fused)]
     assert native_workspace(one) > max(op.works_in(1) for op in (one, other))
-    plan, executor = make_plan(graph, LIMITS), NumPyExecutor(threads, determinism="bitwise")
+    plan, executor = make_plan(graph, LIMITS), NumPyExecutor(threads, determinism="bitwise", compile="on")
     feeds = {0: np.linspace(-1, 1, 64), 1: np.linspace(-1, 1, 6).reshape(2, 3)}
     for _ in range(2):
         for found, wanted in zip(executor.run(plan, feeds), NumPyExecutor().interpret(plan, feeds), strict=True):

@@ -138,10 +138,10 @@ class TestWorker:
     ) -> None:
         monkeypatch.setattr(machine, "cpus", lambda: 8)
         worker.Worker(Settings(device="cpu", workers=2, determinism="bitwise", cache_dir=tmp_path))
-        assert (asked["threads"], asked["determinism"]) == (4, "bitwise")
+        assert (asked["threads"], asked["determinism"], asked["compile"]) == (4, "bitwise", "on")
         asked["store"].put(KEY, b"code")
         assert (tmp_path / "kernels" / f"{KEY}.kernel").exists()
 
     def test_it_has_nothing_compiled_that_is_not_to_be(self, asked: dict[str, Any]) -> None:
         worker.Worker(Settings(device="cpu", compile="off"))
-        assert (asked["determinism"], asked["store"]) == (None, None)
+        assert (asked["compile"], asked["store"]) == ("off", None)
