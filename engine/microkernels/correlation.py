@@ -74,6 +74,8 @@ class CorrelationGeometry(NamedTuple):
     def readable(self) -> tuple[int, int]:
         """Bytes before the first element of x, and from there, that belong to it."""
         extents = (self.images, self.groups, self.channels, *(axis.extent for axis in self.axes))
+        if 0 in extents:  # of a kernel with fewer taps than steps, some windows see nothing
+            return 0, 0
         reach = [(n - 1) * s for n, s in zip(extents, (*self.x[:3], *self.x.axes), strict=True)]
         return -sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + self.itemsize
 

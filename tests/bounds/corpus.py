@@ -33,6 +33,8 @@ SHAPES: Final = [
     ("conv2d", [(2, 6, 15, 18), (6, 1, 3, 3)], {"groups": 6, "padding": [1, 1]}),
     ("conv1d", [(1, 3, 300), (5, 3, 9)], {}),
     ("conv_transpose2d", [(2, 3, 9, 11), (3, 4, 3, 3)], {"stride": [2, 2]}),
+    # fewer taps than steps: some of the result is of no tap at all
+    ("conv_transpose2d", [(16, 15, 17, 16), (15, 3, 1, 5)], {"stride": [2, 1]}),
     ("max_pool2d", [(2, 3, 21, 34)], {"kernel_size": [3, 3], "stride": [2, 2], "padding": [1, 1]}),
     ("avg_pool2d", [(2, 3, 21, 34)], {"kernel_size": [2, 3], "padding": [1, 1]}),
     ("softmax", [(9, 517)], {}),
