@@ -17,5 +17,5 @@ Files:
     request_log  A line for each request: who, what, how long, how it ended. Ids and sizes; no data, no query, no header
     tally        What is counted of requests. The front counts alone, whatever the number of workers: so it is right
                  over all
-    tracing      Traces: each request as a span, with the phases of its work inside, for a collector of OpenTelemetry
+    tracing      Traces: each request as a span, with the parts of its work inside, for a collector of OpenTelemetry
 """

@@ -73,7 +73,7 @@ class Exposition(Collector):
         yield CounterMetricFamily(f"{_OURS}_sent_bytes", "bytes of answers", value=self._tally.sent)
 
     def _work(self) -> Iterator[Metric]:
-        yield _durations(f"{_OURS}_phase_seconds", "the parts of the work for an answer", "phase", self._tally.phases)
+        yield _durations(f"{_OURS}_phase_seconds", "the parts of the work for an answer", "phase", self._tally.timings)
         plans = CounterMetricFamily(f"{_OURS}_plans", "plans that were used, by where they came from", labels=("from",))
         plans.add_metric(("cache",), self._tally.plans[True])
         plans.add_metric(("made",), self._tally.plans[False])

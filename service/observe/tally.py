@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from service.observe.histogram import Histogram
-from service.transport.job import Phases, Reply
+from service.transport.job import Reply, Timings
 
 #: the label of what is no computing call
 OTHER: Final = "other"
@@ -35,7 +35,7 @@ class Tally:
         self.received = 0
         self.sent = 0
         self.seconds: defaultdict[str, Histogram] = defaultdict(Histogram)
-        self.phases = {name: Histogram() for name in Phases._fields}
+        self.timings = {name: Histogram() for name in Timings._fields}
         self.plans: Counter[bool] = Counter()
         self.coalesced = 0
         self.commits: Counter[str] = Counter()
@@ -53,7 +53,7 @@ class Tally:
 
     def count_work(self, reply: Reply) -> None:
         """What a worker did for an answer."""
-        for histogram, seconds in zip(self.phases.values(), reply.phases, strict=True):
+        for histogram, seconds in zip(self.timings.values(), reply.timings, strict=True):
             histogram.add(seconds)
         self.plans[reply.cached] += 1
         self.coalesced += reply.coalesced

@@ -1,4 +1,4 @@
-"""Traces: each request as a span, with the phases of its work inside, for a collector of OpenTelemetry.
+"""Traces: each request as a span, with the parts of its work inside, for a collector of OpenTelemetry.
 
 A span is made when its request is over, from what is known then: nothing is done on a request's way. It continues the
 trace of the client (`traceparent`, or what OTEL_PROPAGATORS names). Nothing of a body is in it.
@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, format_trace_id, set_span_in_context
 
 from service.observe.answered import Answered
-from service.transport.job import Phases, Reply
+from service.transport.job import Reply, Timings
 from service.wire.answers import VERSIONS
 
 #: a request's headers: names in lower case, values as they came
@@ -72,7 +72,7 @@ class Tracing:
             if answered.status >= 500:
                 span.set_status(Status(StatusCode.ERROR))
             if reply is not None and reply.begun:
-                self._add_phases(span, reply, at)
+                self._add_timings(span, reply, at)
         span.end(ended)
         return format_trace_id(span.get_span_context().trace_id)
 
@@ -82,9 +82,9 @@ class Tracing:
         ending.start()
         ending.join(timeout)
 
-    def _add_phases(self, span: Span, reply: Reply, at: Callable[[float], int]) -> None:
+    def _add_timings(self, span: Span, reply: Reply, at: Callable[[float], int]) -> None:
         parent = set_span_in_context(span, Context())
-        for name, begun, ended in _laid_out(reply.phases, reply.begun):
+        for name, begun, ended in _laid_out(reply.timings, reply.begun):
             self._tracer.start_span(name, parent, start_time=at(begun)).end(at(ended))
 
 
@@ -114,13 +114,13 @@ def _described(answered: Answered, reply: Reply | None) -> Iterator[tuple[str, s
         yield "gradserve.coalesced", reply.coalesced
 
 
-def _laid_out(phases: Phases, begun: float) -> Iterator[tuple[str, float, float]]:
-    """Each phase that took any time: its name, begin and end; the way back is the last part of the execution."""
-    at = begun - phases.waited
+def _laid_out(timings: Timings, begun: float) -> Iterator[tuple[str, float, float]]:
+    """Each part that took any time: its name, begin and end; the way back is the last part of the execution."""
+    at = begun - timings.waited
     for name in ("waited", "decode", "plan", "execute", "encode"):
-        seconds: float = getattr(phases, name)
+        seconds: float = getattr(timings, name)
         if seconds > 0:
             yield name, at, at + seconds
         at += seconds
-        if name == "execute" and phases.backward > 0:
-            yield "backward", at - phases.backward, at
+        if name == "execute" and timings.backward > 0:
+            yield "backward", at - timings.backward, at

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from service.state.values import Stored, nbytes_of
-from service.transport.job import Estimate, Job, Phases, Reply
+from service.transport.job import Estimate, Job, Reply, Timings
 from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
@@ -27,7 +27,7 @@ NEEDS_GRAPH, WANTS_TENSORS, TOO_LONG = NOT_DONE = range(12, 15)
 _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
 _JOB: Final = struct.Struct("<IBBBBBIIIQddd")
-_REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Phases._fields)))
+_REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Timings._fields)))
 _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
 _NOT_DONE: Final = struct.Struct("<IBBdd")
 _RESIDENT: Final = struct.Struct("<IBIQ")
@@ -97,7 +97,7 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
         flags |= _CONSULTED
     fixed = _REPLY.pack(
         size, REPLY, slot, reply.status, _MEDIA_NUMBER[reply.media_type], flags,
-        len(more), place.buffer, place.nbytes, begun, ended, *reply.phases[1:],
+        len(more), place.buffer, place.nbytes, begun, ended, *reply.timings[1:],
     )  # fmt: skip
     return fixed + more if place.buffer else b"".join((fixed, more, *reply.pieces, *reply.kept))
 
@@ -117,11 +117,11 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
 
     It has no pieces where they are in a buffer: `attach_body` gives it those.
     """
-    size, status, media, flags, mores, buffer, nbytes, begun, ended, *phases = _REPLY_READ.unpack_from(frame, at)
+    size, status, media, flags, mores, buffer, nbytes, begun, ended, *seconds = _REPLY_READ.unpack_from(frame, at)
     start = at + _REPLY.size
     body = start + mores
     pieces = () if buffer else (frame[body : at + size],)
-    timed = Phases(begun - submitted, *phases)
+    timed = Timings(begun - submitted, *seconds)
     reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0, begun=begun)
     if mores:
         _add(reply, orjson.loads(frame[start:body]))

@@ -87,7 +87,7 @@ class Job:
         return self.resident(name)
 
 
-class Phases(NamedTuple):
+class Timings(NamedTuple):
     """Seconds that a job took, part by part: `waited` before a worker took it up; `backward` is a part of `execute`."""
 
     waited: float = 0.0
@@ -111,7 +111,7 @@ class Estimate(NamedTuple):
     response_bytes: int
 
 
-_UNKNOWN: Final = Phases()
+_UNKNOWN: Final = Timings()
 
 
 @dataclass(eq=False, slots=True)
@@ -133,7 +133,7 @@ class Reply:
     media_type: str
     pieces: Sequence[bytes | memoryview]
     headers: tuple[tuple[str, str], ...] = ()
-    phases: Phases = _UNKNOWN
+    timings: Timings = _UNKNOWN
     cached: bool = False
     release: Callable[[], None] = _nothing
     recycle: str | None = None

@@ -38,7 +38,7 @@ FOREVER: Final = float("inf")
 SILENCE: Final = 0.25
 
 
-class Phase(Enum):
+class ConnectionState(Enum):
     """What a connection is at."""
 
     HEAD = auto()  # waits for a request, or for the rest of its head
@@ -110,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
         self.since = 0.0
         self.secure = False
         self.surplus: Refusal | None = None
-        self.phase = Phase.HEAD
+        self.state = ConnectionState.HEAD
         self.door: Door | None = None
         self.head: Head | None = None
         self.request_id = ""
@@ -149,7 +149,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
-        self.phase, self.due, self.incoming = Phase.ENDED, FOREVER, None
+        self.state, self.due, self.incoming = ConnectionState.ENDED, FOREVER, None
         self.front.leave(self)
         self._leave()
         self.sending = None
@@ -182,13 +182,13 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """The client has ended its side; whether ours stays open."""
         self.ended_by_client = True
-        if self.phase is not Phase.ANSWER:
+        if self.state is not ConnectionState.ANSWER:
             self.close()
         elif self.incoming is not None:
             self._fail_body(Refusal("bad_request_framing", "the connection was closed before the body was complete"))
         elif self.sending is None and self.door is not None and not self.door.left():
             self.abort()
-        return self.phase is Phase.ANSWER and not self.secure
+        return self.state is ConnectionState.ANSWER and not self.secure
 
     def pause_writing(self) -> None:
         """The client is behind."""
@@ -219,7 +219,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def idle(self) -> bool:
         """Whether it asks for nothing, or has not said yet for what."""
-        return self.phase is Phase.HEAD
+        return self.state is ConnectionState.HEAD
 
     @property
     def known(self) -> bool:
@@ -239,12 +239,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def overdue(self, now: float) -> None:
         """What was due has not come."""
-        if self.phase is Phase.ENDED:
+        if self.state is ConnectionState.ENDED:
             if not self.paused:  # else `look` decides: the client may be taking what was written
                 self.abort()
-        elif self.phase is Phase.ANSWER:
+        elif self.state is ConnectionState.ANSWER:
             self._fail_body(self._lateness(now))
-        elif self.phase is Phase.HEAD and self.rest:
+        elif self.state is ConnectionState.HEAD and self.rest:
             seconds = self.front.settings.header_timeout
             self.begin_request()
             self.refuse(Refusal("request_timeout", f"the head of the request was not complete within {seconds:g} s"))
@@ -253,35 +253,35 @@ class Connection(asyncio.BufferedProtocol):
 
     def drain(self) -> None:
         """The server stops: end now, where nothing has begun."""
-        if self.phase is Phase.HEAD and not self.rest:
+        if self.state is ConnectionState.HEAD and not self.rest:
             self.close()
 
     def give_up(self) -> None:
         """The server's patience is over."""
-        if self.phase is Phase.ANSWER and self.door is not None and not self.begun:
+        if self.state is ConnectionState.ANSWER and self.door is not None and not self.begun:
             self.door.stop(Refusal("shutting_down", "the server stopped before this was done"))
-        elif self.phase is Phase.HEAD:
+        elif self.state is ConnectionState.HEAD:
             self.close()
 
     def abort(self) -> None:
         """End at once; what is not sent is dropped."""
-        self.phase, self.due = Phase.ENDED, FOREVER
+        self.state, self.due = ConnectionState.ENDED, FOREVER
         self.transport.abort()
 
     # Heads.
 
     def _take(self, data: bytes) -> None:
-        if self.phase is Phase.HEAD:
+        if self.state is ConnectionState.HEAD:
             begins = not self.rest
             self.rest = data if begins else self.rest + data
             self.advance()
             if begins and self.rest and self.door is None:
                 self.due = time.monotonic() + self.front.settings.header_timeout
-        elif self.phase is Phase.ANSWER:
+        elif self.state is ConnectionState.ANSWER:
             self.rest += data
             if len(self.rest) > _PIPELINED:
                 self.pause_reading()
-        elif self.phase is Phase.LINGER:
+        elif self.state is ConnectionState.LINGER:
             self._drop(len(data))
 
     def advance(self) -> None:
@@ -289,10 +289,10 @@ class Connection(asyncio.BufferedProtocol):
         if self._advancing:
             return
         self._advancing = True
-        while self.phase is Phase.HEAD and self.rest and not self.paused and self._request():
+        while self.state is ConnectionState.HEAD and self.rest and not self.paused and self._request():
             pass
         self._advancing = False
-        if self.phase is Phase.HEAD and not self.paused:
+        if self.state is ConnectionState.HEAD and not self.paused:
             self.close() if self.ended_by_client else self.resume_reading()
 
     def _request(self) -> bool:
@@ -474,7 +474,7 @@ class Connection(asyncio.BufferedProtocol):
         if closes:
             self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
             return
-        self.phase, self.begun, self.since = Phase.HEAD, False, now
+        self.state, self.begun, self.since = ConnectionState.HEAD, False, now
         settings = self.front.settings
         self.due = now + (settings.header_timeout if self.rest else settings.keep_alive)
         if self.rest or self.reading_paused:
@@ -490,14 +490,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def broken(self, refusal: Refusal) -> None:
         """There will be no answer but this, where that is still possible."""
-        if self.begun or self.phase is not Phase.ANSWER:
+        if self.begun or self.state is not ConnectionState.ANSWER:
             self.abort()
         else:
             self.refuse(refusal)
 
     def fail(self) -> None:
         """The last resort: no client is left without an answer."""
-        if self.phase is Phase.HEAD:
+        if self.state is ConnectionState.HEAD:
             self.begin_request()
         if self.door is not None:
             self.door.lost()
@@ -511,7 +511,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_reading(self) -> None:
         """Read on."""
-        if self.reading_paused and self.phase is not Phase.ENDED:
+        if self.reading_paused and self.state is not ConnectionState.ENDED:
             self.reading_paused = False
             self.transport.resume_reading()
 
@@ -541,7 +541,7 @@ class Connection(asyncio.BufferedProtocol):
         """Something that wants an answer is there."""
         self.arrived = time.monotonic()
         self.head, self.request_id, self.caller = None, new_id(), ANYONE
-        self.phase, self.due, self.begun, self.unread, self.received = Phase.ANSWER, FOREVER, False, False, 0
+        self.state, self.due, self.begun, self.unread, self.received = ConnectionState.ANSWER, FOREVER, False, False, 0
         self._late, self._held = FOREVER, 0
 
     def leave_off(self, *, linger: bool) -> None:
@@ -551,7 +551,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close()
             return
         settings, now = self.front.settings, time.monotonic()
-        self.phase, self.incoming, self.rest = Phase.LINGER, None, b""
+        self.state, self.incoming, self.rest = ConnectionState.LINGER, None, b""
         self.left_to_drain, self.expires = settings.drain_bytes, now + settings.body_timeout
         self.due = now + SILENCE
         if self.transport.can_write_eof():
@@ -560,6 +560,6 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """End once what is written has been taken."""
-        self.phase, self.due = Phase.ENDED, time.monotonic() + self.front.settings.send_timeout
+        self.state, self.due = ConnectionState.ENDED, time.monotonic() + self.front.settings.send_timeout
         self.rest = b""
         self.transport.close()

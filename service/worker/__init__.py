@@ -14,7 +14,7 @@ Files:
     child         A worker process: `python -m service.worker.child`, with the descriptors of its sockets and of its
                   cell
     confinement   What a worker cannot do, by the kernel's leave alone: files are Landlock's, system calls are seccomp's
-    job_context   A job while a worker has it: how much time it has, and when its phases ended
+    job_context   A job while a worker has it: how much time it has, and when its parts ended
     kernels       Where the kernels are kept that a server has compiled
     permitted     Which files a worker of a server may open: what it is made of, and where its kernels are kept
     registration  A graph that is to be kept is checked by a worker, and written as it will be answered and read again

@@ -1,4 +1,4 @@
-"""A job while a worker has it: how much time it has, and when its phases ended."""
+"""A job while a worker has it: how much time it has, and when its parts ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from time import monotonic, perf_counter
 
 from engine import Deadline
 from service.calls.cached_request import Cost
-from service.transport.job import Job, Phases
+from service.transport.job import Job, Timings
 
 
 class JobContext:
@@ -34,7 +34,7 @@ class JobContext:
         return self.most_seconds is not None and cost.seconds > max(self.most_seconds, patience)
 
     def mark(self) -> float:
-        """A phase is over: decoding, planning, or execution. When that is."""
+        """A part is over: decoding, planning, or execution. When that is."""
         now = perf_counter()
         self._marks.append(now)
         return now
@@ -63,8 +63,8 @@ class JobContext:
     def _shift(self, seconds: float) -> None:
         self._marks = [mark + seconds for mark in self._marks]
 
-    def phases(self) -> Phases:
+    def timings(self) -> Timings:
         """All of them, now that the last one is over, which is encoding."""
         began, decoded, planned, executed = self._marks
         ended = perf_counter()
-        return Phases(0.0, decoded - began, planned - decoded, executed - planned, self._backward, ended - executed)
+        return Timings(0.0, decoded - began, planned - decoded, executed - planned, self._backward, ended - executed)

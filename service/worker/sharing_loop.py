@@ -100,6 +100,6 @@ class SharingLoop(WorkerLoop):
     def _answer(self, slot: int, outcome: JobResult) -> None:
         """Say that the job was begun when it would have been, had it not been interrupted."""
         ended = time.monotonic()
-        worked = outcome.phases.worked if isinstance(outcome, Reply) else 0.0
+        worked = outcome.timings.worked if isinstance(outcome, Reply) else 0.0
         self._done(slot, outcome, ended - worked, ended)
         self._hold(ended)

@@ -57,7 +57,7 @@ class TensorJobs:
         _mark(context)
         stored = Stored(name, new_etag(), array.dtype.name, array.shape)
         body = orjson.dumps(summary(stored))
-        return Reply(200, JSON, [body], (), context.phases(), stored=[stored], kept=[own_bytes(array)])
+        return Reply(200, JSON, [body], (), context.timings(), stored=[stored], kept=[own_bytes(array)])
 
     def get(self, context: JobContext) -> Reply | NotDone:
         """The tensor that the body names, {"tensor_id": …, "encoding": …}: the front writes that, and it is right.
@@ -79,7 +79,7 @@ class TensorJobs:
         admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
         _mark(context)
         headers = (("ETag", f'"{version.etag}"'),)
-        return Reply(200, job.accepted, _written(name, version, form), headers, context.phases())
+        return Reply(200, job.accepted, _written(name, version, form), headers, context.timings())
 
     def _array(self, job: Job) -> HostArray:
         settings = self._settings

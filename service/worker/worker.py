@@ -236,7 +236,7 @@ class Worker:
         repeated = None if asked is None else call.remembered(ready, outcome, self.engine, cost)
         if asked is not None and repeated is not None:
             self._repeated.get(asked.key, lambda: repeated)
-        reply = Reply(200, context.job.accepted, pieces, (), context.phases(), call.is_cached(ready))
+        reply = Reply(200, context.job.accepted, pieces, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
     def _open(self, job: Job, call: AnyCall, message: Message) -> ParsedRequest:
@@ -291,7 +291,7 @@ def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, ti
     repeated = task.repeated
     kept = repeated.kept(arrays, task.conditions) if repeated.storing is not None else ()
     pieces = repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4), tier, kept)
-    reply = Reply(200, task.context.job.accepted, pieces, (), task.context.phases(), True)
+    reply = Reply(200, task.context.job.accepted, pieces, (), task.context.timings(), True)
     return _keeping(reply, kept) if kept else reply
 
 

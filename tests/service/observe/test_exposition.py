@@ -11,7 +11,7 @@ from service.observe.tally import Holdings, Tally
 from service.pool.stats import Stats
 from service.pool.threads import ThreadPool
 from service.settings import Settings
-from service.transport.job import Phases, Reply
+from service.transport.job import Reply, Timings
 from service.worker.worker import Worker
 
 STATS = Stats(
@@ -53,7 +53,7 @@ def test_every_count_is_there_under_its_name() -> None:
     tally = Tally()
     tally.count("gradients", 200, 10, 20, 0.0015)
     tally.count("gradients", 503, 1, 2, 0.5)
-    tally.count_work(Reply(200, "", [], phases=Phases(decode=0.25), cached=True))
+    tally.count_work(Reply(200, "", [], timings=Timings(decode=0.25), cached=True))
     found = scraped(tally)
     assert found["gradserve_requests_total", "gradients,200"] == 1
     assert found["gradserve_requests_total", "gradients,503"] == 1

@@ -8,7 +8,7 @@ import pytest
 
 from service.observe.histogram import BOUNDS, Histogram
 from service.observe.tally import OTHER, Tally
-from service.transport.job import Phases, Reply
+from service.transport.job import Reply, Timings
 
 
 def test_a_histogram_counts_what_is_at_most_each_bound() -> None:
@@ -36,9 +36,9 @@ def test_requests_are_counted_by_call_and_status() -> None:
 
 def test_the_parts_of_the_work_are_counted_apart() -> None:
     tally = Tally()
-    tally.count_work(Reply(200, "", [], phases=Phases(1, 2, 3, 4, 6, 5), cached=True))
-    tally.count_work(Reply(200, "", [], phases=Phases(execute=4)))
-    assert {name: histogram.total for name, histogram in tally.phases.items()} == {
+    tally.count_work(Reply(200, "", [], timings=Timings(1, 2, 3, 4, 6, 5), cached=True))
+    tally.count_work(Reply(200, "", [], timings=Timings(execute=4)))
+    assert {name: histogram.total for name, histogram in tally.timings.items()} == {
         "waited": 1, "decode": 2, "plan": 3, "execute": 8, "backward": 6, "encode": 5,
     }  # fmt: skip
     assert tally.plans == {True: 1, False: 1}

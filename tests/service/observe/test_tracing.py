@@ -20,7 +20,7 @@ from service.observe.answered import Answered
 from service.observe.tally import Tally
 from service.observe.tracing import Tracing, tracing_to
 from service.settings import Settings
-from service.transport.job import Phases, Reply
+from service.transport.job import Reply, Timings
 from service.web.recorder import Recorder
 from service.wire.media import JSON
 from tests.conftest import ANNOUNCEMENT, ROOT
@@ -94,8 +94,8 @@ def test_a_client_that_does_not_trace_is_not_traced(collector: Collector, tracin
 
 
 def test_phases_lie_one_after_the_other(collector: Collector, tracing: Tracing) -> None:
-    phases = Phases(waited=0.01, decode=0.02, plan=0.0, execute=0.2, backward=0.15, encode=0.03)
-    reply = Reply(200, JSON, [], phases=phases, cached=True, begun=time.monotonic() - 0.3)
+    timings = Timings(waited=0.01, decode=0.02, plan=0.0, execute=0.2, backward=0.15, encode=0.03)
+    reply = Reply(200, JSON, [], timings=timings, cached=True, begun=time.monotonic() - 0.3)
     tracing.add(REQUEST, (), reply)
     tracing.close(60)
     span = collector.named("POST /v1/gradients")
@@ -142,7 +142,7 @@ def test_the_variables_of_open_telemetry_hold(collector: Collector, monkeypatch:
 
 def test_both_doors_tell_route_and_trace(collector: Collector, tracing: Tracing) -> None:
     def answer(_: Any) -> Reply:
-        return Reply(200, JSON, [b"{}"], phases=Phases(execute=0.001), begun=time.monotonic())
+        return Reply(200, JSON, [b"{}"], timings=Timings(execute=0.001), begun=time.monotonic())
 
     async def scenario() -> None:
         async with house(FakePool(answer), observer=Recorder(Tally(), None, tracing)) as opened:

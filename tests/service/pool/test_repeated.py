@@ -244,9 +244,9 @@ def test_a_request_that_comes_again_has_phases_and_estimates() -> None:
     assert is_remembered(worker, SQUARES)
     again = post(worker, body)
     assert (again.cached, first.cached) == (True, False)
-    assert all(part >= 0 for part in again.phases)
-    assert again.phases.decode > 0
-    assert again.phases.execute > 0
+    assert all(part >= 0 for part in again.timings)
+    assert again.timings.decode > 0
+    assert again.timings.execute > 0
 
     def estimated(worker: Worker) -> JobResult:
         return worker.attempt(Job("gradients", body, "id", 60.0, time.monotonic() + 60.0), 0.0)

@@ -20,7 +20,7 @@ from service.errors import from_engine
 from service.settings import Settings
 from service.state.values import Stored
 from service.transport.control_page import Vitals
-from service.transport.job import Estimate, Job, Phases, Reply
+from service.transport.job import Estimate, Job, Reply, Timings
 from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Version
@@ -41,7 +41,7 @@ def execute(job: Job, most_seconds: float | None) -> JobResult:
     if most_seconds is not None and told.get("estimate", 0) > most_seconds:
         return TooLong(Estimate(told["estimate"], 0, told.get("promises", 0)))
     try:
-        reply: JobResult = Reply(200, JSON, [b"done"], phases=Phases(0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True)
+        reply: JobResult = Reply(200, JSON, [b"done"], timings=Timings(0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True)
         for name, value in told.items():
             if name in _ACTS:
                 reply = _ACTS[name](job, value) or reply

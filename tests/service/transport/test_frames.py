@@ -7,7 +7,7 @@ import pytest
 from service.state.values import Stored
 from service.transport import frames
 from service.transport.frames import Inbox, TensorFrame, Whereabouts
-from service.transport.job import Estimate, Job, Phases, Reply
+from service.transport.job import Estimate, Job, Reply, Timings
 from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
@@ -23,7 +23,7 @@ STORED = [
     Stored("b", "1" * 16, "bool", (2,), None),
 ]
 REPLIES = [
-    Reply(200, JSON, [b"{", b"}"], phases=Phases(0.0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True),
+    Reply(200, JSON, [b"{", b"}"], timings=Timings(0.0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True),
     Reply(200, SAFETENSORS, [b"\0" * 1000, memoryview(b"abc")]),
     Reply(422, PROBLEM, [b"{}"], (("Retry-After", "5"), ("X", "é\n")), recycle="fault"),
     Reply(200, JSON, [b"{", b"}"], stored=STORED, kept=[b"\1" * 24, b"", memoryview(b"\2\3")]),
@@ -64,7 +64,7 @@ def test_a_reply(reply: Reply) -> None:
     assert (begun, ended, buffer, nbytes) == (10.0, 12.0, 0, whole)
     assert list(read.stored) == list(reply.stored)
     assert [bytes(data) for data in read.kept] == [bytes(data) for data in reply.kept]
-    assert read.phases == reply.phases._replace(waited=0.5)
+    assert read.timings == reply.timings._replace(waited=0.5)
     for name in ("status", "media_type", "body", "headers", "cached", "recycle"):
         assert getattr(read, name) == getattr(reply, name), name
 

@@ -59,13 +59,13 @@ async def test_what_a_job_is() -> None:
         assert orjson.loads(reply.body) == ["forward", "ä", "test", "application/vnd.safetensors", "application/json"]
         assert reply.headers == (("X-Test", "é"),)
         reply = await ask(pool, {})
-        assert (reply.status, reply.body, reply.cached, reply.phases[1:]) == (
+        assert (reply.status, reply.body, reply.cached, reply.timings[1:]) == (
             200,
             b"done",
             True,
             (0.1, 0.2, 0.3, 0.15, 0.4),
         )
-        assert reply.phases.waited > 0
+        assert reply.timings.waited > 0
 
 
 @running
@@ -149,8 +149,15 @@ async def test_a_graph_is_sent_to_a_worker_that_does_not_know_it() -> None:
         for _ in range(3):
             reply = await ask(pool, {}, graph="g", graph_bytes=b"{}" * 100_000)
             assert reply.body == b"done"
+
+
+@running
+async def test_a_worker_that_asks_twice_for_a_graph_is_at_fault(caplog: pytest.LogCaptureFixture) -> None:
+    """No request does this: a graph's text is known to the server before a job that names it is made."""
+    async with processes(1) as pool:
         reply = await ask(pool, {}, graph="h")
-        assert reply.status == 404
+        assert (reply.status, b"internal_error" in reply.body) == (500, True)
+    assert "a worker asks again for what it was given" in caplog.text
 
 
 @running

@@ -259,5 +259,5 @@ def test_a_call_by_the_application_is_told_as_a_call(loop: Loop, application: AS
     assert finished.head.order is not None
     assert finished.head.order.call == "gradients"
     assert finished.reply is not None
-    assert finished.reply.phases.execute > 0
+    assert finished.reply.timings.execute > 0
     assert finished.route == "/v1/gradients"

@@ -85,7 +85,7 @@ def at_once(
         front.shutdown(socket.SHUT_WR)
         for slot in stopped:
             page.stops[slot][0] = 1
-        opened = Opened(WORKER, "cpu", WORKER.vitals, Together(WORKER, SETTINGS))
+        opened = Opened(WORKER.attempt, "cpu", WORKER.vitals, Together(WORKER, SETTINGS))
         SharingLoop(back, DescriptorChannel(theirs), page, opened).serve()
         back.close()
         said: dict[int, Reply | None] = {}
@@ -232,10 +232,10 @@ def test_its_time_is_its_share() -> None:
     started = time.monotonic()
     found = answered(at_once([asked(norm(values)) for values in numbers(64)]))
     elapsed = time.monotonic() - started
-    worked = [sum(reply.phases[1:4]) + reply.phases.encode for reply in found]
-    assert min(min(reply.phases) for reply in found[1:]) >= 0
+    worked = [sum(reply.timings[1:4]) + reply.timings.encode for reply in found]
+    assert min(min(reply.timings) for reply in found[1:]) >= 0
     assert sum(worked) <= elapsed
-    shares = {round(1000 * reply.phases.execute, 4) for reply in found}
+    shares = {round(1000 * reply.timings.execute, 4) for reply in found}
     said = {orjson.loads(reply.body)["stats"]["execute_ms"] for reply in found}
     assert len(shares | said) == 1
 

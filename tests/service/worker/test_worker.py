@@ -41,18 +41,18 @@ def test_the_phases_of_a_job_are_within_its_time(worker: Worker) -> None:
     started = time.perf_counter()
     reply = worker(fresh(2.5))
     took = time.perf_counter() - started
-    assert reply.phases.waited == 0.0
-    assert all(part > 0 for part in reply.phases[1:])
-    assert reply.phases.backward < reply.phases.execute
-    assert sum(reply.phases) - reply.phases.backward <= took
+    assert reply.timings.waited == 0.0
+    assert all(part > 0 for part in reply.timings[1:])
+    assert reply.timings.backward < reply.timings.execute
+    assert sum(reply.timings) - reply.timings.backward <= took
 
 
 @pytest.mark.parametrize("call", ["plan", "differentiate"])
 def test_a_call_that_runs_nothing_has_phases_too(worker: Worker, call: str) -> None:
     reply = worker(job(next(iter(calls()[call].examples.values())), call))
     assert reply.status == 200
-    assert reply.phases.decode > 0
-    assert reply.phases.execute > 0
+    assert reply.timings.decode > 0
+    assert reply.timings.execute > 0
 
 
 def test_a_plan_is_cached_from_the_second_job_on(worker: Worker) -> None:
