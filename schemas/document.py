@@ -1,7 +1,7 @@
 """The messages as JSON Schema: the components of the OpenAPI document.
 
-There is one schema for each message, used by requests and answers alike. The vocabulary of ops, which validation
-leaves to the engine, is written in here.
+There is one schema for each message, used by requests and answers alike. The vocabulary of ops and dtypes, which
+validation leaves to the engine, is written in here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from schemas.answer import Health
 from schemas.catalogue import Catalogue
 from schemas.problem import Problem
+from schemas.tensor import ONE_OF_THE
 
 JsonSchema = dict[str, Any]
 
@@ -35,12 +36,14 @@ _KINDS: Final[Mapping[str, JsonSchema]] = {
 class Vocabulary:
     """The words of an opset: canonical op names, and for each attribute its kind and what it says in which ops.
 
-    `calls` are the names of the calls that compute.
+    `dtypes` are the names of those that tensors may have, in the order in which they are listed, and `calls` are the
+    names of the calls that compute.
     """
 
     ops: tuple[str, ...]
     attributes: Mapping[str, str]
     docs: Mapping[str, str]
+    dtypes: tuple[str, ...]
     calls: tuple[str, ...]
 
 
@@ -51,7 +54,8 @@ def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dic
     _, generated = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)
     messages: dict[str, JsonSchema] = generated["$defs"]
     for message in messages.values():
-        _drop_titles(message)
+        for field in message.get("properties", {}).values():
+            _complete(field, vocabulary)
     fields = messages["Node"]["properties"]
     fields["op"]["enum"] = list(vocabulary.ops)
     messages["Planned"]["enum"] = list(vocabulary.calls)
@@ -72,7 +76,8 @@ def _attrs(vocabulary: Vocabulary) -> JsonSchema:
     }
 
 
-def _drop_titles(message: JsonSchema) -> None:
+def _complete(field: JsonSchema, vocabulary: Vocabulary) -> None:
     """Only models have a title: generators turn the titles of fields into classes of their own."""
-    for field in message.get("properties", {}).values():
-        field.pop("title", None)
+    field.pop("title", None)
+    if words := field.pop(ONE_OF_THE, None):
+        field["enum"] = list(getattr(vocabulary, words))

@@ -9,7 +9,8 @@ from typing_extensions import TypedDict
 
 from schemas.scalars import OPEN_IN_DOCUMENT, Int64
 
-DTYPES: Final = ("bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64")
+#: what marks a field that has one of the vocabulary's words: the document says `enum` in its place
+ONE_OF_THE: Final = "x-one-of-the"
 
 # Millions of elements: they are checked by the array library, never one by one by pydantic.
 _Elements = Annotated[
@@ -34,7 +35,7 @@ _Bytes = Annotated[
 ]
 
 
-Dtype = Annotated[str, Field(json_schema_extra={"enum": list(DTYPES)})]
+Dtype = Annotated[str, Field(json_schema_extra={ONE_OF_THE: "dtypes"})]
 Shape = Annotated[
     list[Int64], FailFast(), Field(description="extents of the axes; [] is a 0-d tensor with one element")
 ]

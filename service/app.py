@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
-from engine import Registry, registry
+from engine import DTYPES, Registry, registry
 from schemas import Vocabulary, components
 from schemas.listings import GraphList, TensorList
 from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
@@ -215,6 +215,7 @@ def vocabulary(known: Registry) -> Vocabulary:
         ops=tuple(known.ops),
         attributes=known.attributes,
         docs={name: "; ".join(lines) for name, lines in docs.items()},
+        dtypes=DTYPES,
         calls=tuple(computing_calls()),
     )
 
