@@ -46,14 +46,13 @@ class TensorType:
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        size, itemsize = math.prod(self.shape), self.dtype.itemsize
-        element = element_type(self.dtype)
+        size, (itemsize, is_differentiable, is_float) = math.prod(self.shape), _traits(self.dtype)
         keep = object.__setattr__  # how a frozen object is filled
         keep(self, "size", size)
         keep(self, "nbytes", size * itemsize)
         keep(self, "span", (size or math.prod(extent or 1 for extent in self.shape)) * itemsize)
-        keep(self, "is_differentiable", element is not None and element.is_differentiable)
-        keep(self, "is_float", element is not None and element.kind == "floating")
+        keep(self, "is_differentiable", is_differentiable)
+        keep(self, "is_float", is_float)
         keep(self, "_hash", hash((self.shape, self.dtype)))
 
     def __hash__(self) -> int:
@@ -119,6 +118,13 @@ class Strided(TensorType):
         dense = TensorType(self.shape, self.dtype).strides
         steps = zip(self.shape, self.strides, dense, strict=True)
         return not self.size or all(extent == 1 or here == there for extent, here, there in steps)
+
+
+@lru_cache(maxsize=1024)
+def _traits(dtype: DType) -> tuple[int, bool, bool]:
+    """Bytes of an element, and whether it is differentiable, and float."""
+    element = element_type(dtype)
+    return dtype.itemsize, is_differentiable(dtype), element is not None and element.kind == "floating"
 
 
 @lru_cache(maxsize=1024)
