@@ -15,7 +15,6 @@ from pydantic import TypeAdapter
 from schemas.answer import Health
 from schemas.catalogue import Catalogue
 from schemas.problem import Problem
-from schemas.tensor import ONE_OF_THE
 
 JsonSchema = dict[str, Any]
 
@@ -77,7 +76,7 @@ def _attrs(vocabulary: Vocabulary) -> JsonSchema:
 
 
 def _complete(field: JsonSchema, vocabulary: Vocabulary) -> None:
-    """Only models have a title: generators turn the titles of fields into classes of their own."""
+    """Write in the words; and only models have a title: generators turn those of fields into classes of their own."""
     field.pop("title", None)
-    if words := field.pop(ONE_OF_THE, None):
+    if isinstance(words := field.get("enum"), str):
         field["enum"] = list(getattr(vocabulary, words))
