@@ -27,6 +27,7 @@ from engine.calls import (
     keeping,
 )
 from engine.executors import open_executor
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import DeadlineExceeded, EngineError, OverBudget, printable
 from engine.graph.faults import Faults
 from engine.graph.identity import OPSET, graph_id
@@ -35,7 +36,7 @@ from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import Op
 from engine.graph.program import Program, Statement
 from engine.graph.registry import Registry
-from engine.graph.tensor_type import DTYPES, HostArray, TensorType
+from engine.graph.tensor_type import HostArray, TensorType
 from engine.ops import registry
 from engine.planning.compiler import Compiled, Compiler
 from engine.planning.plan import Plan

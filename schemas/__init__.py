@@ -5,8 +5,8 @@
     document: all of them as JSON Schema
 
 What may live here: the shape of messages, and their documentation. What may not: NumPy, the engine, HTTP, or any
-meaning beyond shape. The names of ops, attributes and calls are handed in as plain data (`Vocabulary`), so that a new
-op is no change here, and a new call one file in `schemas/calls`.
+meaning beyond shape. The names of ops, attributes, dtypes and calls are handed in as plain data (`Vocabulary`), so that
+a new op or dtype is no change here, and a new call one file in `schemas/calls`.
 
 Messages are TypedDicts, not model classes: an absent field stays absent where a class would invent a null, and a
 graph of 100,000 nodes is validated in place.

@@ -1,7 +1,7 @@
 """The messages as JSON Schema: the components of the OpenAPI document.
 
-There is one schema for each message, used by requests and answers alike. The vocabulary of ops, which validation
-leaves to the engine, is written in here.
+There is one schema for each message, used by requests and answers alike. The vocabulary of ops and dtypes, which
+validation leaves to the engine, is written in here.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ _KINDS: Final[Mapping[str, JsonSchema]] = {
 class Vocabulary:
     """The words of an opset: canonical op names, and for each attribute its kind and what it says in which ops.
 
-    `calls` are the names of the calls that compute.
+    `dtypes` are the names of those that tensors may have, in the order in which they are listed, and `calls` are the
+    names of the calls that compute.
     """
 
     ops: tuple[str, ...]
     attributes: Mapping[str, str]
     docs: Mapping[str, str]
+    dtypes: tuple[str, ...]
     calls: tuple[str, ...]
 
 
@@ -51,7 +53,8 @@ def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dic
     _, generated = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)
     messages: dict[str, JsonSchema] = generated["$defs"]
     for message in messages.values():
-        _drop_titles(message)
+        for field in message.get("properties", {}).values():
+            _complete(field, vocabulary)
     fields = messages["Node"]["properties"]
     fields["op"]["enum"] = list(vocabulary.ops)
     messages["Planned"]["enum"] = list(vocabulary.calls)
@@ -72,7 +75,8 @@ def _attrs(vocabulary: Vocabulary) -> JsonSchema:
     }
 
 
-def _drop_titles(message: JsonSchema) -> None:
-    """Only models have a title: generators turn the titles of fields into classes of their own."""
-    for field in message.get("properties", {}).values():
-        field.pop("title", None)
+def _complete(field: JsonSchema, vocabulary: Vocabulary) -> None:
+    """Write in the words; and only models have a title: generators turn those of fields into classes of their own."""
+    field.pop("title", None)
+    if isinstance(words := field.get("enum"), str):
+        field["enum"] = list(getattr(vocabulary, words))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from schemas.scalars import OPEN_IN_DOCUMENT, Int64
-
-DTYPES: Final = ("bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64")
 
 # Millions of elements: they are checked by the array library, never one by one by pydantic.
 _Elements = Annotated[
@@ -34,7 +32,8 @@ _Bytes = Annotated[
 ]
 
 
-Dtype = Annotated[str, Field(json_schema_extra={"enum": list(DTYPES)})]
+# Named by the field of the vocabulary, whose words the document has in place of its name.
+Dtype = Annotated[str, Field(json_schema_extra={"enum": "dtypes"})]
 Shape = Annotated[
     list[Int64], FailFast(), Field(description="extents of the axes; [] is a 0-d tensor with one element")
 ]

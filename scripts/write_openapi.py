@@ -9,7 +9,7 @@ from typing import Final
 
 import orjson
 
-from engine import Registry, registry
+from engine import DTYPES, Registry, registry
 from schemas import Vocabulary, components
 from schemas.listings import GraphList, TensorList
 from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
@@ -63,6 +63,7 @@ def _vocabulary(known: Registry) -> Vocabulary:
         ops=tuple(known.ops),
         attributes=known.attributes,
         docs={name: "; ".join(lines) for name, lines in docs.items()},
+        dtypes=DTYPES,
         calls=tuple(computing_calls()),
     )
 

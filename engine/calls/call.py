@@ -102,10 +102,10 @@ class Scope:
         """The results that `outputs` are."""
         return [(Label("values", (i,)), self.nodes[i]) for i in outputs]
 
-    def float_node(self, role: str, node: int) -> Value:
+    def differentiable_node(self, role: str, node: int) -> Value:
         """The value of a node that is differentiated. Raises NotDifferentiable."""
         value = self.nodes[node]
-        if value.type.is_float:
+        if value.type.is_differentiable:
             return value
         name = value.dtype.name
         detail = f"{role} names this node, whose dtype {name} has no derivatives"
@@ -113,12 +113,12 @@ class Scope:
             detail = f"is {name}, which has no derivatives: feed it as a float dtype, or take it out of {role}"
         raise self.located(NotDifferentiable(detail, expected="a float dtype", got=name), node)
 
-    def float_nodes(self, role: str, nodes: Sequence[int]) -> list[Value]:
+    def differentiable_nodes(self, role: str, nodes: Sequence[int]) -> list[Value]:
         """The values of several. Raises NotDifferentiable for all that are not float."""
         faults, values = Faults(), list[Value]()
         for node in nodes:
             with faults:
-                values.append(self.float_node(role, node))
+                values.append(self.differentiable_node(role, node))
         faults.report()
         return values
 
@@ -132,7 +132,7 @@ class Scope:
 
     def one(self, of: int) -> Value:
         """The seed of a node with one element: 1. Raises NonScalarOutput, and NotDifferentiable."""
-        value = self.float_node("of", of)
+        value = self.differentiable_node("of", of)
         if value.type.size != 1:
             shape = show_shape(value.shape)
             detail = f"has shape {shape}: give a cotangent of that shape, or reduce it to one element (sum, mean)"

@@ -36,9 +36,9 @@ class Jacobian(Derivative):
 
     def write(self, scope: Scope) -> Results:
         """The values, then a block for each output and each node of `wrt`; zeros where there is no path."""
-        nodes = scope.float_nodes("wrt", self.wrt)
+        nodes = scope.differentiable_nodes("wrt", self.wrt)
         blocks, known = _Blocks("jacobian", self.wrt, nodes), Dependence()
-        outputs = scope.float_nodes("outputs", self.outputs)
+        outputs = scope.differentiable_nodes("outputs", self.outputs)
         scope.look_ahead(len(outputs), partial(_count_each, outputs, nodes))
         for i, y in zip(self.outputs, outputs, strict=True):
             scope.begin(i)

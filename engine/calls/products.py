@@ -65,7 +65,10 @@ class VJP(Derivative):
 
     def write(self, scope: Scope) -> Results:
         """The values, then the gradients."""
-        nodes, outputs = scope.float_nodes("wrt", self.wrt), scope.float_nodes("outputs", self.outputs)
+        nodes, outputs = (
+            scope.differentiable_nodes("wrt", self.wrt),
+            scope.differentiable_nodes("outputs", self.outputs),
+        )
         count = self._count(scope) if self.batched else None
         seeds = [
             self._seed(scope, y, node, type, count) for y, (node, type) in zip(outputs, self.cotangents, strict=True)
@@ -136,7 +139,10 @@ class JVP(Call):
 
     def write(self, scope: Scope) -> Results:
         """The values, then the tangents; zeros where an output does not move."""
-        leaves, outputs = scope.float_nodes("tangents", self.wrt_nodes), scope.float_nodes("outputs", self.outputs)
+        leaves, outputs = (
+            scope.differentiable_nodes("tangents", self.wrt_nodes),
+            scope.differentiable_nodes("outputs", self.outputs),
+        )
         moves = [
             (x, scope.given(TANGENTS, "its tangent", node, type, x.type))
             for x, (node, type) in zip(leaves, self.tangents, strict=True)

@@ -77,12 +77,12 @@ class Gradients(Call):
 
     def nodes(self, scope: Scope) -> list[Value]:
         """The nodes of `wrt`."""
-        return scope.float_nodes("wrt", self.wrt)
+        return scope.differentiable_nodes("wrt", self.wrt)
 
     def pull(self, scope: Scope) -> list[Value | None]:
         """The gradients; None where there is no path."""
         nodes = self.nodes(scope)  # first: an integer among them is to blame for an integer `of`
-        of, seed = scope.float_node("of", self.of), self._seed(scope)
+        of, seed = scope.differentiable_node("of", self.of), self._seed(scope)
         scope.begin(self.of)
         scope.look_ahead(self.sweeps, partial(self.sketch, of.index, seed.index, [x.index for x in nodes]))
         return vjp(scope.builder, [(of, seed)], nodes)

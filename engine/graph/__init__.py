@@ -1,6 +1,6 @@
 """Graphs: what they are made of, what they say as text, and when they are well-formed.
 
-    errors, near, familiar, truth, run_tier → tensor_type, faults → attributes, sample, limits → op
+    dtypes, errors, near, familiar, truth, run_tier → tensor_type, faults → attributes, sample, limits → op
     → registry → ir → program → identity
                     ↘ text → verify
 
@@ -12,6 +12,7 @@ Files:
     attributes   Attributes of ops: their declarations, and the check of what a client sent
     copying      Copies of views: NumPy's own, and for what lies across its rows, one in strips, so that lines stay in
                  the cache
+    dtypes       The dtypes of the opset: one table, and what types, attributes, ops, messages and bodies read in it
     errors       What can be wrong with a graph, as the client will read it
     familiar     What other systems call ops and attributes, to suggest ours: `familiar_names.toml`, read when a name is
                  not known

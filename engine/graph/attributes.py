@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, OverBudget, counted, printable
 from engine.graph.familiar import familiar_attributes
 from engine.graph.faults import Faults
 from engine.graph.near import nearest, plain
-from engine.graph.tensor_type import DTYPES, HostArray, read_only_copy
+from engine.graph.tensor_type import HostArray, read_only_copy
 
 REQUIRED: Final = object()
 

@@ -31,7 +31,9 @@ def _infer(op: Definition, types: tuple[Any, ...], stated: Mapping[str, Any]) ->
     full = complete(op.name, op.attrs, stated) if stated or op.attrs else {}
     canonical = op.canonical(full, *types)
     found = op.infer(*types, **canonical)
-    return Inferred(Stated(canonical), found if isinstance(found, tuple) else (found,))
+    results = found if isinstance(found, tuple) else (found,)
+    op.check_connection(types, results)
+    return Inferred(Stated(canonical), results)
 
 
 def _work(op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> Work:
@@ -40,7 +42,7 @@ def _work(op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> W
 
 
 #: for operands of these types, which are checked. Raises EngineError, and TypeError for attributes that are unknown or
-#: missing
+#: missing, and for a result in which gradients would end unsaid
 inferred: Final = Memory(_infer)
 #: for a result and operands of these types, the result's first
 work: Final = Memory(_work)

@@ -156,7 +156,8 @@ class Builder:
     def emit(self, op: Definition, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
         """Append `op` on `operands`, inferring its type; composites append their parts.
 
-        Raises EngineError, and TypeError for an attribute that the op does not have, or needs and does not get.
+        Raises EngineError, and TypeError for an attribute that the op does not have, or needs and does not get, and for
+        a result in which gradients would end though the op has a rule of them.
         """
         nodes = [self.nodes[v.index] for v in operands]
         attrs, types = inferred(op, tuple([n.types if n.op.several else n.types[0] for n in nodes]), attrs)
@@ -269,7 +270,7 @@ class Value:
         return self.builder.emit(op, self._lift((self, *operands)) if operands else (self,), attrs)
 
     def _lift(self, operands: Sequence[Value | float]) -> list[Value]:
-        dtype = next((v.dtype for v in operands if isinstance(v, Value) and v.type.is_float), self.dtype)
+        dtype = next((v.dtype for v in operands if isinstance(v, Value) and v.type.is_differentiable), self.dtype)
         return [v if isinstance(v, Value) else self.builder.full((), v, dtype) for v in operands]
 
     def _with(self, other: Value | float, op: str) -> Value:

@@ -19,9 +19,10 @@ import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.copying import copying
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import DtypeMismatch, OperandCount, counted
 from engine.graph.sample import Sample
-from engine.graph.tensor_type import DTYPES, DType, TensorType
+from engine.graph.tensor_type import DType, TensorType
 from engine.graph.truth import Truth
 
 Emitted = Any  # engine.graph.ir.Value: the contract states rules, and does not know what they write into
@@ -79,6 +80,9 @@ class Definition(ABC):
     is_view: ClassVar[bool] = False
     #: whether it is a Kernel: as `is_view`
     is_kernel: ClassVar[bool] = False
+    #: operands whose gradients may end here in spite of a rule of derivatives, where the result's dtype has none: it is
+    #: constant in them, or of the dtype that was asked for by name; of others, nobody would be told
+    may_disconnect: ClassVar[tuple[str, ...]] = ()
     #: the rule of derivatives, or why there is none; None for what is written out before it is differentiated
     vjp: ClassVar[Callable[..., Sequence[Emitted | None]] | NoGradient | None] = None
 
@@ -103,6 +107,22 @@ class Definition(ABC):
     def is_differentiable(self) -> bool:
         """Whether its operands have cotangents."""
         return not isinstance(self.vjp, NoGradient)
+
+    def check_connection(self, types: Sequence[ResultTypes], results: Sequence[TensorType]) -> None:
+        """Raise TypeError where a rule of derivatives would never be asked: the mistake of an op, never of a client.
+
+        Operands with several results are left out: only one of these is read.
+        """
+        if self.vjp is None or not self.is_differentiable or any(type.is_differentiable for type in results):
+            return
+        single = [(i, type) for i, type in enumerate(types) if isinstance(type, TensorType) and type.is_differentiable]
+        lost = [type for i, type in single if self.operand_name(i) not in self.may_disconnect]
+        if lost:
+            made, of = (", ".join(map(str, those)) for those in (results, lost))
+            raise TypeError(
+                f"{self.name} makes {made} of {of}, where gradients end, but has a rule of derivatives: "
+                "it has to state NoGradient with the reason, or to cast its result back"
+            )
 
     @cached_property
     def arity(self) -> tuple[int, float]:

@@ -12,37 +12,28 @@ from typing import Any
 
 import numpy as np
 
+from engine.graph.dtypes import element_type, in_opset, is_differentiable
 from engine.graph.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 
 Shape = tuple[int, ...]
 DType = np.dtype[Any]
 HostArray = np.ndarray[Any, Any]
 
-DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64")
-INTEGERS = ("int8", "uint8", "int32", "int64")
-FLOATS = ("float16", "float32", "float64")
-NUMBERS = INTEGERS + FLOATS
-
 FLOAT16 = np.dtype("float16")
 FLOAT32 = np.dtype("float32")
 FLOAT64 = np.dtype("float64")
+INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
 BOOL = np.dtype("bool")
-
-# NumPy's promotion leaves opset 1's dtypes in two places (int8 with uint8, sums of uint8): take the next wider one.
-_WIDENED: dict[DType, DType] = {
-    np.dtype("int16"): np.dtype("int32"),
-    np.dtype("uint32"): INT64,
-    np.dtype("uint64"): INT64,
-}
 
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
     """The static type of a tensor: `shape`, each extent ≥ 0, and `dtype`. What follows from them is found once.
 
-    `size` is the number of elements, `nbytes` what a dense tensor takes, `is_float` whether derivatives of and in it
-    exist. `span` is `nbytes` with zero extents read as one: NumPy refuses [0, 2**70] for the same reason as [2**70].
+    `size` is the number of elements, `nbytes` what a dense tensor takes. `span` is `nbytes` with zero extents read as
+    one: NumPy refuses [0, 2**70] for the same reason as [2**70]. `is_differentiable` says whether derivatives of and in
+    it exist, `is_float` whether its arithmetic is that of floating-point numbers, which round.
     """
 
     shape: Shape
@@ -50,16 +41,18 @@ class TensorType:
     size: int = field(init=False, repr=False, compare=False)
     nbytes: int = field(init=False, repr=False, compare=False)
     span: int = field(init=False, repr=False, compare=False)
+    is_differentiable: bool = field(init=False, repr=False, compare=False)
     is_float: bool = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        size, itemsize = math.prod(self.shape), self.dtype.itemsize
+        size, (itemsize, is_differentiable, is_float) = math.prod(self.shape), _traits(self.dtype)
         keep = object.__setattr__  # how a frozen object is filled
         keep(self, "size", size)
         keep(self, "nbytes", size * itemsize)
         keep(self, "span", (size or math.prod(extent or 1 for extent in self.shape)) * itemsize)
-        keep(self, "is_float", self.dtype.kind == "f")
+        keep(self, "is_differentiable", is_differentiable)
+        keep(self, "is_float", is_float)
         keep(self, "_hash", hash((self.shape, self.dtype)))
 
     def __hash__(self) -> int:
@@ -128,6 +121,13 @@ class Strided(TensorType):
 
 
 @lru_cache(maxsize=1024)
+def _traits(dtype: DType) -> tuple[int, bool, bool]:
+    """Bytes of an element, and whether it is differentiable, and float."""
+    element = element_type(dtype)
+    return dtype.itemsize, is_differentiable(dtype), element is not None and element.kind == "floating"
+
+
+@lru_cache(maxsize=1024)
 def dtype_name(dtype: DType) -> str:
     """What NumPy calls a dtype, which takes it as long as to add two small arrays."""
     return dtype.name
@@ -140,11 +140,6 @@ def read_only_copy(array: HostArray) -> HostArray:
     return copy
 
 
-def in_opset(dtype: DType) -> DType:
-    """`dtype`, or the narrowest wider one of opset 1."""
-    return _WIDENED.get(dtype, dtype)
-
-
 @lru_cache(maxsize=1024)
 def promote(*dtypes: DType) -> DType:
     """The common dtype of operands, as NumPy 2 promotes, within opset 1."""
@@ -155,6 +150,16 @@ def promote(*dtypes: DType) -> DType:
 def to_float(*dtypes: DType) -> DType:
     """The dtype in which a function with real results computes: as NumPy's ufuncs choose (int32 → float64)."""
     return promote(np.dtype("float16"), *dtypes)
+
+
+def to_add_up(dtype: DType) -> DType:
+    """The dtype of sums and products of many: its own where it has derivatives, int64 for what is counted."""
+    return dtype if is_differentiable(dtype) else INT64
+
+
+def to_average(dtype: DType) -> DType:
+    """The dtype of means, norms and factors of matrices: its own where it has derivatives, else float64."""
+    return dtype if is_differentiable(dtype) else FLOAT64
 
 
 def broadcast(*shapes: Shape) -> Shape:

@@ -12,10 +12,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine.graph.attributes import Attr, key
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node
 from engine.graph.op import Composite, Kernel
-from engine.graph.tensor_type import DTYPES, TensorType
+from engine.graph.tensor_type import TensorType
 from engine.graph.text import print_node, print_outputs
 
 
@@ -148,6 +149,10 @@ def _types(at: _Place) -> Iterator[str]:
         yield f"no type can be inferred: {error}"
         return
     results = inferred if isinstance(inferred, tuple) else (inferred,)
+    try:
+        at.node.op.check_connection(at.operands, results)
+    except TypeError as error:
+        yield str(error)
     if results != at.node.types or isinstance(inferred, tuple) != at.node.op.several:
         yield f"the op infers {', '.join(map(str, results))}"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
-from engine.graph.tensor_type import FLOAT16, FLOAT32, DType, TensorType
+from engine.graph.tensor_type import FLOAT16, FLOAT32, INT32, DType, TensorType
 from engine.oplib.rows import add_up
 from engine.oplib.widening import wide
 
@@ -22,6 +22,13 @@ LEAST_BLOCK: Final = 1 << 13
 def accumulator(out: Array | TensorType) -> DType:
     """The dtype to add up in: float32 for float16 results, else the result's own."""
     return FLOAT32 if out.dtype == FLOAT16 else np.dtype(out.dtype)
+
+
+def atomic_accumulator(out: Array | TensorType) -> DType:
+    """The dtype to add up in at places that come again: as `accumulator`, and a GPU cannot add bytes atomically."""
+    if out.dtype.kind == "f" or out.dtype.itemsize >= INT32.itemsize:
+        return accumulator(out)
+    return INT32
 
 
 def wide_out(xp: Namespace, out: Array) -> Array:

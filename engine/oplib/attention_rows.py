@@ -82,7 +82,7 @@ class AttentionRows(InTiles):
         delta = (by_y * y.output(0)).sum(axes=(-1,), keepdims=True)
         saved = (q, k, v, y.output(1), delta if g[1] is None else delta - g[1], by_y, *mask)
         found = y.builder.emit(GRADIENTS, saved, attrs)
-        by_mask = [y.builder.emit(MASK_GRADIENT, saved, attrs) if m.type.is_float else None for m in mask]
+        by_mask = [y.builder.emit(MASK_GRADIENT, saved, attrs) if m.type.is_differentiable else None for m in mask]
         return [*(unbroadcast(found.output(i), x) for i, x in enumerate((q, k, v))), *by_mask]
 
     def written_out(

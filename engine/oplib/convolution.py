@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import NUMBERS
 from engine.graph.ir import Value
 from engine.graph.op import Op, ResultTypes
-from engine.graph.tensor_type import FLOAT32, FLOAT64, NUMBERS, TensorType, promote
+from engine.graph.tensor_type import FLOAT32, FLOAT64, TensorType, promote
 from engine.microkernels.convolution import ConvolutionGeometry, Tensor
 from engine.oplib import batching
 from engine.oplib.spatial import check_ranks, check_spatial

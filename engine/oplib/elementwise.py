@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from engine.graph.dtypes import in_opset
 from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.memory import Memory
 from engine.graph.op import Array, Definition, KernelCall, Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, in_opset, to_float
+from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, to_float
 from engine.loops.elements import MOST_BOUND, ElementKernel
 from engine.loops.program import PRIMITIVES, Level, LoopBuilder, Scalar, Scalars
 from engine.native.turns import joined
@@ -129,7 +130,7 @@ class Elementwise(Op):
             return [None for _ in xs]
         wide = widened(self, y, xs, attrs)
         return [
-            unbroadcast(scale(g, partial(*wide, **attrs)), x) if x.type.is_float else None
+            unbroadcast(scale(g, partial(*wide, **attrs)), x) if x.type.is_differentiable else None
             for partial, x in zip(self.partials, xs, strict=True)
         ]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar
 
+from engine.graph.dtypes import FLOATS
 from engine.graph.ir import Value
 from engine.graph.op import Composite
-from engine.graph.tensor_type import FLOAT16, FLOATS, promote
+from engine.graph.tensor_type import FLOAT16, promote
 from engine.oplib.widening import wide
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from engine.graph.dtypes import INTEGERS
 from engine.graph.errors import IndexOutOfRange
 from engine.graph.op import Array, wrong_dtype
-from engine.graph.tensor_type import INTEGERS, TensorType
+from engine.graph.tensor_type import TensorType
 from engine.oplib.index_notes import INDEX_NOTES
 
 

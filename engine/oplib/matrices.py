@@ -153,4 +153,4 @@ def square(x: TensorType, name: str = "x") -> TensorType:
 
 def _floats(x: TensorType) -> TensorType:
     """As numpy.linalg computes: in float64 with what is not float."""
-    return x if x.is_float else x.with_dtype(FLOAT64)
+    return x if x.is_differentiable else x.with_dtype(FLOAT64)

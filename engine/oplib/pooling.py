@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import NUMBERS
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import NUMBERS, DType, Shape, TensorType, show_shape
+from engine.graph.tensor_type import DType, Shape, TensorType, show_shape
 from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
 from engine.oplib.operands import wrong_shape
 from engine.oplib.spatial import check_fits, check_spatial

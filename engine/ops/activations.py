@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES, NUMBERS
 from engine.graph.ir import Value
 from engine.graph.op import NoGradient, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DTYPES, NUMBERS, DType, TensorType, to_float
+from engine.graph.tensor_type import DType, TensorType, to_float
 from engine.oplib.elementwise import FloatUnary, Unary, WithConstants
 from engine.oplib.formula import Formula
 from engine.oplib.widening import wide
@@ -91,7 +92,7 @@ class Activation(Formula):
     def decompose(self, *operands: Value, **attrs: Any) -> Value:
         """Of floats."""
         (x,) = operands
-        return super().decompose(x if x.type.is_float else x.cast(dtype=to_float(x.dtype)), **attrs)
+        return super().decompose(x if x.type.is_differentiable else x.cast(dtype=to_float(x.dtype)), **attrs)
 
 
 class Selu(Activation):

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES, FLOATS
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import ResultTypes, wrong_dtype
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import DTYPES, FLOATS, Shape, TensorType, broadcast, promote, show_shape
+from engine.graph.tensor_type import Shape, TensorType, broadcast, promote, show_shape
 from engine.oplib.attention_formula import Masking
 from engine.oplib.attention_rows import ROWS
 from engine.oplib.formula import Formula

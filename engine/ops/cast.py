@@ -23,6 +23,7 @@ class Cast(Op):
     operands = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"dtype": Attr("dtype", doc="the result's dtype")}
     gradient = "g, cast back"
+    may_disconnect = ("x",)
     samples = (
         Sample(Real(2, 3), dtype="float64"),
         Sample(Real(2, 3), dtype="int32"),

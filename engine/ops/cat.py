@@ -61,7 +61,7 @@ class Cat(Op):
     def vjp(self, g: Value, y: Value, *xs: Value, axis: int, sizes: None) -> Sequence[Value | None]:
         """To each operand its part."""
         places = bounds([x.shape[axis] for x in xs])
-        return [cut(g, axis, *place) if x.type.is_float else None for x, place in zip(xs, places, strict=True)]
+        return [cut(g, axis, *place) if x.type.is_differentiable else None for x, place in zip(xs, places, strict=True)]
 
     def batch(self, mapped: Sequence[bool], *xs: Value, axis: int, sizes: None) -> Value:
         """The next axis, with N on all operands."""

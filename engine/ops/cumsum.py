@@ -37,7 +37,7 @@ class CumSum(Op):
 
     def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
         """x's shape; int64 for what is not float."""
-        return x if x.is_float else x.with_dtype(INT64)
+        return x if x.is_differentiable else x.with_dtype(INT64)
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
         """Rounded once."""

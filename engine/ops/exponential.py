@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DTYPES, DType, TensorType, to_float
+from engine.graph.tensor_type import DType, TensorType, to_float
 from engine.loops.program import Scalar
 from engine.oplib.elementwise import Binary, Unary
 from engine.oplib.formula import Formula

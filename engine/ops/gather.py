@@ -18,14 +18,13 @@ from engine.microkernels.picking import PICKED_AT_ONCE, Picking, picking
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.routine import MOVED_AS
 from engine.oplib import batching
+from engine.oplib.accumulate import atomic_accumulator
 from engine.oplib.adding_at import add_at, add_elements, add_elements_bytes, add_rows, add_rows_bytes
 from engine.oplib.flat_places import element_steps, is_walked_forwards, memory_of, pieces, pieces_bytes
 from engine.oplib.indices import check_indices, require_integer
 from engine.oplib.operands import with_extent
 
 _AXIS = Attr("int", 0, "the axis that is indexed")
-#: dtypes that sums are not accumulated in: float16 rounds too early, and a GPU cannot add bytes atomically
-_WIDE = {"float16": "float32", "int8": "int32", "uint8": "int32", "bool": "int32"}
 
 
 class Gather(Op):
@@ -162,7 +161,8 @@ class ScatterAdd(Op):
         """Copy x, then add one by one, after the range check."""
         places = _listed(index, axis) if _is_repeated(index, axis) else index
         check_indices(places, x.shape[axis], operand=1)
-        total = xp.empty(out.shape, _WIDE[out.dtype.name]) if out.dtype.name in _WIDE else out
+        dtype = atomic_accumulator(out)
+        total = out if dtype == out.dtype else xp.empty(out.shape, dtype)
         total[...] = x
         if axis == 0 and _picks_slices(x, index, axis):
             add_rows(xp, total, places, updates)
@@ -205,7 +205,7 @@ class ScatterAdd(Op):
     def workspace(self, out: ResultTypes, x: TensorType, index: TensorType, updates: TensorType, *, axis: int) -> int:
         """The positions that are added at, and sums in a wider dtype."""
         assert isinstance(out, TensorType)
-        total = out.with_dtype(np.dtype(_WIDE.get(out.dtype.name, out.dtype)))
+        total = out.with_dtype(atomic_accumulator(out))
         wide = 0 if total.dtype == out.dtype else total.nbytes
         if axis == 0 and _picks_slices(x, index, axis):
             return wide + add_rows_bytes(total, updates)

@@ -23,7 +23,7 @@ class Grad(Definition):
     def infer(self, y: TensorType, x: TensorType, cotangent: TensorType | None = None) -> ResultTypes:
         """x's type. Raises NotDifferentiable unless y and x are float."""
         for i, (name, type) in enumerate((("y", y), ("x", x))):
-            if not type.is_float:
+            if not type.is_differentiable:
                 raise NotDifferentiable(
                     f"operand {i} ({name}) must be float to be differentiated, but is {type.dtype.name}",
                     operand=i,

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, Definition, Namespace, ResultTypes, View
 from engine.graph.sample import Sample
-from engine.graph.tensor_type import DTYPES, FLOAT64, DType, Shape, TensorType, show_shape
+from engine.graph.tensor_type import FLOAT64, DType, Shape, TensorType, show_shape
 from engine.oplib.source import Source, check_representable
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import ResultTypes
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import DTYPES, Shape, TensorType, promote, show_shape
+from engine.graph.tensor_type import Shape, TensorType, promote, show_shape
 from engine.oplib.formula import Formula
 from engine.ops.activations import Elu, Gelu, Relu, Selu, Silu
 from engine.ops.hyperbolic import Tanh

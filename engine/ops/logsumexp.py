@@ -12,7 +12,7 @@ import numpy as np
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import FLOAT64, DType, TensorType
+from engine.graph.tensor_type import DType, TensorType, to_average
 from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator
 from engine.oplib.reduction import Reduction, keep, reduced_shape
@@ -45,7 +45,7 @@ class Scaled(Reduction):
 
     def result_dtype(self, dtype: DType) -> DType:
         """float64 for what is not float."""
-        return dtype if dtype.kind == "f" else FLOAT64
+        return to_average(dtype)
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """Run the kernel where there is a largest element; a 0-d x is a row of one."""

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES, FLOATS, INTEGERS
 from engine.graph.ir import Value
 from engine.graph.op import ResultTypes, wrong_dtype
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DTYPES, FLOATS, INTEGERS, Shape, TensorType, promote
+from engine.graph.tensor_type import Shape, TensorType, promote
 from engine.oplib.formula import Formula
 from engine.oplib.operands import require_shape, wrong_shape
 

@@ -12,7 +12,7 @@ import numpy as np
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import FLOAT32, FLOAT64, INT64, DType, Shape, TensorType
+from engine.graph.tensor_type import FLOAT32, FLOAT64, INT64, DType, Shape, TensorType, to_average
 from engine.graph.truth import Truth
 from engine.microkernels.pooling import avg_pool, max_pool, max_pool_indices
 from engine.microkernels.product import Matrices
@@ -115,6 +115,7 @@ class MaxPool2DBack(Pooling):
     name = "max_pool2d_back"
     operands = ("g", "x")
     gradient = "dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces"
+    may_disconnect = ("x",)
     samples = (
         Sample(Real(2, 2, 2, 2), Real(2, 2, 4, 6), kernel_size=[2, 3]),
         Sample(Real(1, 2, 5, 3), Real(1, 2, 5, 6), kernel_size=[3, 2], stride=[1, 3], padding=[1, 1]),
@@ -193,7 +194,7 @@ class AvgPool2D(Pooling):
 
     def result_dtype(self, dtype: DType) -> DType:
         """float64 for what is not float."""
-        return dtype if dtype.kind == "f" else FLOAT64
+        return to_average(dtype)
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, **attrs: Any) -> None:
         """Sums over rows, then over columns."""

@@ -8,7 +8,7 @@ from typing import Any
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import INT64, DType, TensorType
+from engine.graph.tensor_type import DType, TensorType, to_add_up
 from engine.oplib.accumulate import count, room_for_parts, wide_out, wide_out_bytes
 from engine.oplib.permutation import permute, shaped, unpermute
 from engine.oplib.reduction import Reduction, broadcast_back
@@ -38,7 +38,7 @@ class Prod(Rowwise, Reduction):
 
     def result_dtype(self, dtype: DType) -> DType:
         """int64 for what is not float."""
-        return dtype if dtype.kind == "f" else INT64
+        return to_add_up(dtype)
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """NumPy's product, rounded once."""

@@ -9,7 +9,7 @@ from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import INT64, TensorType
+from engine.graph.tensor_type import TensorType, to_add_up
 from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
 from engine.oplib.adding_at import add_rows, add_rows_bytes
 from engine.oplib.indices import check_indices, require_integer
@@ -38,7 +38,7 @@ class SegmentSum(Op):
         require_integer(segment_ids, 1, "segment_ids")
         require_axes(x, 1, "to add up over")
         require_shape(segment_ids, x.shape[:1], 1, "segment_ids", "one for each entry of x's first axis")
-        return TensorType((segments, *x.shape[1:]), x.dtype if x.is_float else INT64)
+        return TensorType((segments, *x.shape[1:]), to_add_up(x.dtype))
 
     def forward(self, xp: Namespace, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
         """Add row by row, after the range check."""
@@ -62,7 +62,7 @@ class SegmentSum(Op):
         n, count = segment_ids.shape
         rows = x if mapped[0] else x.broadcast_to(shape=(n, *x.shape))
         index = segment_ids.reshape(shape=(n, count, *[1] * (rows.ndim - 2))).broadcast_to(shape=rows.shape)
-        zeros = x.builder.full((n, segments, *rows.shape[2:]), 0.0, x.dtype if x.type.is_float else INT64)
+        zeros = x.builder.full((n, segments, *rows.shape[2:]), 0.0, to_add_up(x.dtype))
         return zeros.scatter_add(index, rows, axis=1)
 
     def flops(self, out: ResultTypes, x: TensorType, *types: TensorType, **attrs: Any) -> int:

@@ -28,6 +28,7 @@ class Where(Elementwise):
     aliases = {"WhereOp": "born", "Where": "born, cjc"}
     operands = ("cond", "on_true", "on_false")
     gradient = "d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond"
+    may_disconnect = ("cond",)
     samples = (
         Sample(Bools(2, 3), Real(2, 3), Real(3)),
         Sample(Bools(3), Real(2, 1), Real()),

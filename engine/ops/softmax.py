@@ -58,7 +58,7 @@ class Softmax(Rowwise, Op):
 
     def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
         """x's shape."""
-        return x if x.is_float else x.with_dtype(FLOAT64)
+        return x if x.is_differentiable else x.with_dtype(FLOAT64)
 
     def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
         """In place in `out`, along the first axis of what `axis_first` hands out."""

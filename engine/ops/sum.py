@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace
-from engine.graph.tensor_type import FLOAT32, FLOAT64, INT64, DType, TensorType
+from engine.graph.tensor_type import FLOAT32, FLOAT64, DType, TensorType, to_add_up, to_average
 from engine.microkernels.channel_sums import as_channel_sums, channel_sums
 from engine.microkernels.recipe import Recipe
 from engine.oplib.accumulate import accumulator, count, over, room_for_parts, total, wide_out_bytes
@@ -29,7 +29,7 @@ class Sum(Rowwise, Reduction):
 
     def result_dtype(self, dtype: DType) -> DType:
         """int64 for what is not float."""
-        return dtype if dtype.kind == "f" else INT64
+        return to_add_up(dtype)
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, rounded once."""
@@ -69,7 +69,7 @@ class Mean(Rowwise, Reduction):
 
     def result_dtype(self, dtype: DType) -> DType:
         """float64 for what is not float."""
-        return dtype if dtype.kind == "f" else FLOAT64
+        return to_average(dtype)
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, divided while it is still in the accumulator's dtype."""

@@ -9,7 +9,7 @@ from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import FLOAT64, DType, TensorType
+from engine.graph.tensor_type import DType, TensorType, to_average
 from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator, count
 from engine.oplib.reduction import AXES, KEEPDIMS, Reduction, broadcast_back
@@ -47,7 +47,7 @@ class Var(Rowwise, Reduction):
 
     def result_dtype(self, dtype: DType) -> DType:
         """float64 for what is not float."""
-        return dtype if dtype.kind == "f" else FLOAT64
+        return to_average(dtype)
 
     def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int) -> None:
         """The mean of the squared deviations."""

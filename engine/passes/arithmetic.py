@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.graph.ir import Node, Value
-from engine.passes.matching import Rule, broadcasted, fill_of, source
+from engine.passes.matching import NUMBER, Rule, broadcasted, fill_of, needs_operand, source
 
 
 def without(neutral: float, *, either: bool) -> Rule:
     """x ∘ c = x for the neutral element c; on either side, or on the right alone."""
 
+    @needs_operand(*NUMBER)
     def rule(node: Node, operands: Sequence[Value]) -> Value | None:
         a, b = operands
         if fill_of(b) == neutral and a.dtype == node.type.dtype:
@@ -30,6 +31,7 @@ def without_scalar(neutral: float) -> Rule:
     return lambda node, operands: operands[0] if node.attrs["scalar"] == neutral else None
 
 
+@needs_operand(*NUMBER)
 def by_a_number(node: Node, operands: Sequence[Value]) -> Value | None:
     """x · c, c one number everywhere, as mul_scalar: c need not be spread out."""
     a, b = operands
@@ -39,6 +41,7 @@ def by_a_number(node: Node, operands: Sequence[Value]) -> Value | None:
     return None
 
 
+@needs_operand("mul_scalar")
 def scalars_together(node: Node, operands: Sequence[Value]) -> Value | None:
     """(x · a) · b, a a power of two, as x · (a b), or x where that is x · 1: exact, short of overflow."""
     inner = source(operands[0], "mul_scalar")
@@ -66,21 +69,24 @@ def _negated(x: Value) -> Value | None:
 
 def twice(op: str) -> Rule:
     """f(f(x)) = x."""
-    return lambda node, operands: source(operands[0], op)
+    return needs_operand(op)(lambda node, operands: source(operands[0], op))
 
 
+@needs_operand("mul_scalar")
 def negated_scalar(_: Node, operands: Sequence[Value]) -> Value | None:
     """−(x · c) = x · (−c)."""
     inner = source(operands[0], "mul_scalar")
     return inner.mul_scalar(scalar=-operands[0].node.attrs["scalar"]) if inner and inner.type.is_float else None
 
 
+@needs_operand("neg")
 def scalar_of_negated(node: Node, operands: Sequence[Value]) -> Value | None:
     """(−x) · c = x · (−c)."""
     inner = _negated(operands[0])
     return inner.mul_scalar(scalar=-node.attrs["scalar"]) if inner else None
 
 
+@needs_operand("neg")
 def sum_with_negated(_: Node, operands: Sequence[Value]) -> Value | None:
     """a + (−b) = a − b, (−a) + b = b − a."""
     a, b = operands
@@ -91,6 +97,7 @@ def sum_with_negated(_: Node, operands: Sequence[Value]) -> Value | None:
 def sign_out(position: int) -> Rule:
     """(−a) ∘ b = −(a ∘ b), and a ∘ (−b) too, for what is linear: a sign that is passed on may meet another."""
 
+    @needs_operand("neg")
     def rule(node: Node, operands: Sequence[Value]) -> Value | None:
         inner = _negated(operands[position])
         if inner is None:

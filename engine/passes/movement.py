@@ -9,7 +9,7 @@ from engine.graph.ir import Node, Value
 from engine.graph.tensor_type import broadcast
 from engine.oplib.reduction import reduced_shape
 from engine.passes.arithmetic import holds
-from engine.passes.matching import broadcasted, reshaped, source
+from engine.passes.matching import broadcasted, needs_operand, reshaped, source
 
 
 def reshape_of_reshape(node: Node, operands: Sequence[Value]) -> Value | None:
@@ -24,6 +24,7 @@ def broadcast_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | Non
     return broadcasted(x, node.type.shape) if source(x, "broadcast_to") else x
 
 
+@needs_operand("transpose")
 def transpose_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
     """One permutation, or none."""
     inner = source(operands[0], "transpose")
@@ -74,6 +75,7 @@ def transposed_last(node: Node, operands: Sequence[Value]) -> Value | None:
     return turned[0].builder.emit(node.op, inner, node.attrs).transpose(axes=axes)
 
 
+@needs_operand("transpose")
 def sum_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
     """A sum over the same numbers as they lie, where the axes that are left keep their order."""
     inner, axes = source(operands[0], "transpose"), node.attrs["axes"]
@@ -87,6 +89,7 @@ def sum_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
     return reshaped(total, node.type.shape)
 
 
+@needs_operand("sum")
 def kept_sum(node: Node, operands: Sequence[Value]) -> Value | None:
     """A sum whose axes are put back at extent 1, as a sum that keeps them; or the other way round."""
     inner, attrs = source(operands[0], "sum"), operands[0].node.attrs
@@ -97,6 +100,7 @@ def kept_sum(node: Node, operands: Sequence[Value]) -> Value | None:
     return inner.sum(axes=attrs["axes"], keepdims=keeps) if fits and attrs["axes"] else None
 
 
+@needs_operand("broadcast_to")
 def sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     """Summing over axes that x was repeated along is multiplying by how often."""
     (repeated,), axes = operands, node.attrs["axes"]

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from engine.graph.ir import Node, Value
-from engine.passes.matching import fill_of, source
+from engine.passes.matching import fill_of, needs_operand, source
 
 #: pieces of one tensor, and how many tensors within one another are looked into: a client may have any number of both
 MOST_PIECES: Final = 64
@@ -22,6 +22,7 @@ class Piece(NamedTuple):
     value: Value
 
 
+@needs_operand("pad", "cat")
 def sum_of_pieces(node: Node, operands: Sequence[Value]) -> Value | None:
     """A sum whose operands are zero where the other one is not, as what stands in each place: nothing is added to 0.
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from engine.graph.ir import Node, Value
 from engine.oplib.permutation import shaped
-from engine.passes.matching import source
+from engine.passes.matching import needs_operand, source
 
 #: float16 adds up in float32, and rounds to itself between a product and its sum; whole numbers may wrap
 _DTYPES = ("float32", "float64")
 
 
+@needs_operand("matmul", "neg")
 def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     """Σᵢ (a b)ᵢⱼ = (Σᵢ aᵢ) b over the rows, and over the columns a (Σⱼ bⱼ); of −a b as well.
 
@@ -34,6 +35,7 @@ def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     return -y if negated else y
 
 
+@needs_operand("matmul")
 def transposed_product(node: Node, operands: Sequence[Value]) -> Value | None:
     """(a b)ᵀ = bᵀ aᵀ, which lies as it is to be read: a product reads its operands by rows or by columns.
 

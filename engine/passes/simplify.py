@@ -8,8 +8,9 @@ factor that could be infinite or NaN: x · 0 stays.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import Final
 
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_END, Limits
@@ -17,7 +18,7 @@ from engine.graph.op import Definition
 from engine.oplib.elementwise import Elementwise
 from engine.passes import arithmetic, movement, pieces, products
 from engine.passes.allowance import UNBOUNDED, Allowance
-from engine.passes.matching import Rule
+from engine.passes.matching import Rule, needed_operands
 
 # The graph has been admitted; what it comes down to is no larger.
 _ADMITTED = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
@@ -56,11 +57,8 @@ def _read_by_several(graph: Graph) -> set[int]:
 
 def _telling(op: Definition) -> frozenset[str] | None:
     """What an operand of `op` must be for a rule to find anything; None where all depends on the node itself."""
-    own = op.name in RULES or op.name in ALONE
-    if own and op.name not in TELLING:
-        return None
-    spread = {"broadcast_to", "transpose"} if isinstance(op, Elementwise) else set[str]()
-    return TELLING.get(op.name, frozenset()) | spread
+    own = _TELLING.get(op.name, _NOTHING)
+    return own if own is None or not isinstance(op, Elementwise) else own | _OF_ELEMENTS
 
 
 def _rewritten(node: Node, operands: Sequence[Value], shared: set[int], *, is_output: bool) -> Value | None:
@@ -113,14 +111,10 @@ ALONE: dict[str, tuple[tuple[int, Rule], ...]] = {
     "transpose": ((0, products.transposed_product),),
 }
 
-_NUMBER = {"full", "broadcast_to", "reshape"}
-
-#: what an operand must be for a rule of the op to find anything; an op with rules that is not here is looked at always
-TELLING: dict[str, frozenset[str]] = {
-    "neg": frozenset({"neg", "mul_scalar"}),
-    "add": frozenset({"neg", "pad", "cat", *_NUMBER}),
-    "sub": frozenset(_NUMBER),
-    "mul": frozenset({"neg", *_NUMBER}),
-    "div": frozenset(_NUMBER),
-    "sum": frozenset({"broadcast_to", "matmul", "neg", "transpose"}),
+#: what an operand must be for a rule of the op to find anything; None where one is to be tried always
+_TELLING: Final[Mapping[str, frozenset[str] | None]] = {
+    op: needed_operands(*RULES.get(op, ()), *(rule for _, rule in ALONE.get(op, ()))) for op in {*RULES, *ALONE}
 }
+_NOTHING: Final[frozenset[str]] = frozenset()
+#: and for what is tried on all elementwise ops
+_OF_ELEMENTS: Final = frozenset({"broadcast_to", "transpose"})

@@ -34,4 +34,4 @@ def _plan(registry: Registry, op: Definition, sample: Sample) -> None:
     program, compiler = Program(registry, nodes), Compiler(Limits())
     compiler.forward(program, types)
     with suppress(EngineError):  # what has no derivatives says so
-        compiler.gradients(program, types, wrt=[i for i, type in types.items() if type.is_float])
+        compiler.gradients(program, types, wrt=[i for i, type in types.items() if type.is_differentiable])

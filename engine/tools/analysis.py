@@ -93,9 +93,9 @@ def stops_between(
 
 def _stops(program: Program, values: Mapping[int, Value], node: int) -> bool:
     statement = program.statements[node]
-    if not any(values[i].type.is_float for i in statement.operands):
+    if not any(values[i].type.is_differentiable for i in statement.operands):
         return False
-    return isinstance(statement.op.vjp, NoGradient) or not any(t.is_float for t in values[node].node.types)
+    return isinstance(statement.op.vjp, NoGradient) or not any(t.is_differentiable for t in values[node].node.types)
 
 
 def _node_cost(node: int, value: Value, spent: dict[tuple[int, bool], int]) -> NodeCost:

@@ -71,7 +71,7 @@ def find_links(point: Point, call: Gradients) -> Links:
     builder, end, by = _offset(point, call)
     nodes = tuple(builder.nodes)
     between = _between(nodes, ancestors([end], lambda i: nodes[i].operands), by)
-    floats = [i for i in between if nodes[i].type.is_float and not nodes[i].op.several and i != end]
+    floats = [i for i in between if nodes[i].type.is_differentiable and not nodes[i].op.several and i != end]
     operands = sorted({j for i in between for j in nodes[i].operands if not nodes[j].op.several} | {*by})
     values = point.plan(builder, [builder.value(i) for i in operands])
     one = builder.value(end).full_like(1.0)

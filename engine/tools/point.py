@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.calls import Gradients
 from engine.executors.interpreter import Executor
+from engine.graph.dtypes import FLOATS
 from engine.graph.ir import Builder, Value
 from engine.graph.limits import Deadline, Limits
 from engine.graph.program import Program, Statement
@@ -79,4 +80,4 @@ def _widened(statement: Statement) -> Statement:
 def _wide(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.astype(FLOAT64, copy=False) if value.dtype.kind == "f" else value
-    return FLOAT64.name if value in ("float16", "float32") else value
+    return FLOAT64.name if value in FLOATS else value

@@ -141,7 +141,9 @@ class Forms:
         return known
 
     def _new(self, node: Node, operands: tuple[int, ...]) -> int:
-        passes = bool(node.operands) and node.op.is_differentiable and any(type.is_float for type in node.types)
+        passes = (
+            bool(node.operands) and node.op.is_differentiable and any(type.is_differentiable for type in node.types)
+        )
         self.forms.append(Form(node, self._number_types(node.types), operands, passes))
         return len(self.forms) - 1
 
@@ -170,7 +172,7 @@ class Forms:
             (operand, k, g, types[operand][k])
             for operand, parts in enumerate(rule)
             for k, g in _parts(parts)
-            if types[operand][k].is_float
+            if types[operand][k].is_differentiable
         ]
         return self._recorded(builder, outer, wanted, sum(there))
 

@@ -69,7 +69,7 @@ def _differentiable_operands(node: Node) -> Sequence[int]:
     if not node.operands or not node.op.is_differentiable:
         return ()
     types = node.types
-    return node.operands if types[0].is_float or any(type.is_float for type in types) else ()
+    return node.operands if types[0].is_differentiable or any(type.is_differentiable for type in types) else ()
 
 
 class Cotangents:
@@ -120,11 +120,11 @@ def _pull_back(
     builder.origin = node.origin and Origin(node.origin.node, node.origin.op, backward=True)
     for i, g in zip(node.operands, _gradients(builder, index, node, arrived, tapes), strict=True):
         if isinstance(g, Value):
-            if builder.nodes[i].types[0].is_float:
+            if builder.nodes[i].types[0].is_differentiable:
                 cotangents.add(i, g, 0, index)
         elif g is not None:
             for k, part in g.items():
-                if part is not None and builder.nodes[i].types[k].is_float:
+                if part is not None and builder.nodes[i].types[k].is_differentiable:
                     cotangents.add(i, part, k, index)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from engine.graph.dtypes import ELEMENT_TYPES
 from service.state.items import TENSOR, Item
 
 #: what the objects of a commit say of themselves
@@ -22,7 +23,8 @@ COMMIT_FORMAT: Final = "gradserve commit 1"
 _LENGTH: Final = 8  # bytes of the number in front
 _CHECKSUM: Final = 8  # bytes of the checksum behind the header
 _METADATA: Final = "__metadata__"
-_SHORT_TENSOR: Final = "U8"  # of what is no tensor: bytes
+_SPELLINGS: Final = {element.name: element.safetensors for element in ELEMENT_TYPES}
+_BYTES: Final = _SPELLINGS["uint8"]  # of what is no tensor
 
 
 class Damaged(Exception):
@@ -137,10 +139,8 @@ def _row(item: Item) -> dict[str, Any]:
 def _kind_of_tensor(item: Item) -> dict[str, Any]:
     """Dtype and shape as safetensors has them, for whoever looks into an object with its library."""
     if item.kind != TENSOR:
-        return {"dtype": _SHORT_TENSOR, "shape": [item.nbytes]}
-    dtype: str = item.facts["dtype"]
-    spelling = "BOOL" if dtype == "bool" else dtype[0].upper() + dtype.lstrip("abcdefghijklmnopqrstuvwxyz")
-    return {"dtype": spelling, "shape": item.facts["shape"]}
+        return {"dtype": _BYTES, "shape": [item.nbytes]}
+    return {"dtype": _SPELLINGS[item.facts["dtype"]], "shape": item.facts["shape"]}
 
 
 def _contents(commit: dict[str, Any], header: dict[str, Any], base: int) -> Contents:

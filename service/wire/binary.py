@@ -14,21 +14,13 @@ import numpy as np
 import orjson
 
 from engine import EngineError, HostArray, Label, Limits, TensorType, printable
+from engine.graph.dtypes import ELEMENT_TYPES
 from service.errors import Refusal, from_engine
 from service.wire.json_codec import parse_json
 from service.wire.json_reader import JsonReader, JsonRequest
 from service.wire.message import Message
 
-_DTYPES: Final = {
-    "BOOL": "bool",
-    "I8": "int8",
-    "U8": "uint8",
-    "I32": "int32",
-    "I64": "int64",
-    "F16": "float16",
-    "F32": "float32",
-    "F64": "float64",
-}
+_DTYPES: Final = {element.safetensors: element.name for element in ELEMENT_TYPES}
 _NAMES: Final = {name: spelling for spelling, name in _DTYPES.items()}
 _LENGTH: Final = 8  # bytes of the number in front; and what the data is aligned to
 _HEADER: Final = "the header of the safetensors body"

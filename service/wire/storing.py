@@ -8,16 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from engine import DTYPES, HostArray, printable
+from engine import HostArray, printable
+from engine.graph.tensor_type import dtype_name
 from schemas import Store
 from service.errors import Refusal
 from service.state.tensor_names import checked_name
 from service.state.values import Stored
 
-#: NumPy puts a dtype's name together each time
-_DTYPE_NAMES: Final = {np.dtype(name): name for name in DTYPES}
 _CONDITION: Final = re.compile(r"|\*|[0-9a-f]{16}")
 _EXPECTED: Final = "an etag of 16 hexadecimal digits, * or empty"
 
@@ -59,7 +56,7 @@ class Storing:
 
     def _kept(self, place: Destination, array: HostArray, condition: str | None) -> Kept:
         etag = new_etag()
-        stored = Stored(place.name, etag, _DTYPE_NAMES[array.dtype], array.shape, condition, place.durable)
+        stored = Stored(place.name, etag, dtype_name(array.dtype), array.shape, condition, place.durable)
         told: dict[str, Any] = {
             "node": place.node,
             "tensor_id": place.name,

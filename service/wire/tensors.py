@@ -12,6 +12,7 @@ import numpy as np
 import pybase64
 
 from engine import DTYPES, HostArray, Limits, TensorType, printable
+from engine.graph.dtypes import ELEMENT_TYPES
 from engine.graph.tensor_type import dtype_name
 from schemas import NodeType, Tensor
 from service.errors import Refusal
@@ -22,17 +23,7 @@ from service.wire.long_lists import LongList
 Numbers = list[int | float] | LongList
 
 _EXACT: Final = 2**53  # up to here every reader of JSON keeps integers apart
-# The longest that one element can be written, with its comma.
-_JSON_CHARACTERS: Final = {
-    "bool": 2,
-    "int8": 5,
-    "uint8": 4,
-    "int32": 12,
-    "int64": 18,
-    "float16": 16,
-    "float32": 17,
-    "float64": 26,
-}
+_JSON_CHARACTERS: Final = {element.name: element.json_characters for element in ELEMENT_TYPES}
 _ENVELOPE: Final = 96  # a tensor's braces, keys, dtype and node; extents come on top
 _EXTENT: Final = 21
 _PLACES: Final = 80  # what safetensors take beside that: a name, offsets, and the place in the response

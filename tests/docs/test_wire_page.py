@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from engine import DTYPES
+from engine.graph.dtypes import ELEMENT_TYPES
 from examples.server import running_server
 from service.errors import KINDS
 from tests.conftest import Client
@@ -55,6 +58,18 @@ def test_every_field_of_every_call_is_on_the_page(document: dict[str, Any]) -> N
     assert len(messages.keys() - elsewhere) > 30
     fields = {field for name, properties in messages.items() if name not in elsewhere for field in properties}
     assert not [field for field in fields if not re.search(rf"\b{field}\b", PAGE)]
+
+
+def test_the_page_lists_the_dtypes() -> None:
+    listed = re.search(r"The dtypes\s+are (.*?);", PAGE, re.DOTALL)
+    assert listed
+    assert tuple(re.findall(r"`(\w+)`", listed[1])) == DTYPES
+
+
+def test_the_example_in_binary_spells_them() -> None:
+    """It is a client, and has a table of its own."""
+    (stated,) = re.findall(r"^DTYPES = (\{.*?\n\})", text_of("examples/binary.py"), re.DOTALL | re.MULTILINE)
+    assert ast.literal_eval(stated) == {element.safetensors: element.name for element in ELEMENT_TYPES}
 
 
 def test_every_path_is_on_the_page(document: dict[str, Any]) -> None:

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.op import Definition
 from engine.graph.sample import Sample
-from engine.graph.tensor_type import DTYPES
 from tests.fuzz.values import Random, choice
 
 Shape = Sequence[int]

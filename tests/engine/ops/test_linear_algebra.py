@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, open_executor, registry
-from engine.graph.tensor_type import INTEGERS
+from engine.graph.dtypes import INTEGERS
 from engine.ops.linear import ACTIVATIONS
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan

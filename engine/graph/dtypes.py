@@ -1,0 +1,77 @@
+"""The dtypes of the opset: one table, and what types, attributes, ops, messages and bodies read in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+import numpy as np
+
+NumberKind = Literal["boolean", "integer", "floating"]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """What is known of one dtype.
+
+    `name` is NumPy's, which JSON and graphs have, too, and `width` counts bytes. `is_differentiable` says whether
+    derivatives of and in its numbers exist. Bodies call it what safetensors does, and an element takes at most
+    `json_characters` in JSON, with its comma; integers beyond 2⁵³ are never written there.
+    """
+
+    name: str
+    kind: NumberKind
+    width: int
+    is_differentiable: bool
+    safetensors: str
+    json_characters: int
+
+
+#: in the order in which messages list them; of a kind, the narrowest first
+ELEMENT_TYPES: Final = (
+    ElementType("bool", "boolean", 1, False, "BOOL", 2),
+    ElementType("int8", "integer", 1, False, "I8", 5),
+    ElementType("uint8", "integer", 1, False, "U8", 4),
+    ElementType("int32", "integer", 4, False, "I32", 12),
+    ElementType("int64", "integer", 8, False, "I64", 18),
+    ElementType("float16", "floating", 2, True, "F16", 16),
+    ElementType("float32", "floating", 4, True, "F32", 17),
+    ElementType("float64", "floating", 8, True, "F64", 26),
+)
+
+
+def _names(*kinds: NumberKind) -> tuple[str, ...]:
+    return tuple(element.name for element in ELEMENT_TYPES if element.kind in kinds)
+
+
+DTYPES: Final = tuple(element.name for element in ELEMENT_TYPES)
+INTEGERS: Final = _names("integer")
+FLOATS: Final = _names("floating")
+NUMBERS: Final = tuple(element.name for element in ELEMENT_TYPES if element.kind != "boolean")
+
+_BY_NAME: Final = {element.name: element for element in ELEMENT_TYPES}
+
+
+@lru_cache(maxsize=1024)
+def element_type(dtype: np.dtype[Any]) -> ElementType | None:
+    """What is known of a dtype, in either byte order; None of one that is not the opset's."""
+    return _BY_NAME.get(dtype.name)
+
+
+def is_differentiable(dtype: np.dtype[Any]) -> bool:
+    """Whether derivatives of and in numbers of this dtype exist."""
+    element = element_type(dtype)
+    return element is not None and element.is_differentiable
+
+
+@lru_cache(maxsize=1024)
+def in_opset(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """`dtype`; of integers that the opset lacks, the narrowest that holds them, or else the widest that there is.
+
+    NumPy's promotion leaves opset 1 in two places: int8 with uint8, and sums of uint8.
+    """
+    if dtype.kind not in "iu" or element_type(dtype) is not None:
+        return dtype
+    known = [np.dtype(name) for name in INTEGERS]
+    return next((wider for wider in known if np.can_cast(dtype, wider, "safe")), known[-1])

@@ -1,0 +1,167 @@
+"""CONTRIBUTING is true of dtypes, too: a row more in the table is known to types, gradients, documents and bodies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs.tree import copy_tree, run
+
+pytestmark = pytest.mark.slow
+
+TABLE = "engine/graph/dtypes.py"
+BEFORE = '    ElementType("int64",'
+#: whole numbers, which everything written for them takes as they are
+WHOLE = '    ElementType("uint32", "integer", 4, False, "U32", 11),\n'
+#: of a kind of its own, which is differentiable and not float
+COMPLEX = '    ElementType("complex128", "complex", 16, True, "C128", 60),\n'
+
+SERVED = """
+import json
+import numpy as np
+from fastapi.testclient import TestClient
+from safetensors.numpy import load, save
+from engine import TensorType, registry
+from engine.graph.dtypes import in_opset
+from engine.graph.tensor_type import promote
+from service.app import create_app
+from service.wire.binary import write_one
+from service.wire.tensors import encoded_bytes
+
+BINARY = {"Content-Type": "application/vnd.safetensors", "Accept": "application/vnd.safetensors"}
+x = np.array([0, 2**32 - 1], np.uint32)
+graph = {"graph": {"nodes": [{"op": "input"}, {"op": "cumsum", "operands": [0], "attrs": {"axis": 0}}]}}
+request = graph | {"outputs": [0, 1]}
+
+def forward(client, **more):
+    return client.post("/v1/forward", **more)
+
+def tensor(dtype, data):
+    return {"feeds": [{"node": 0, "tensor": {"dtype": dtype, "shape": [2], "data": data}}]}
+
+with TestClient(create_app(), base_url="http://localhost") as client:
+    body = save({"feeds.0": x}, {"request": json.dumps(request)})
+    answered = forward(client, content=body, headers=BINARY).content
+    print(json.dumps({
+        "types": [str(promote(np.dtype("uint32"), np.dtype(other))) for other in ("uint8", "int8", "float32")],
+        "kept": str(in_opset(np.dtype("uint32"))),
+        "differentiable": TensorType((2,), np.dtype("uint32")).is_differentiable,
+        "takes": registry().ops["cumsum"].dtypes,
+        "json": forward(client, json=request | tensor("uint32", x.tolist())).json(),
+        "beyond": forward(client, json=request | tensor("uint32", [0, 2**32])).json(),
+        "unknown": forward(client, json=request | tensor("uint16", [0, 1])).json(),
+        "gradients": client.post("/v1/gradients", json=graph | tensor("uint32", [0, 1]) | {"wrt": [0]}).json(),
+        "binary": {name: [str(a.dtype), a.tolist()] for name, a in load(answered).items()},
+        "length": encoded_bytes([TensorType.of(x)], "json") - encoded_bytes([TensorType((0,), x.dtype)], "json"),
+        "one": load(b"".join(write_one("x", x)))["x"].tolist(),
+    }))
+"""
+
+DIFFERENTIATED = """
+import json
+import numpy as np
+from engine import Builder, Limits, TensorType, open_executor, registry
+from engine.planning.plan import make_plan
+from engine.transforms.vjp import vjp
+
+type = TensorType((2,), np.dtype("complex128"))
+builder = Builder(registry())
+x, w = builder.leaf(type, "x"), builder.leaf(type, "w")
+y = ((x * w) + x.cast(dtype=type.dtype)).sum()
+one = builder.constant(np.array(1, "complex128"))
+found = vjp(builder, [(y, one)], [x, w])
+plan = make_plan(builder.graph([y, *found]), Limits())
+fed = {"x": np.array([1 + 2j, 3j]), "w": np.array([2, 1j])}
+results = open_executor("cpu").run(plan, fed)
+print(json.dumps({
+    "flags": [type.is_differentiable, type.is_float],
+    "means": [str(x.mean().dtype), str(x.cumsum(axis=0).dtype), str(x.sum().dtype)],
+    "gradients": [str(g.type) for g in found],
+    "values": [np.array(r).view(float).tolist() for r in map(np.atleast_1d, results)],
+}))
+"""
+
+
+def grown(tree: Path, row: str) -> Path:
+    """The copy with this row."""
+    table = tree / TABLE
+    text = table.read_text(encoding="utf-8")
+    assert text.count(BEFORE) == 1
+    table.write_text(text.replace(BEFORE, row + BEFORE), encoding="utf-8")
+    return tree
+
+
+def printed(tree: Path, program: str) -> dict[str, Any]:
+    """What it prints in this copy."""
+    ran = run(tree, "-c", program)
+    assert ran.returncode == 0, ran.stderr
+    return dict(json.loads(ran.stdout))
+
+
+@pytest.fixture(scope="module")
+def unsigned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy with unsigned integers of 32 bits."""
+    return grown(copy_tree(tmp_path_factory.mktemp("unsigned")), WHOLE)
+
+
+@pytest.fixture(scope="module")
+def served(unsigned: Path) -> dict[str, Any]:
+    """What a service says that has them."""
+    return printed(unsigned, SERVED)
+
+
+def test_types_know_it(served: dict[str, Any]) -> None:
+    assert served["types"] == ["uint32", "int64", "float64"]
+    assert served["kept"] == "uint32", "it is not widened any more"
+    assert served["differentiable"] is False
+    assert "uint32" in served["takes"]
+
+
+def test_the_document_knows_it(unsigned: Path) -> None:
+    written = run(unsigned, "-m", "scripts.write_openapi", "written")
+    assert written.returncode == 0, written.stderr
+    messages = json.loads((unsigned / "written/openapi.json").read_bytes())["components"]["schemas"]
+    fields = {name: m["properties"]["dtype"] for name, m in messages.items() if "dtype" in m.get("properties", {})}
+    listing = {name for name, field in fields.items() if "uint32" in field.get("enum", ())}
+    assert listing == {"NodePlan", "NodeType", "Tensor", "TensorSummary"}
+
+
+def test_json_knows_it(served: dict[str, Any]) -> None:
+    tensors = [value["tensor"] for value in served["json"]["values"]]
+    assert [(t["dtype"], t["data"]) for t in tensors] == [("uint32", [0, 2**32 - 1]), ("int64", [0, 2**32 - 1])]
+    assert served["beyond"]["expected"] == f"0 to {2**32 - 1}"
+    assert "int32, uint32, int64, " in served["unknown"]["detail"]
+    assert served["length"] >= len(f"{2**32 - 1},{2**32 - 1},")
+
+
+def test_safetensors_know_it(served: dict[str, Any]) -> None:
+    assert served["binary"]["values.0"] == ["uint32", [0, 2**32 - 1]]
+    assert served["one"] == [0, 2**32 - 1]
+
+
+def test_it_has_no_derivatives(served: dict[str, Any]) -> None:
+    assert served["gradients"]["code"] == "not_differentiable"
+    assert served["gradients"]["got"] == "uint32"
+
+
+@pytest.fixture(scope="module")
+def differentiated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the engine does with numbers that are differentiable and not float."""
+    return printed(grown(copy_tree(tmp_path_factory.mktemp("complex")), COMPLEX), DIFFERENTIATED)
+
+
+def test_gradients_go_through_what_is_differentiable(differentiated: dict[str, Any]) -> None:
+    assert differentiated["flags"] == [True, False]
+    assert differentiated["gradients"] == ["complex128[2]", "complex128[2]"]
+
+
+def test_sums_of_it_are_of_its_dtype(differentiated: dict[str, Any]) -> None:
+    assert differentiated["means"] == ["complex128"] * 3
+
+
+def test_its_values_are_numpys(differentiated: dict[str, Any]) -> None:
+    """By hand: x = (1 + 2i, 3i), w = (2, i); y = Σ x·w + x, dx = w + 1, dw = x."""
+    assert differentiated["values"] == [[0.0, 9.0], [3.0, 0.0, 1.0, 1.0], [1.0, 2.0, 0.0, 3.0]]
