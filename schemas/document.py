@@ -19,28 +19,21 @@ from schemas.problem import Problem
 JsonSchema = dict[str, Any]
 
 REFERENCE: Final = "#/components/schemas/{model}"
-_WHOLE: Final = {"type": "integer", "format": "int64"}
-_KINDS: Final[Mapping[str, JsonSchema]] = {
-    "int": _WHOLE,
-    "float": {"type": "number", "format": "double"},
-    "bool": {"type": "boolean"},
-    "string": {"type": "string"},
-    "ints": {"type": "array", "items": _WHOLE},
-    "dtype": {"type": "string"},
-    "tensor": {"$ref": REFERENCE.format(model="Tensor")},
-}
+#: where a message has a tensor
+TENSOR: Final[JsonSchema] = {"$ref": REFERENCE.format(model="Tensor")}
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words of an opset: canonical op names, and for each attribute its kind and what it says in which ops.
+    """The words of an opset: canonical op names, and for each attribute its schema and what it says in which ops.
 
-    `calls` are the names of the calls that compute.
+    `kinds` are those that attributes are of, as people are shown them; `calls` are the names of the calls that compute.
     """
 
     ops: tuple[str, ...]
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, JsonSchema]
     docs: Mapping[str, str]
+    kinds: tuple[str, ...]
     calls: tuple[str, ...]
 
 
@@ -55,6 +48,8 @@ def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dic
     fields = messages["Node"]["properties"]
     fields["op"]["enum"] = list(vocabulary.ops)
     messages["Planned"]["enum"] = list(vocabulary.calls)
+    *kinds, last = vocabulary.kinds
+    messages["AttributeInfo"]["properties"]["type"]["description"] = f"{', '.join(kinds)} or {last}"
     fields["attrs"] = {"$ref": REFERENCE.format(model="Attrs")}
     messages["Attrs"] = _attrs(vocabulary)
     return dict(sorted(messages.items()))
@@ -62,7 +57,7 @@ def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dic
 
 def _attrs(vocabulary: Vocabulary) -> JsonSchema:
     properties = {
-        name: {**_KINDS[kind], "description": vocabulary.docs[name]} for name, kind in vocabulary.attributes.items()
+        name: {**schema, "description": vocabulary.docs[name]} for name, schema in vocabulary.attributes.items()
     }
     return {
         "type": "object",

@@ -16,7 +16,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
 from engine import Registry, registry
+from engine.graph.kinds import ATTRIBUTE_KINDS
 from schemas import Vocabulary, components
+from schemas.document import TENSOR
 from schemas.listings import GraphList, TensorList
 from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
 from schemas.resident import ResidentTensor, TensorSummary
@@ -213,8 +215,9 @@ def vocabulary(known: Registry) -> Vocabulary:
             docs[name].append(f"{op.name}: {attr.doc}")
     return Vocabulary(
         ops=tuple(known.ops),
-        attributes=known.attributes,
+        attributes={name: kind.schema(TENSOR) for name, kind in known.attributes.items()},
         docs={name: "; ".join(lines) for name, lines in docs.items()},
+        kinds=tuple(dict.fromkeys(kind.spelling for kind in ATTRIBUTE_KINDS.values())),
         calls=tuple(computing_calls()),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from engine.graph.ir import Node, Value
+from engine.graph.kinds.typed_number import typed_number
 from engine.graph.tensor_type import Shape
 
 #: `rule(node, operands)`: what a node on these operands comes down to, or None
@@ -21,7 +22,7 @@ def fill_of(x: Value) -> float | None:
         if x.node.op.name in ("broadcast_to", "reshape"):
             x = x.builder.value(x.node.operands[0])
     # As the dtype holds it: 0.1 in float32 is not 0.1.
-    return float(x.dtype.type(x.node.attrs["fill"])) if x.node.op.name == "full" else None
+    return typed_number(x.dtype.type(x.node.attrs["fill"]).item(), x.dtype) if x.node.op.name == "full" else None
 
 
 def source(x: Value, op: str) -> Value | None:
