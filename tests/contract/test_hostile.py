@@ -59,7 +59,7 @@ def chosen(draw: Draw, attr: Attr, rank: int) -> Any:
     if attr.kind == "ints" and draw(st.booleans()):
         length = draw(st.sampled_from([rank, 2, 2 * rank]))
         return draw(st.lists(st.one_of(st.integers(0, 3), INTS), min_size=length, max_size=length))
-    return draw(KINDS.get(attr.kind) or st.sampled_from(attr.definition.samples))
+    return draw(KINDS.get(attr.kind, st.sampled_from(attr.definition.samples)))
 
 
 @st.composite

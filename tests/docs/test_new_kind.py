@@ -1,4 +1,4 @@
-"""A kind of attributes dropped in as one file is checked, verified, printed, read, documented, and told apart."""
+"""CONTRIBUTING is true of attribute kinds: one more file is checked, verified, printed, read, documented, compared."""
 
 from __future__ import annotations
 

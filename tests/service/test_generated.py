@@ -162,7 +162,7 @@ def values_of(kind: AttributeKind) -> st.SearchStrategy[Any]:
         "dtype": st.sampled_from(DTYPES),
         "tensor": st.builds(tensor, st.just([2]), st.just([0, 1]), st.sampled_from(DTYPES)),
     }
-    return known.get(kind.name) or st.sampled_from(kind.samples)
+    return known.get(kind.name, st.sampled_from(kind.samples))
 
 
 @st.composite
