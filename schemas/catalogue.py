@@ -14,7 +14,7 @@ class AttributeInfo(TypedDict):
     """One attribute that an op takes."""
 
     name: str
-    type: Annotated[str, Field(description="int, float, bool, string, ints, dtype or tensor")]
+    type: Annotated[str, Field(description="one of the kinds that there are, which the document lists")]
     required: bool
     doc: str
     default: NotRequired[Annotated[str, Field(description="as JSON; without one, absence means what `doc` says")]]

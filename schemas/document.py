@@ -19,29 +19,22 @@ from schemas.problem import Problem
 JsonSchema = dict[str, Any]
 
 REFERENCE: Final = "#/components/schemas/{model}"
-_WHOLE: Final = {"type": "integer", "format": "int64"}
-_KINDS: Final[Mapping[str, JsonSchema]] = {
-    "int": _WHOLE,
-    "float": {"type": "number", "format": "double"},
-    "bool": {"type": "boolean"},
-    "string": {"type": "string"},
-    "ints": {"type": "array", "items": _WHOLE},
-    "dtype": {"type": "string"},
-    "tensor": {"$ref": REFERENCE.format(model="Tensor")},
-}
+#: where a message has a tensor
+TENSOR: Final[JsonSchema] = {"$ref": REFERENCE.format(model="Tensor")}
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words of an opset: canonical op names, and for each attribute its kind and what it says in which ops.
+    """The words of an opset: canonical op names, and for each attribute its schema and what it says in which ops.
 
-    `dtypes` are the names of those that tensors may have, in the order in which they are listed, and `calls` are the
-    names of the calls that compute.
+    `kinds` are those that attributes are of, as people are shown them, `dtypes` the names of those that tensors may
+    have, in the order in which they are listed, and `calls` those of the calls that compute.
     """
 
     ops: tuple[str, ...]
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, JsonSchema]
     docs: Mapping[str, str]
+    kinds: tuple[str, ...]
     dtypes: tuple[str, ...]
     calls: tuple[str, ...]
 
@@ -58,6 +51,8 @@ def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dic
     fields = messages["Node"]["properties"]
     fields["op"]["enum"] = list(vocabulary.ops)
     messages["Planned"]["enum"] = list(vocabulary.calls)
+    *kinds, last = vocabulary.kinds
+    messages["AttributeInfo"]["properties"]["type"]["description"] = f"{', '.join(kinds)} or {last}"
     fields["attrs"] = {"$ref": REFERENCE.format(model="Attrs")}
     messages["Attrs"] = _attrs(vocabulary)
     return dict(sorted(messages.items()))
@@ -65,7 +60,7 @@ def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dic
 
 def _attrs(vocabulary: Vocabulary) -> JsonSchema:
     properties = {
-        name: {**_KINDS[kind], "description": vocabulary.docs[name]} for name, kind in vocabulary.attributes.items()
+        name: {**schema, "description": vocabulary.docs[name]} for name, schema in vocabulary.attributes.items()
     }
     return {
         "type": "object",

@@ -10,7 +10,9 @@ from typing import Final
 import orjson
 
 from engine import DTYPES, Registry, registry
+from engine.graph.kinds import ATTRIBUTE_KINDS
 from schemas import Vocabulary, components
+from schemas.document import TENSOR
 from schemas.listings import GraphList, TensorList
 from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
 from schemas.resident import ResidentTensor, TensorSummary
@@ -61,8 +63,9 @@ def _vocabulary(known: Registry) -> Vocabulary:
             docs[name].append(f"{op.name}: {attr.doc}")
     return Vocabulary(
         ops=tuple(known.ops),
-        attributes=known.attributes,
+        attributes={name: kind.schema(TENSOR) for name, kind in known.attributes.items()},
         docs={name: "; ".join(lines) for name, lines in docs.items()},
+        kinds=tuple(dict.fromkeys(kind.spelling for kind in ATTRIBUTE_KINDS.values())),
         dtypes=DTYPES,
         calls=tuple(computing_calls()),
     )

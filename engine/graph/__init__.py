@@ -1,6 +1,6 @@
 """Graphs: what they are made of, what they say as text, and when they are well-formed.
 
-    dtypes, errors, near, familiar, truth, run_tier → tensor_type, faults → attributes, sample, limits → op
+    dtypes, errors, near, familiar, truth, run_tier → tensor_type, faults → kinds, sample, limits → attributes → op
     → registry → ir → program → identity
                     ↘ text → verify
 

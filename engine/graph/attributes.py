@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
 
-from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, OverBudget, counted, printable
 from engine.graph.familiar import familiar_attributes
 from engine.graph.faults import Faults
+from engine.graph.kinds import ATTRIBUTE_KINDS, key
+from engine.graph.kinds.kind import AttributeKind
 from engine.graph.near import nearest, plain
-from engine.graph.tensor_type import HostArray, read_only_copy
 
 REQUIRED: Final = object()
 
@@ -27,6 +25,7 @@ class Attr:
     `kind` is one of ATTRIBUTE_KINDS and, for one attribute name, the same in every op. A `default` of None means that
     absence has a meaning of its own, which `doc` states; REQUIRED means that there is none. `minimum` bounds an
     int and every entry of ints; `longest` the number of entries: a few for each axis, unless they stand for elements.
+    `typed_by` names the attribute that says of which dtype a number is, where the operands do not.
     """
 
     kind: str
@@ -35,6 +34,16 @@ class Attr:
     choices: tuple[str, ...] = ()
     minimum: int | None = None
     longest: int = 128
+    typed_by: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in ATTRIBUTE_KINDS:
+            raise ValueError(f"there is no kind of attributes called {self.kind} (known: {', '.join(ATTRIBUTE_KINDS)})")
+
+    @property
+    def definition(self) -> AttributeKind:
+        """Its kind."""
+        return ATTRIBUTE_KINDS[self.kind]
 
     @property
     def required(self) -> bool:
@@ -43,10 +52,10 @@ class Attr:
 
     def check(self, name: str, value: Any) -> Any:
         """`value` in the form that rules receive. Raises BadAttribute."""
-        holds, wanted, convert = ATTRIBUTE_KINDS[self.kind]
-        if not holds(value):
-            raise _bad(name, wanted, value)
-        if self.kind == "ints" and len(value) > self.longest:
+        kind = ATTRIBUTE_KINDS[self.kind]
+        if not kind.admits(value):
+            raise _bad(name, kind.wanted, value)
+        if kind.is_list and len(value) > self.longest:
             got = counted(len(value), "entry", "entries")
             raise OverBudget(
                 f"attribute {name} has {got}, and may have at most {self.longest}",
@@ -56,9 +65,9 @@ class Attr:
         if self.choices and value not in self.choices:
             raise _bad(name, "one of " + ", ".join(self.choices), value)
         if self.minimum is not None and np.min(value, initial=self.minimum) < self.minimum:
-            entries = "whole numbers" if self.kind == "ints" else "a whole number"
+            entries = "whole numbers" if kind.is_list else "a whole number"
             raise _bad(name, f"{entries} of at least {self.minimum}", value)
-        return convert(value)
+        return kind.bound(value)
 
     def absent(self, name: str) -> Any:
         """What holds where a node does not state it. Raises BadAttribute."""
@@ -94,38 +103,6 @@ def _shown_alone(value: Any) -> str:
         return "a number of thousands of digits"
 
 
-_INT64 = range(-(2**63), 2**63)
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value in _INT64
-
-
-def _is_float(value: Any) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and (isinstance(value, float) or abs(value) <= 2**1023) and math.isfinite(value)
-
-
-def _is_ints(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(map(_is_int, value))
-
-
-def _unchanging(tensor: HostArray) -> HostArray:
-    """The tensor, or a copy where it can be written to: plans are kept under what it holds now."""
-    return read_only_copy(tensor) if tensor.flags.writeable else tensor
-
-
-ATTRIBUTE_KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str, Callable[[Any], Any]]]] = {
-    "int": (_is_int, "a whole number of 64 bits", int),
-    "float": (_is_float, "a finite number", float),
-    "bool": (lambda v: isinstance(v, bool), "true or false", bool),
-    "string": (lambda v: isinstance(v, str), "a string", str),
-    "ints": (_is_ints, "a list of whole numbers of 64 bits", tuple),
-    "dtype": (lambda v: isinstance(v, str) and v in DTYPES, "one of " + ", ".join(DTYPES), np.dtype),
-    "tensor": (lambda v: isinstance(v, np.ndarray), "a tensor", _unchanging),
-}
-
-
 def bind(declared: Mapping[str, Attr], given: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of one node, checked and completed by defaults. Raises BadAttribute for all that are wrong."""
     if not declared and not given:
@@ -140,6 +117,9 @@ def bind(declared: Mapping[str, Attr], given: Mapping[str, Any]) -> dict[str, An
         with faults:
             bound[name] = attr.check(name, given[name]) if name in given else attr.absent(name)
     faults.report()
+    for name, attr in declared.items():
+        if attr.typed_by:
+            bound[name] = attr.definition.typed(bound[name], bound[attr.typed_by])
     return bound
 
 
@@ -181,29 +161,6 @@ def _meant(name: str, declared: Iterable[str]) -> str | None:
     return meant and names[meant]
 
 
-#: types whose values are told apart by Python, once the type is
-_TOLD_BY_TYPE: Final = frozenset({int, bool, str, type(None)})
-
-
-def key(value: Any) -> Any:
-    """A hashable stand-in for an attribute value that tells types and bits apart.
-
-    Python holds 1 == True == 1.0 and 0.0 == -0.0; two nodes that differ only so must not be merged. Tensors go by a
-    hash of their bytes: a copy of them would be as large as the request.
-    """
-    kind = type(value)
-    if kind in _TOLD_BY_TYPE:
-        return (kind.__name__, value)
-    if isinstance(value, float):
-        return ("float", value.hex())
-    if isinstance(value, np.ndarray):
-        return ("tensor", value.dtype.str, value.shape, blake2b(np.ascontiguousarray(value).data).digest())
-    if isinstance(value, tuple):
-        # A list of indices may have a million entries, which tell types and bits apart as they are.
-        return ("ints", value) if set(map(type, value)) <= {int} else tuple(key(v) for v in value)
-    return (kind.__name__, value)
-
-
-def keyed(attrs: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def keyed(attrs: Mapping[str, Any]) -> tuple[tuple[str, Hashable], ...]:
     """What tells attributes from others: their names, in order, and the keys of their values."""
     return tuple([(name, key(value)) for name, value in attrs.items()])

@@ -1,21 +1,18 @@
 """What makes two graphs the same graph: a canonical text, and its hash.
 
 The text is JSON without spaces, its keys sorted: `{"nodes":[…],"opset":1}`. A node has `op` (the canonical name) and,
-where they are not empty, `operands` and `attrs`. Attributes at their default are left out, and so are names. A float
-is a string of its 16 hexadecimal digits (IEEE 754 double, big-endian), so that no two languages write it differently;
-a tensor is `{"dtype","sha256","shape"}`, the hash being that of its little-endian bytes, row-major.
+where they are not empty, `operands` and `attrs`. Attributes at their default are left out, and so are names. The kind
+of an attribute says how its value is written: so that no two languages write it differently.
 """
 
 from __future__ import annotations
 
 import json
-import struct
 from hashlib import sha256
 from typing import Any, Final
 
-import numpy as np
-
-from engine.graph.attributes import Attr, key
+from engine.graph.attributes import Attr
+from engine.graph.kinds import key
 from engine.graph.program import Program
 
 OPSET: Final = 1
@@ -50,7 +47,11 @@ def canonical(program: Program) -> str:
 def _node(program: Program, i: int) -> dict[str, Any]:
     statement, bound = program.statements[i], program.attrs[i]
     declared = statement.op.attrs
-    attrs = {name: _value(value) for name, value in bound.items() if not _is_default(value, declared[name])}
+    attrs = {
+        name: declared[name].definition.canonical(value)
+        for name, value in bound.items()
+        if not _is_default(value, declared[name])
+    }
     node: dict[str, Any] = {"op": statement.op.name}
     if statement.operands:
         node["operands"] = statement.operands
@@ -62,15 +63,3 @@ def _node(program: Program, i: int) -> dict[str, Any]:
 def _is_default(value: Any, attr: Attr) -> bool:
     """By type first: no tensor has a default, and to hash it would take as long as to name it."""
     return type(value) is type(attr.default) and key(value) == key(attr.default)
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, float):
-        return struct.pack(">d", value).hex()
-    if isinstance(value, np.dtype):
-        return value.name
-    if isinstance(value, np.ndarray):
-        little_endian = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
-        digest = sha256(little_endian.data).hexdigest()
-        return {"dtype": value.dtype.name, "sha256": digest, "shape": list(value.shape)}
-    return value

@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.graph.errors import EngineError
 from engine.graph.inference import Work, inferred, work
+from engine.graph.kinds.typed_number import typed_number
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import NONE, Definition, Kernel, Op, ResultTypes, View
 from engine.graph.registry import Registry
@@ -206,7 +207,7 @@ class Builder:
 
     def full(self, shape: Sequence[int], fill: float, dtype: DType | str) -> Value:
         """Append a tensor that holds `fill` everywhere."""
-        attrs = {"shape": tuple(shape), "fill": float(fill), "dtype": np.dtype(dtype)}
+        attrs = {"shape": tuple(shape), "fill": typed_number(fill, np.dtype(dtype)), "dtype": np.dtype(dtype)}
         return self.emit(self.registry.ops["full"], (), attrs)
 
     def constant(self, array: Any) -> Value:
@@ -215,7 +216,12 @@ class Builder:
 
     def arange(self, stop: int, step: int = 1, start: int = 0) -> Value:
         """Append start, start + step, … below `stop`, as int64."""
-        attrs = {"start": float(start), "stop": float(stop), "step": float(step), "dtype": INT64}
+        attrs = {
+            "start": typed_number(start, INT64),
+            "stop": typed_number(stop, INT64),
+            "step": typed_number(step, INT64),
+            "dtype": INT64,
+        }
         return self.emit(self.registry.ops["arange"], (), attrs)
 
     def value(self, index: int) -> Value:

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
-import numpy as np
-
 from engine.graph.attributes import keyed
+from engine.graph.kinds import is_remembered
+from engine.graph.kinds.kind import LONGEST_REMEMBERED
 from engine.graph.op import Definition
 
 _Made = TypeVar("_Made")
 
 #: how much one memory holds, unless it says otherwise: four thousand entries take about 4 MB
 MOST_REMEMBERED: Final = 4096
-#: types, entries of a list and characters beyond which nothing is remembered, so that each entry is small
-LONGEST_REMEMBERED: Final = 64
 
 
 class Stated(dict[str, Any]):
@@ -77,17 +75,6 @@ class Memory(Generic[_Made]):
 
 def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
     """What tells these attributes from others; None where they are large, or not of the kinds that are remembered."""
-    if not all(map(_is_remembered, attrs.values())):
+    if not all(map(is_remembered, attrs.values())):
         return None
     return keyed(attrs)
-
-
-_NUMBERS = frozenset({bool, int, float, type(None)})  # as such: a float of NumPy's computes otherwise than Python's
-
-
-def _is_remembered(value: Any) -> bool:
-    if type(value) in _NUMBERS:
-        return True
-    if type(value) in (tuple, str):
-        return len(value) <= LONGEST_REMEMBERED
-    return isinstance(value, np.dtype)

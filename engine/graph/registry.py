@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from engine.graph.errors import UnknownOp, printable
 from engine.graph.familiar import familiar_ops
+from engine.graph.kinds.kind import AttributeKind
 from engine.graph.near import nearest, plain
 from engine.graph.op import Definition
 
@@ -21,7 +22,7 @@ class Registry:
             _unique((op.name, op) for op in sorted(ops, key=lambda op: op.name))
         )
         self._spellings = _unique((s.lower(), op) for op in self.ops.values() for s in _spellings(op))
-        self.attributes: Mapping[str, str] = MappingProxyType(_attribute_kinds(self.ops.values()))
+        self.attributes: Mapping[str, AttributeKind] = MappingProxyType(_attribute_kinds(self.ops.values()))
 
     def find(self, spelling: str) -> Definition | None:
         """The op of this canonical name or alias, ignoring case."""
@@ -72,10 +73,10 @@ def _unique(pairs: Iterable[tuple[str, Definition]]) -> dict[str, Definition]:
     return found
 
 
-def _attribute_kinds(ops: Iterable[Definition]) -> dict[str, str]:
-    kinds: dict[str, str] = {}
+def _attribute_kinds(ops: Iterable[Definition]) -> dict[str, AttributeKind]:
+    kinds: dict[str, AttributeKind] = {}
     for op in ops:
         for name, attr in op.attrs.items():
-            if kinds.setdefault(name, attr.kind) != attr.kind:
-                raise ValueError(f"attribute {name} is {attr.kind} in {op.name} and {kinds[name]} elsewhere")
+            if kinds.setdefault(name, attr.definition) is not attr.definition:
+                raise ValueError(f"attribute {name} is {attr.kind} in {op.name} and {kinds[name].name} elsewhere")
     return dict(sorted(kinds.items()))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.kinds.kind import AttributeKind
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import TensorType
 
@@ -42,17 +43,16 @@ def print_outputs(outputs: Sequence[int]) -> str:
 
 
 def _print_attrs(node: Node) -> str:
-    return f" {json.dumps({name: _plain(v) for name, v in node.attrs.items()})}" if node.attrs else ""
+    return f" {json.dumps({name: _plain(node, name, v) for name, v in node.attrs.items()})}" if node.attrs else ""
 
 
 def _references(indices: Sequence[int]) -> str:
     return ", ".join(f"%{i}" for i in indices)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.dtype):
-        return value.name
-    return value.ravel().tolist() if isinstance(value, np.ndarray) else value
+def _plain(node: Node, name: str, value: Any) -> Any:
+    """Absence as such, and where a leaf is fed from, which is no attribute of the op."""
+    return value if value is None or node.is_leaf else node.op.attrs[name].definition.printed(value)
 
 
 def parse_graph(text: str, registry: Registry) -> Graph:
@@ -82,16 +82,8 @@ def _parse_node(builder: Builder, found: re.Match[str]) -> Value:
     return builder.emit(op, operands, _parse_attrs(attrs, type, builder.registry.attributes))
 
 
-def _parse_attrs(attrs: Mapping[str, Any], type: TensorType, kinds: Mapping[str, str]) -> dict[str, Any]:
-    return {name: None if v is None else _typed(kinds[name], v, type) for name, v in attrs.items()}
-
-
-def _typed(kind: str, value: Any, type: TensorType) -> Any:
-    if kind == "tensor":
-        return np.array(value, dtype=type.dtype).reshape(type.shape)
-    if kind == "dtype":
-        return np.dtype(value)
-    return tuple(value) if kind == "ints" else value
+def _parse_attrs(attrs: Mapping[str, Any], type: TensorType, kinds: Mapping[str, AttributeKind]) -> dict[str, Any]:
+    return {name: None if v is None else kinds[name].parsed(v, type) for name, v in attrs.items()}
 
 
 def _parse_references(text: str) -> list[int]:

@@ -6,15 +6,14 @@ in an answer's way calls it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from engine.graph.attributes import Attr, key
+from engine.graph.attributes import Attr
 from engine.graph.dtypes import DTYPES
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node
+from engine.graph.kinds import key
 from engine.graph.op import Composite, Kernel
 from engine.graph.tensor_type import TensorType
 from engine.graph.text import print_node, print_outputs
@@ -106,22 +105,10 @@ def _attributes(at: _Place) -> Iterator[str]:
             yield f"attribute {name} is no {attr.kind} in the form that rules receive: {at.node.attrs[name]!r:.64}"
 
 
-#: what a value of each kind is once it has been checked
-_FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "int": lambda value: type(value) is int,
-    "float": lambda value: type(value) is float,
-    "bool": lambda value: type(value) is bool,
-    "string": lambda value: type(value) is str,
-    "ints": lambda value: type(value) is tuple and all(type(entry) is int for entry in value),
-    "dtype": lambda value: isinstance(value, np.dtype) and value.name in DTYPES,
-    "tensor": lambda value: isinstance(value, np.ndarray) and value.dtype.name in DTYPES,
-}
-
-
 def _is_of_kind(attr: Attr, value: Any) -> bool:
     if value is None:
         return attr.default is None
-    return _FORMS[attr.kind](value) and (not attr.choices or value in attr.choices)
+    return attr.definition.is_bound(value) and (not attr.choices or value in attr.choices)
 
 
 def _canonical(at: _Place) -> Iterator[str]:

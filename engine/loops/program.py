@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final, Literal, NamedTuple
 
+from engine.graph.kinds.typed_number import exact
+
 Scalars = Literal["float", "bool", "int"]  # float: of the loop's dtype; int: as wide, for the bits of a float
 
 
@@ -158,8 +160,8 @@ class LoopBuilder:
         return self._scalar("load", (), len(self.operands) - 1, type, level)
 
     def constant(self, number: float) -> Scalar:
-        """A number, rounded to the loop's dtype."""
-        held = c_float(number).value if self.dtype == "float32" else float(number)
+        """A number, rounded to the loop's dtype: or as it is, where only an integer dtype has it."""
+        held = c_float(number).value if self.dtype == "float32" else exact(number)
         return self._scalar("constant", (), held, _F, Level.CONSTANT)
 
     def integer(self, number: int) -> Scalar:

@@ -40,7 +40,12 @@ def is_representable(number: float, dtype: DType) -> bool:
     if dtype.kind == "f":
         return True
     low, high = whole_limits(dtype)
-    return number.is_integer() and low <= int(number) <= high
+    return is_integral(number) and low <= int(number) <= high
+
+
+def is_integral(number: float) -> bool:
+    """Whether it has no fraction."""
+    return float(number).is_integer()
 
 
 def whole_limits(dtype: DType) -> tuple[int, int]:

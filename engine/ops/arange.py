@@ -11,7 +11,7 @@ from engine.graph.errors import BadAttribute
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import INT64, DType, TensorType
-from engine.oplib.source import Source, whole_limits
+from engine.oplib.source import Source, is_integral, whole_limits
 
 
 class Arange(Source):
@@ -23,9 +23,9 @@ class Arange(Source):
 
     name = "arange"
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "start": Attr("float", 0.0, "the first number"),
-        "stop": Attr("float", doc="the end, not included"),
-        "step": Attr("float", 1.0, "the distance; negative to count down, not 0"),
+        "start": Attr("number", 0.0, "the first number", typed_by="dtype"),
+        "stop": Attr("number", doc="the end, not included", typed_by="dtype"),
+        "step": Attr("number", 1.0, "the distance; negative to count down, not 0", typed_by="dtype"),
         "dtype": Attr("dtype", INT64, "the result's dtype"),
     }
     samples: ClassVar[tuple[Sample, ...]] = (
@@ -48,7 +48,7 @@ class Arange(Source):
 
     def infer(self, *types: TensorType, start: float, stop: float, step: float, dtype: DType) -> ResultTypes:
         """One axis, as long as the range."""
-        return TensorType((_count(start, stop, step),), dtype)
+        return TensorType((_count(start, stop, step, dtype),), dtype)
 
     def forward(self, xp: Namespace, *arrays: Array, out: Array, start: float, step: float, **attrs: Any) -> None:
         """Count in float64, or for integers in int64; then cast."""
@@ -65,19 +65,22 @@ class Arange(Source):
         return 8 * out.size if isinstance(out, TensorType) else 0
 
 
-def _count(start: float, stop: float, step: float) -> int:
-    """How many numbers; one where the quotient is too small to be told from 0."""
+def _count(start: float, stop: float, step: float, dtype: DType) -> int:
+    """How many numbers; of floats one, where the quotient is too small to be told from 0."""
+    if dtype.kind != "f":
+        end = math.ceil(stop) if step > 0 else math.floor(stop)
+        return max(0, -((int(start) - end) // int(step)))
     count = max(0, math.ceil((stop - start) / step))
     return 1 if not count and stop != start and (stop > start) == (step > 0) else count
 
 
 def _check_whole(start: float, stop: float, step: float, dtype: DType) -> None:
     """Raise BadAttribute unless all numbers of the range are whole and lie in `dtype`."""
-    if not (start.is_integer() and step.is_integer()):
+    if not (is_integral(start) and is_integral(step)):
         wanted = f"whole numbers, as dtype is {dtype.name}"
         got = f"{start:g} and {step:g}"
         raise BadAttribute(f"attributes start and step must be {wanted}, but are {got}", expected=wanted, got=got)
-    (low, high), count = whole_limits(dtype), _count(start, stop, step)
+    (low, high), count = whole_limits(dtype), _count(start, stop, step, dtype)
     first, last = int(start), int(start) + (count - 1) * int(step)
     # The counter's arithmetic is in int64, where a product may wrap around but a sum then wraps back.
     if count and not (low <= first <= high and low <= last <= high and abs(step) < 2**63):

@@ -108,7 +108,7 @@ class Full(Source):
     name = "full"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "shape": Attr("ints", (), "the result's shape", minimum=0),
-        "fill": Attr("float", 0.0, "the number"),
+        "fill": Attr("number", 0.0, "the number", typed_by="dtype"),
         "dtype": Attr("dtype", FLOAT64, "the result's dtype"),
     }
     samples: ClassVar[tuple[Sample, ...]] = (

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
+from engine.graph.kinds.typed_number import typed_number
 from engine.graph.op import NoGradient
 from engine.graph.sample import Bools, Ints, Real, Sample
-from engine.graph.tensor_type import DType, promote
+from engine.graph.tensor_type import DType, TensorType, promote
 from engine.loops.program import Scalar, Scalars
 from engine.oplib.elementwise import Binary, Elementwise, WithConstants, unbroadcast
 from engine.oplib.extremes import is_chosen
@@ -98,8 +99,8 @@ class Clamp(WithConstants):
     name = "clamp"
     aliases = {"Clamp": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "min": Attr("float", None, "the lower bound; absent: none"),
-        "max": Attr("float", None, "the upper bound; absent: none"),
+        "min": Attr("number", None, "the lower bound; absent: none"),
+        "max": Attr("number", None, "the upper bound; absent: none"),
     }
     cost = 2
     gradient = "g where min ≤ x ≤ max or x is NaN, else 0"
@@ -113,6 +114,11 @@ class Clamp(WithConstants):
     )
     scalar = staticmethod(_between)
     partials = _IN_VJP
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The bounds as numbers of the result's dtype."""
+        dtype = self.result_dtype(types[0].dtype, **attrs)
+        return {name: None if bound is None else typed_number(bound, dtype) for name, bound in attrs.items()}
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """x's own where it is float, or an integer dtype that holds the bounds; else float64."""

@@ -9,6 +9,7 @@ from typing import Any
 from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
+from engine.graph.kinds.typed_number import typed_number
 from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes, View
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axis
@@ -148,7 +149,7 @@ class Pad(Op):
     operands = ("x",)
     attrs = {
         "pad_width": Attr("ints", doc="entries before and after, for one axis after the other", minimum=0),
-        "fill": Attr("float", 0.0, "the number around x"),
+        "fill": Attr("number", 0.0, "the number around x"),
     }
     gradient = "g where x is"
     samples = (
@@ -159,13 +160,13 @@ class Pad(Op):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute for a wrong count, and when `fill` is not a number of x's dtype."""
+        """The fill as a number of x's dtype. Raises BadAttribute where it is none, and for a wrong count."""
         check_representable(attrs["fill"], types[0].dtype)
         count, got = 2 * types[0].ndim, len(attrs["pad_width"])
         if got != count:
             wanted = f"{count} entries, before and after each axis"
             raise BadAttribute(f"attribute pad_width must have {wanted}, but has {got}", expected=wanted, got=str(got))
-        return {**attrs, "pad_width": tuple(attrs["pad_width"])}
+        return {"pad_width": tuple(attrs["pad_width"]), "fill": typed_number(attrs["fill"], types[0].dtype)}
 
     def infer(self, x: TensorType, *, pad_width: Shape, fill: float) -> ResultTypes:
         """Extents with what is before and after."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node, works
+from engine.graph.kinds.typed_number import typed_number
 from engine.graph.op import ResultTypes, View
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import HostArray
@@ -114,7 +115,7 @@ def _run(node: Node, operands: Sequence[HostArray]) -> HostArray:
 def _constant(value: HostArray, node: Node, registry: Registry) -> Node:
     dense = np.asarray(value, order="C")
     if dense.size and dense.tobytes() == dense.tobytes()[: dense.itemsize] * dense.size:
-        attrs: dict[str, Any] = {"shape": dense.shape, "fill": float(dense.flat[0]), "dtype": dense.dtype}
-        if dense.dtype.kind == "f" or abs(int(dense.flat[0])) <= 2**53:
-            return Node(registry.ops["full"], (), attrs, node.types, node.origin)
+        fill = typed_number(dense.flat[0].item(), dense.dtype)
+        attrs: dict[str, Any] = {"shape": dense.shape, "fill": fill, "dtype": dense.dtype}
+        return Node(registry.ops["full"], (), attrs, node.types, node.origin)
     return Node(registry.ops["constant"], (), {"value": dense}, node.types, node.origin)

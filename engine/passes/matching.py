@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Final
 
 from engine.graph.ir import Node, Value
+from engine.graph.kinds.typed_number import typed_number
 from engine.graph.tensor_type import Shape
 
 #: `rule(node, operands)`: what a node on these operands comes down to, or None
@@ -43,7 +44,7 @@ def fill_of(x: Value) -> float | None:
         if x.node.op.name in _SPREADING:
             x = x.builder.value(x.node.operands[0])
     # As the dtype holds it: 0.1 in float32 is not 0.1.
-    return float(x.dtype.type(x.node.attrs["fill"])) if x.node.op.name == "full" else None
+    return typed_number(x.dtype.type(x.node.attrs["fill"]).item(), x.dtype) if x.node.op.name == "full" else None
 
 
 def source(x: Value, op: str) -> Value | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import numpy as np
-
 from engine.graph.attributes import Attr
 from engine.graph.op import Definition
 from engine.graph.registry import Registry
@@ -34,15 +32,9 @@ def _row(op: Definition) -> dict[str, Any]:
 
 
 def _attribute(name: str, attr: Attr) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": name, "type": attr.kind, "required": attr.required, "doc": attr.doc}
+    row: dict[str, Any] = {"name": name, "type": attr.definition.spelling, "required": attr.required, "doc": attr.doc}
     if not attr.required and attr.default is not None:
-        row["default"] = _jsonable(attr.default)
+        row["default"] = attr.definition.stated(attr.default)
     if attr.choices:
         row["choices"] = list(attr.choices)
     return row
-
-
-def _jsonable(default: Any) -> Any:
-    if isinstance(default, tuple):
-        return list(default)
-    return default.name if isinstance(default, np.dtype) else default

@@ -10,8 +10,8 @@ import numpy as np
 
 from engine.calls import Gradients
 from engine.calls.call import FeedTypes
-from engine.graph.attributes import key
 from engine.graph.ir import Builder, Graph, Node, Value, ancestors
+from engine.graph.kinds import key
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Definition
 from engine.graph.program import Program, Statement
@@ -97,7 +97,7 @@ def _statements(ops: Mapping[str, Definition], node: Node, operands: Sequence[in
 def _stated(node: Node) -> dict[str, Any]:
     """The attributes that are not at their default, as a client writes them."""
     return {
-        name: value.name if isinstance(value, np.dtype) else list(value) if isinstance(value, tuple) else value
+        name: node.op.attrs[name].definition.stated(value)
         for name, value in node.attrs.items()
         if value is not None and key(value) != key(node.op.attrs[name].default)
     }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
-
-import numpy as np
+from functools import partial
+from typing import Any
 
 from engine import OPSET, EngineError, Faults, HostArray, Limits, Program, Registry, Statement, printable
 from engine.graph.op import Definition
@@ -14,16 +13,6 @@ from service.errors import Refusal, from_engine
 from service.wire.json_codec import json_kind
 from service.wire.tensors import decode
 from service.wire.validation import Location, pointer, spoken, validate
-
-_KINDS: Final = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "string": "a string",
-    "ints": "a list of whole numbers",
-    "dtype": "a dtype",
-    "tensor": "a tensor",
-}
 
 
 class Translator:
@@ -79,15 +68,14 @@ class Translator:
         """The value as the engine takes it. What is wrong with numbers and lists, the engine says; it knows the op."""
         place = ("graph", "nodes", i, "attrs", printable(name))
         kind = self._registry.attributes.get(name)
+        wanted = "a value" if kind is None else kind.roughly
         if value is None:
-            raise _bad_attribute(i, node, place, f"{_KINDS.get(kind or '', 'a value')}, or absent", value)
-        if kind == "tensor":
-            if not isinstance(value, dict):
-                raise _bad_attribute(i, node, place, _KINDS[kind], value)
-            return read_array(validate(Tensor, value, place, i), self._limits, place, i)
-        if kind is not None and isinstance(value, dict):
-            raise _bad_attribute(i, node, place, _KINDS[kind], value)
-        return value
+            raise _bad_attribute(i, node, place, f"{wanted}, or absent", value)
+        if kind is None:
+            return value
+        if isinstance(value, dict) is not kind.is_object:
+            raise _bad_attribute(i, node, place, wanted, value)
+        return kind.read(value, lambda tensor: read_array(validate(Tensor, tensor, place, i), self._limits, place, i))
 
 
 def _has_no_default(op: Definition, name: str) -> bool:
@@ -143,9 +131,8 @@ def _node(i: int, statement: Statement, encode: Callable[[int, HostArray], Tenso
     node = Node(op=statement.op.name)
     if statement.operands:
         node["operands"] = list(statement.operands)
-    attrs = {
-        name: encode(i, value) if isinstance(value, np.ndarray) else value for name, value in statement.attrs.items()
-    }
+    kinds = {name: attr.definition for name, attr in statement.op.attrs.items()}
+    attrs = {name: kinds[name].written(value, partial(encode, i)) for name, value in statement.attrs.items()}
     stated = {name: value for name, value in attrs.items() if value is not None}
     if stated:
         node["attrs"] = stated

@@ -36,6 +36,7 @@ STRINGS = st.sampled_from([*EQUATIONS, "", "mean", "sum", "none", "tanh", "x" * 
 KINDS: Mapping[str, st.SearchStrategy[Any]] = {
     "int": INTS,
     "float": FLOATS,
+    "number": st.one_of(FLOATS, INTS),
     "bool": st.booleans(),
     "string": STRINGS,
     "ints": st.one_of(
@@ -58,7 +59,7 @@ def chosen(draw: Draw, attr: Attr, rank: int) -> Any:
     if attr.kind == "ints" and draw(st.booleans()):
         length = draw(st.sampled_from([rank, 2, 2 * rank]))
         return draw(st.lists(st.one_of(st.integers(0, 3), INTS), min_size=length, max_size=length))
-    return draw(KINDS[attr.kind])
+    return draw(KINDS.get(attr.kind, st.sampled_from(attr.definition.samples)))
 
 
 @st.composite

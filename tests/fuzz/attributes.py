@@ -45,7 +45,7 @@ def _as_sampled(rng: Random, value: Any, extents: Mapping[int, int]) -> Any:
 def _drawn(rng: Random, name: str, attr: Attr, shape: Shape) -> Any:
     """A value of the attribute; None where only its samples tell what it may be."""
     by_name = _BY_NAME.get(name)
-    value = by_name(rng, shape) if by_name is not None else _BY_KIND[attr.kind](rng, attr, shape)
+    value = by_name(rng, shape) if by_name is not None else _by_kind(attr)(rng, attr, shape)
     if value is None or attr.kind not in ("int", "ints") or rng.random() > 0.08:
         return value
     huge = choice(rng, HUGE)
@@ -120,12 +120,22 @@ def _ints(rng: Random, attr: Attr, shape: Shape) -> list[int]:
     return [max(attr.minimum or 0, _small(rng)) for _ in range(count)]
 
 
+def _number(rng: Random) -> float:
+    return float(choice(rng, [0.0, 1.0, -1.0, 0.5, 2.0, 3.0, -2.0, 1e-5, 1e6, -0.0]))
+
+
 _BY_KIND: Final[Mapping[str, Callable[[Random, Attr, Shape], Any]]] = {
     "int": lambda rng, attr, shape: max(attr.minimum if attr.minimum is not None else -9, _small(rng)),
-    "float": lambda rng, attr, shape: float(choice(rng, [0.0, 1.0, -1.0, 0.5, 2.0, 3.0, -2.0, 1e-5, 1e6, -0.0])),
+    "float": lambda rng, attr, shape: _number(rng),
+    "number": lambda rng, attr, shape: _number(rng),
     "bool": lambda rng, attr, shape: bool(rng.random() < 0.5),
     "string": lambda rng, attr, shape: choice(rng, attr.choices) if attr.choices else None,
     "ints": _ints,
     "dtype": lambda rng, attr, shape: choice(rng, DTYPES),
     "tensor": lambda rng, attr, shape: np.asarray(rng.uniform(-2, 2, choice(rng, [(), (1,), tuple(shape[-1:])]))),
 }
+
+
+def _by_kind(attr: Attr) -> Callable[[Random, Attr, Shape], Any]:
+    """How values of its kind are drawn: of one that is not known here, from what it says of itself."""
+    return _BY_KIND.get(attr.kind) or (lambda rng, attr, shape: choice(rng, attr.definition.samples))

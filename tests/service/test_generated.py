@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import DTYPES, registry
+from engine.graph.kinds.kind import AttributeKind
 from service.calls import calls
 from service.calls.computing import computing_calls
 from tests.conftest import Client
@@ -149,17 +150,19 @@ def test_mutated_requests(small: Client, problem_schema: jsonschema_rs.Validator
     run()
 
 
-def values_of(kind: str) -> st.SearchStrategy[Any]:
-    """Plausible values for an attribute of a kind."""
-    return {
+def values_of(kind: AttributeKind) -> st.SearchStrategy[Any]:
+    """Plausible values for an attribute of a kind: those that it states itself, where it is not known here."""
+    known = {
         "int": small_ints,
         "float": st.sampled_from([0, 0.5, -1, 2, 1e-5]),
+        "number": st.sampled_from([0, 0.5, -1, 2, 2**53 + 1]),
         "bool": st.booleans(),
         "string": st.sampled_from(["none", "relu", "gelu", "tanh", "mean", "sum", "ij,jk->ik", "i->", "->"]),
         "ints": st.lists(small_ints, max_size=4),
         "dtype": st.sampled_from(DTYPES),
         "tensor": st.builds(tensor, st.just([2]), st.just([0, 1]), st.sampled_from(DTYPES)),
-    }[kind]
+    }
+    return known.get(kind.name, st.sampled_from(kind.samples))
 
 
 @st.composite
@@ -168,7 +171,7 @@ def nodes(draw: st.DrawFn, position: int) -> dict[str, Any]:
     op = registry().ops[draw(st.sampled_from(ops))]
     count = draw(st.sampled_from([len(op.operands), len(op.operands), len(op.operands), 1]))
     operands = [draw(st.integers(max(-1, position - 4), position - 1)) for _ in range(count)] if position else []
-    attrs = {name: draw(values_of(a.kind)) for name, a in op.attrs.items() if a.required or draw(st.booleans())}
+    attrs = {name: draw(values_of(a.definition)) for name, a in op.attrs.items() if a.required or draw(st.booleans())}
     return {"op": op.name, "operands": operands, "attrs": attrs}
 
 

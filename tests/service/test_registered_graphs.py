@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import json
 import re
@@ -303,6 +304,22 @@ class TestRoutes:
         assert kept["graph"]["nodes"][1]["attrs"]["scalar"] == 1e30
         (value,) = client.post(f"/v1/graphs/{kept['graph_id']}/forward", json={}).json()["values"]
         assert value["tensor"]["data"] == [1e70]
+
+    def test_whole_numbers_of_64_bits_keep_their_digits(self, client: Client) -> None:
+        number = 2**53 + 1
+        attrs = {"shape": [1], "fill": number, "dtype": "int64"}
+        nodes = [
+            node("full", **attrs),
+            node("pad", 0, pad_width=[1, 0], fill=-number),
+            node("clamp", 1, min=2 - number),
+        ]
+        kept = self.register(client, {"nodes": nodes})
+        assert [n["attrs"] for n in kept["graph"]["nodes"]] == [n["attrs"] for n in nodes]
+        of_kept = client.post(f"/v1/graphs/{kept['graph_id']}/forward", json={}).json()
+        for answer in (client.post("/v1/forward", json={"graph": {"nodes": nodes}}).json(), of_kept):
+            assert answer["stats"]["graph_id"] == kept["graph_id"]
+            data = base64.b64decode(answer["values"][0]["tensor"]["data_b64"])
+            assert np.frombuffer(data, "<i8").tolist() == [2 - number, number]
 
     def test_the_answer_is_json(self, client: Client) -> None:
         problem(

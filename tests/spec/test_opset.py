@@ -108,7 +108,7 @@ def test_number_of_outputs(name: str) -> None:
 def test_attribute_kinds() -> None:
     kinds = registry().attributes
     expected = {name: kind for name, kind in FROZEN["attributes"].items() if name in kinds}
-    assert {name: kinds[name] for name in expected} == expected
+    assert {name: kinds[name].spelling for name in expected} == expected
 
 
 def test_dtypes() -> None:
