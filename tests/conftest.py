@@ -6,6 +6,7 @@ The service is imported by the fixtures that need it: on a machine that has only
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -64,6 +65,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _keep(config, items, lambda item: item.get_closest_marker("bounds") is None)
     if config.getoption("--fast"):
         _keep(config, items, is_quick)
+
+
+def pytest_collection_finish() -> None:
+    """Have the collector leave out what is there to stay.
+
+    Tens of thousands of tests, and the modules that they are in: a full collection went through them all, and took longer
+    than most tests that ask for one.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
