@@ -72,8 +72,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
-    config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
-    items[:] = [item for item in items if wanted(item)]
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (kept if wanted(item) else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 def is_quick(item: pytest.Item) -> bool:
