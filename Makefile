@@ -25,6 +25,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 --python-platform linux \
   --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
+# Each process begins with a stretch of its own, and takes from another's when it is done: so what the tests of a file
+# share, such as a started server, is made once and not once in every process.
+TESTS := -q -n $(WORKERS) --dist worksteal
+
 # Tests and small requests gain nothing from several BLAS threads on top of several processes.
 export OPENBLAS_NUM_THREADS ?= 1
 
@@ -47,21 +51,21 @@ serve: $(VENV)/.demo ## serve on PORT until Ctrl-C
 	@$(BIN)/gradserve serve --port $(PORT) $(ARGS)
 
 test: $(VENV)/.dev ## run all tests (no GPU needed)
-	$(BIN)/python -m pytest -q -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) $(ARGS)
 
 test-fast: $(VENV)/.dev ## run what is quick and a sample of the rest, in under a minute on two cores
-	$(BIN)/python -m pytest -q -n $(WORKERS) --fast $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) --fast $(ARGS)
 
 test-printers: $(VENV)/.dev ## run the engine's tests with every plan fused: by NumPy, by LLVM, and by C where there is a compiler
 	for printer in numpy llvm $$(command -v gcc >/dev/null || command -v clang >/dev/null && echo c); do \
 	  echo "$$printer:"; \
-	  GRADSERVE_TEST_PRINTER=$$printer $(BIN)/python -m pytest -q -n $(WORKERS) tests/contract tests/engine $(ARGS) || exit 1; done
+	  GRADSERVE_TEST_PRINTER=$$printer $(BIN)/python -m pytest $(TESTS) tests/contract tests/engine $(ARGS) || exit 1; done
 
 fuzz: $(VENV)/.dev ## run random graphs every way there is, and compare; SECONDS=3600 for an hour, ARGS="--seed 1"
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(ARGS)
 
 test-bounds: $(VENV)/.dev ## compare every access of a corpus of kernels with its buffer, beside pages that cannot be read
-	$(BIN)/python -m pytest -q -n $(WORKERS) --bounds tests/bounds $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) --bounds tests/bounds $(ARGS)
 
 guarantees: $(VENV)/.dev ## attack started servers, one test after the other, and write docs/guarantees.md; half an hour
 	$(BIN)/python -m pytest -q -p no:xdist --guarantees tests/guarantees $(ARGS); status=$$?; \
@@ -86,7 +90,7 @@ format: $(VENV)/.dev ## format the code and repair what the linter can repair
 	$(BIN)/ruff format .
 
 coverage: $(VENV)/.dev ## run all tests; fail where they leave too many branches untried
-	$(BIN)/python -m pytest -q -n $(WORKERS) --cov --cov-report=term $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) --cov --cov-report=term $(ARGS)
 
 mutants: $(VENV)/.dev ## make small mistakes in ops and transforms, one at a time; fail where the tests miss too many
 	$(BIN)/python -m scripts.mutants $(ARGS)

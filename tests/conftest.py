@@ -6,6 +6,7 @@ The service is imported by the fixtures that need it: on a machine that has only
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 os.environ["GRADSERVE_CACHE_DIR"] = "none"
 # And so is what their servers keep.
 os.environ["GRADSERVE_STATE"] = "memory"
+
+# Hundreds of processes are started here: where the environment has this, each compiled all of its modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 ROOT = Path(__file__).parents[1]
 ANNOUNCEMENT = "gradserve listening on "
@@ -67,8 +72,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
-    config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
-    items[:] = [item for item in items if wanted(item)]
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (kept if wanted(item) else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 def is_quick(item: pytest.Item) -> bool:
@@ -77,6 +86,16 @@ def is_quick(item: pytest.Item) -> bool:
         return False
     sampled = item.path.parent.name in _SAMPLED
     return not sampled or crc32(item.nodeid.encode()) % _ONE_OF == 0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _settled() -> None:
+    """The collector leaves out what is there to stay: tens of thousands of tests, and the modules that they are in.
+
+    A full collection went through them all, and took longer than most tests that ask for one.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,44 +1,26 @@
-"""The pages for people as a browser shows them that reaches no other host."""
+"""The server's pages for people as a browser shows them that reaches no other host."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import httpx
 import pytest
-from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
 from selenium.webdriver import Chrome
-from selenium.webdriver.common.by import By
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.wait import WebDriverWait
 
 from service.errors import KINDS
-from tests.browser.chromium import browser, traffic
-from tests.conftest import ROOT, RunningServer
+from tests.browser.chromium import browser
+from tests.browser.seen import assert_quiet, shown
+from tests.conftest import RunningServer
 
 pytestmark = pytest.mark.slow
-
-PATIENCE = 60  # seconds; a busy machine takes long to draw a page, and nothing is measured
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     with browser(tmp_path_factory.mktemp("profile")) as opened:
         yield opened
-
-
-def shown(page: Chrome, selector: str, count: int = 1) -> list[WebElement]:
-    """The elements, once there are so many that can be seen."""
-
-    def enough(driver: Chrome) -> list[WebElement] | None:
-        found = [element for element in driver.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
-        return found if len(found) >= count else None
-
-    wait = WebDriverWait(page, PATIENCE, ignored_exceptions=[StaleElementReferenceException])
-    return wait.until(enough, f"{selector} is not on the page")
 
 
 def open_docs(page: Chrome, server: RunningServer) -> dict[str, str]:
@@ -56,23 +38,6 @@ def operations(server: RunningServer) -> dict[str, tuple[str, str]]:
         for path, methods in paths.items()
         for method, operation in methods.items()
     }
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of the site's folder."""
-    target = tmp_path_factory.mktemp("built") / "site"
-    subprocess.run([sys.executable, "-m", "scripts.website", target], cwd=ROOT, check=True, timeout=600)
-    return target.as_uri()
-
-
-def assert_quiet(page: Chrome, address: str) -> None:
-    """Everything was asked of this address, nothing failed, and the console has no complaint."""
-    seen = traffic(page)
-    assert seen.asked
-    assert not [url for url in seen.asked if not url.startswith((address, "data:"))]
-    assert (seen.failed, seen.refused) == ([], [])
-    assert [entry["message"] for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
 def test_every_operation_is_shown(page: Chrome, server: RunningServer) -> None:
@@ -126,32 +91,3 @@ def test_the_page_of_an_error(page: Chrome, server: RunningServer) -> None:
     assert request.startswith("POST /v1/gradients")
     assert json.loads(answer)["type"] == "/docs/errors/shape_mismatch"
     assert_quiet(page, server.url)
-
-
-def test_the_site_in_a_folder(page: Chrome, site: str) -> None:
-    page.get(f"{site}/index.html")
-    assert shown(page, "article h1")[0].text.startswith("gradserve")
-    shown(page, "a[href='architecture.html']")[0].click()
-    picture = shown(page, "img[src$='architecture.svg']")[0]
-    assert int(picture.get_attribute("naturalWidth")) > 0
-    shown(page, "a[href='ops/index.html']")[0].click()
-    shown(page, "article td a")[0].click()
-    request, answer = (block.text for block in shown(page, "pre", 2))
-    assert request.startswith("curl")
-    assert json.loads(answer)["gradients"]
-    assert_quiet(page, site)
-
-
-def test_the_site_is_searched_without_a_server(page: Chrome, site: str) -> None:
-    page.get(f"{site}/search.html?q=softmax")
-    found = {link.text for link in shown(page, "#search-results li a", 2)}
-    assert "softmax" in found
-    assert_quiet(page, site)
-
-
-def test_this_browser_reaches_no_other_host(page: Chrome) -> None:
-    """Else a page that loads its parts from elsewhere would pass."""
-    with pytest.raises(WebDriverException, match="ERR_NAME_NOT_RESOLVED"):
-        page.get("http://example.com/")
-    traffic(page)
-    page.get_log("browser")

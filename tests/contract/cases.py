@@ -7,6 +7,7 @@ import os
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from zlib import crc32
 
@@ -160,6 +161,17 @@ def has_rule(case: Case) -> bool:
     return real and not isinstance(case.op.vjp, NoGradient) and any(t.is_float for t in case.result_types())
 
 
-def each(choose: Callable[[Case], bool] = lambda _: True) -> pytest.MarkDecorator:
+def every(_: Case) -> bool:
+    """The choice of all cases."""
+    return True
+
+
+def each(choose: Callable[[Case], bool] = every) -> pytest.MarkDecorator:
     """Parametrise a test by the cases that `choose` accepts."""
-    return pytest.mark.parametrize("case", [c for c in all_cases() if choose(c)], ids=str)
+    return pytest.mark.parametrize("case", _chosen(choose), ids=str)
+
+
+@cache
+def _chosen(choose: Callable[[Case], bool]) -> list[Case]:
+    """Asked once for all the tests that choose alike, while they are collected."""
+    return [case for case in all_cases() if choose(case)]

@@ -7,11 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+
+from examples.server import running_server
 
 pytestmark = pytest.mark.slow
 
@@ -25,6 +28,13 @@ def demo(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Where what is not about the server's life is asked."""
+    with running_server("--device", "cpu", "--workers", "1") as address:
+        yield address
+
+
 def test_it_learns_the_digits() -> None:
     run = demo()
     assert run.returncode == 0, run.stderr
@@ -34,8 +44,8 @@ def test_it_learns_the_digits() -> None:
     assert float(found[1]) >= 0.95
 
 
-def test_it_shows_one_request_and_draws_the_loss() -> None:
-    run = demo("--epochs", "1")
+def test_it_shows_one_request_and_draws_the_loss(url: str) -> None:
+    run = demo("--epochs", "1", "--url", url)
     assert run.returncode == 0, run.stderr
     assert '"data": [2.0, 4.0, 6.0]' in run.stdout, "the gradient of sum(w²) at (1, 2, 3)"
     picture = re.search(r"^loss curve: (.+)$", run.stdout, re.MULTILINE)
@@ -44,11 +54,11 @@ def test_it_shows_one_request_and_draws_the_loss() -> None:
     assert "training: 100%" in run.stderr, "the progress bar"
 
 
-def test_the_picture_of_the_readme_is_made_by_an_option(tmp_path: Path) -> None:
+def test_the_picture_of_the_readme_is_made_by_an_option(url: str, tmp_path: Path) -> None:
     """As SVG it has no date in it, so that it changes only where the curve does."""
     pictures = [tmp_path / "one" / "loss.svg", tmp_path / "two.svg"]
     for picture in pictures:
-        assert demo("--epochs", "1", "--picture", str(picture)).returncode == 0
+        assert demo("--epochs", "1", "--url", url, "--picture", str(picture)).returncode == 0
     first, second = (picture.read_text(encoding="utf-8") for picture in pictures)
     assert "<svg" in first
     assert "<dc:date" not in first
@@ -68,7 +78,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, {examples!r})
 from server import running_server
-with running_server() as url:
+with running_server("--workers", "1") as url:
     print(url, flush=True)
     {then}
 """

@@ -20,23 +20,22 @@ def cases() -> list[Case]:
     return [case for make in makers for case in make()]
 
 
-def large() -> list[Case]:
-    """Those whose bodies are large: many nodes, many numbers, many brackets, many keys."""
-    return [
-        Case("100,001 nodes", nodes_like(b'{"op":"input"}', 100_001)),
-        Case("a million tiny nodes", nodes_like(b'{"op":"input"}', 1_000_000)),
-        Case("a million nodes in a chain", _chain(1_000_000)),
-        Case("a million nodes of no name", nodes_like(b"{}", 1_000_000)),
-        Case("two million nulls for nodes", nodes_like(b"null", 2_000_000)),
-        Case("40 MB of numbers", numbers(8_000_000)),
-        Case("a million feeds", b'{"graph":{"nodes":[]},"feeds":[' + b",".join([b'{"node":0}'] * 1_000_000) + b"]}"),
-        Case("a million keys", b"{" + b",".join(b'"k%d":0' % i for i in range(1_000_000)) + b"}"),
-        Case("a million operands", request([node("parameter"), node("stack", *[0] * 1_000_000)], [_ONE])),
-        Case("20 MB of brackets", b"[" * 20_000_000),
-        Case("20 MB of one string", b'{"graph":"' + b"x" * 20_000_000 + b'"}'),
-        Case("20 MB of escapes", b'{"graph":"' + b"\\u0041" * 3_300_000 + b'"}'),
-        Case("20 MB of one number", b'{"graph":' + b"9" * 20_000_000 + b"}"),
-    ]
+#: those whose bodies are large, by name: many nodes, many numbers, many brackets, many keys. Made where they are sent.
+LARGE: dict[str, Callable[[], bytes]] = {
+    "100,001 nodes": lambda: nodes_like(b'{"op":"input"}', 100_001),
+    "a million tiny nodes": lambda: nodes_like(b'{"op":"input"}', 1_000_000),
+    "a million nodes in a chain": lambda: _chain(1_000_000),
+    "a million nodes of no name": lambda: nodes_like(b"{}", 1_000_000),
+    "two million nulls for nodes": lambda: nodes_like(b"null", 2_000_000),
+    "40 MB of numbers": lambda: numbers(8_000_000),
+    "a million feeds": lambda: b'{"graph":{"nodes":[]},"feeds":[' + b",".join([b'{"node":0}'] * 1_000_000) + b"]}",
+    "a million keys": lambda: b"{" + b",".join(b'"k%d":0' % i for i in range(1_000_000)) + b"}",
+    "a million operands": lambda: request([node("parameter"), node("stack", *[0] * 1_000_000)], [_ONE]),
+    "20 MB of brackets": lambda: b"[" * 20_000_000,
+    "20 MB of one string": lambda: b'{"graph":"' + b"x" * 20_000_000 + b'"}',
+    "20 MB of escapes": lambda: b'{"graph":"' + b"\\u0041" * 3_300_000 + b'"}',
+    "20 MB of one number": lambda: b'{"graph":' + b"9" * 20_000_000 + b"}",
+}
 
 
 def nodes_like(one: bytes, count: int) -> bytes:

@@ -43,7 +43,7 @@ def test_all_workers_compute(attacked: Started) -> None:
 
 @pytest.mark.parametrize("name", ["a million tiny nodes", "40 MB of numbers", "a million keys"])
 def test_large_bodies_at_once(attacked: Started, name: str) -> None:
-    body = next(case.body for case in bombs.large() if case.name == name)
+    body = bombs.LARGE[name]()
     together(4, lambda i: once(attacked.address, "/v1/gradients", body))
 
 

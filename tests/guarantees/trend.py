@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 BLOCKS = 20
 CONFIDENCE = 0.99
@@ -59,4 +59,4 @@ def _error(x: np.ndarray, residuals: np.ndarray) -> float:
     alike = max(0.0, float(residuals[1:] @ residuals[:-1]) / spread)
     count = max(6.0, BLOCKS * (1 - alike) / (1 + alike))
     variance = spread / (count - 2) / float(((x - x.mean()) ** 2).sum() * count / BLOCKS)
-    return float(student.ppf((1 + CONFIDENCE) / 2, count - 2) * variance**0.5)
+    return float(stdtrit(count - 2, (1 + CONFIDENCE) / 2) * variance**0.5)
