@@ -45,7 +45,7 @@ class CudaPlans:
 
     #: what may take part in a loop, as it is planned
     threads = 1
-    makes_tiles = False
+    has_microkernels = False
     #: binds plans of which nothing is compiled
     without: Binder = CudaBinder({})
 

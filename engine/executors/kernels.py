@@ -24,8 +24,8 @@ from engine.native.machine_code import machine_code, target
 from engine.native.runner import Runner, shared_runner
 from engine.native.turns import make_calls
 from engine.planning.fused import Fused
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Plan, Step
-from engine.planning.tiled import Tiled
 
 #: kernels that could not be made, which are remembered
 MOST_REFUSED: Final = 4096
@@ -48,12 +48,12 @@ def _never() -> bool:
 
 
 class Kernels:
-    """Makes the kernels of fused and tiled nodes. Threads may share it.
+    """Makes the kernels of fused loops and of microkernels. Threads may share it.
 
     A kernel that could not be made is not tried again, so that a plan runs one way as long as this lives.
     """
 
-    makes_tiles: ClassVar[bool] = True
+    has_microkernels: ClassVar[bool] = True
 
     def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:
         self.threads = threads
@@ -74,7 +74,7 @@ class Kernels:
         would work in more than was planned: then one. Raises KernelUnavailable: either all of these kernels are there,
         or none is used.
         """
-        there = {step.op: step.op for step in plan.steps if isinstance(step.op, (Fused, Tiled))}
+        there = {step.op: step.op for step in plan.steps if isinstance(step.op, (Fused, MicrokernelOp))}
         ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
         # So that bits do not depend on threads, it is decided for one what fits.
         room = max((_planned(op, 1) for op in ops), default=0)
@@ -97,7 +97,7 @@ class Kernels:
     def _loop_kernel(self, loop: Loop, lanes: int) -> NativeKernel:
         return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
 
-    def _phases(self, op: Tiled) -> Sequence[PhaseCode]:
+    def _phases(self, op: MicrokernelOp) -> Sequence[PhaseCode]:
         return [self._kernel(phase.text, load_phase) for phase in op.made_by.phases]
 
     def _kernel(self, text: str, load: Callable[[bytes], K]) -> K:
@@ -136,19 +136,19 @@ class Kernels:
         return kernel
 
 
-def _planned(op: Fused | Tiled, threads: int | None = None) -> int:
+def _planned(op: Fused | MicrokernelOp, threads: int | None = None) -> int:
     """Bytes that were planned for kernels to work in, of so many threads, or of those that the plan is for."""
     works_in = op.works_in if isinstance(op, Fused) else op.made_by.workspace
     return works_in(op.threads if threads is None else threads)
 
 
-def _wanted(op: Fused | Tiled) -> int:
+def _wanted(op: Fused | MicrokernelOp) -> int:
     """Bytes that a kernel works in with one thread."""
     return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.made_by.workspace(1)
 
 
 class LoopBinder(Binder):
-    """Binds loops and tiles to their kernels, where there are any; without, NumPy computes loops block by block.
+    """Binds loops and microkernels to their kernels, where there are any; without, NumPy computes loops block by block.
 
     `threads` may take part in a kernel, and in the rest those that it was planned for. Other steps are bound to their
     ops' own calls.
@@ -161,7 +161,7 @@ class LoopBinder(Binder):
 
     @property
     def has_kernels(self) -> bool:
-        """Whether any loop or tile is."""
+        """Whether any loop or microkernel is."""
         return bool(self.compiled)
 
     def workspace(self, step: Step) -> int:
@@ -169,7 +169,7 @@ class LoopBinder(Binder):
         found = self.compiled.get(step.op)
         if found is None:
             return 0
-        if isinstance(step.op, Tiled):
+        if isinstance(step.op, MicrokernelOp):
             return step.op.made_by.workspace(self._taking_part(step.op))
         assert isinstance(step.op, Fused)
         assert isinstance(found, CompiledLoop)
@@ -180,7 +180,7 @@ class LoopBinder(Binder):
     ) -> Sequence[KernelCall]:
         """As its parent."""
         op, found = step.op, self.compiled.get(step.op)
-        if isinstance(op, Tiled) and found is not None and not isinstance(found, CompiledLoop):
+        if isinstance(op, MicrokernelOp) and found is not None and not isinstance(found, CompiledLoop):
             by_op = partial(bind_step, xp, step)
             return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), workspace, by_op)
         if not isinstance(op, Fused):
@@ -191,7 +191,7 @@ class LoopBinder(Binder):
         kernel, loop, sums = found
         return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, workspace, sums)
 
-    def _taking_part(self, op: Tiled) -> int:
+    def _taking_part(self, op: MicrokernelOp) -> int:
         return min(self._threads, op.threads)
 
 

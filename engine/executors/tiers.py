@@ -43,7 +43,7 @@ class LoopKernels(Protocol):
         """Kernels that were compiled so far, and not found where they are kept."""
 
     @property
-    def makes_tiles(self) -> bool:
+    def has_microkernels(self) -> bool:
         """Whether there are kernels of their shapes for single ops, too."""
 
     @property
@@ -176,14 +176,14 @@ class ExecutionTiers:
             state.asked = False
 
     def _promote(self, plan: Plan | None, state: _PlanState) -> None:
-        """Fuse and tile all that can be, and compile it; or what is left of it. Raises KernelUnavailable."""
+        """Fuse, select microkernels, and compile it all; or what is left of it. Raises KernelUnavailable."""
         if plan is None:
             return
         if state.rest is not None:
             self._put(plan, state, *state.rest)
             return
         graph, kernels = graph_of(plan, registry()), self._kernels
-        within = compiled_within(graph, plan.peak_bytes, kernels.threads, tiles=kernels.makes_tiles)
+        within = compiled_within(graph, plan.peak_bytes, kernels.threads, microkernels=kernels.has_microkernels)
         whole = replace(within.plan if within else plan, digest=plan.digest)
         found = heaviest_first(whole, plan, state.seconds)
         order, parts = [op for shared in found for op in shared.ops], first_parts(found)

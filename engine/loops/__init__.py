@@ -8,11 +8,12 @@ runs machine code, which is `engine.native`'s; and how functions are expanded, w
 Files:
     array_functions    Functions of the loop language that NumPy does not have, on whole arrays: of NumPy block by
                        block, in float64
-    blocks             The NumPy printer: a loop as calls of ufuncs on tiles that stay in a core's own cache
+    block_calls        The calls for one block: each scalar of a loop by its ufunc, from array to array
+    blocks             The NumPy printer: a loop as calls of ufuncs on blocks that stay in a core's own cache
     bounds_writer      A build of kernels for tests: each access is compared with the extent of its buffer before it is
                        made
     c_expressions      Single instructions of a loop as expressions of C, and what they are written in
-    c_nest             What every text of C has of a loop: its arrays in a row, its scalars, and what a sweep computes
+    c_loop             What every text of C has of a loop: its arrays in a row, its scalars, and what a sweep computes
                        of an element
     compiled           Compiled loops: machine code as a kernel, and kernels bound to their memory, ready to be called
     cuda_launch        The kernels of a loop bound to their memory: what is to be launched, on how many threads, with
@@ -20,7 +21,7 @@ Files:
     cuda_parts         A loop divided for a card: what goes row by row, and sums over rows, which go column by column
     cuda_text          A loop as CUDA C: the same lanes and the same order of sums as on a processor, and so the same
                        bits
-    elements           A formula for one element as a kernel of its own: on arrays of NumPy tile by tile, on those of
+    elements           A formula for one element as a kernel of its own: on arrays of NumPy block by block, on those of
                        CuPy whole
     extremes           minimum and maximum as every compiled kernel has them: one comparison, and a look for NaN where
                        there may be one
@@ -37,15 +38,14 @@ Files:
     part_sums          Adding up the parts that the blocks of a loop made of its sums: by loops, in an order that is
                        always the same
     program            The loop language: a scalar program in single assignment, swept over rows of columns
-    registers          Where the scalars of a loop are kept while NumPy computes a tile of it, and which of them share
+    registers          Where the scalars of a loop are kept while NumPy computes a block of it, and which of them share
                        an array
+    row_blocks         How NumPy divides a space: into blocks of whole rows, that fit in a core's own cache
     schedule           The passes of a loop: what each sweep over a row computes, keeps and reads back. Every printer
                        follows them
     special            Elementwise functions that NumPy does not have, for NumPy and CuPy arrays, each filling `out`
     table              Where a kernel finds its sizes, addresses and strides: a table of whole numbers, alike for all
                        that is compiled
-    tile_calls         The calls for one tile: each scalar of a loop by its ufunc, from array to array
-    tiles              How NumPy divides a space: into tiles of whole rows, that fit in a core's own cache
     ufuncs             The primitives of the loop language as NumPy and CuPy have them
     whole              A loop on whole arrays of NumPy or CuPy: each scalar an array, freed when nothing reads it any
                        more

@@ -1,4 +1,4 @@
-"""The NumPy printer: a loop as calls of ufuncs on tiles that stay in a core's own cache.
+"""The NumPy printer: a loop as calls of ufuncs on blocks that stay in a core's own cache.
 
 The arrays between them are reused, and every call is bound to its arrays beforehand: making it is all that is left.
 """
@@ -16,11 +16,11 @@ from numpy.lib.stride_tricks import as_strided
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.array_functions import ARRAY_FUNCTIONS
+from engine.loops.block_calls import BlockCalls, Fixed, Frame, calls_of, spread_arguments
 from engine.loops.program import Level, Loop, LoopResult, Space, part_elements
 from engine.loops.registers import Register, Registers, assign_registers, is_folded
+from engine.loops.row_blocks import LEAST_SHARED, RowBlock, blocks_of, extents, first_block, is_flat
 from engine.loops.special import block_workspace
-from engine.loops.tile_calls import Fixed, Frame, TileCalls, calls_of, spread_arguments
-from engine.loops.tiles import LEAST_SHARED, RowTile, extents, first_tile, is_flat, tiles_of
 from engine.loops.ufuncs import FOLDS, UFUNCS
 from engine.native.turns import make_calls, make_shared
 
@@ -28,12 +28,12 @@ from engine.native.turns import make_calls, make_shared
 def bind_blocks(
     loop: Loop, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray], threads: int
 ) -> list[KernelCall]:
-    """The calls after which `results` are complete: ufuncs themselves, where one tile holds all.
+    """The calls after which `results` are complete: ufuncs themselves, where one block holds all.
 
-    Else a call for each tile, or one for all of them where there is enough work for several threads. Bits do not depend
-    on `threads`. Raises TypeError for a loop that `expand` has written out for compiled kernels.
+    Else a call for each block, or one for all of them where there is enough work for several threads. Bits do not
+    depend on `threads`. Raises TypeError for a loop that `expand` has written out for compiled kernels.
     """
-    divided, dims = tiles_of(loop, space), extents(loop, space)
+    divided, dims = blocks_of(loop, space), extents(loop, space)
     strides = _strides(loop, space)
     read = [
         _along(a, dims, operand.level == Level.ELEMENT, steps)
@@ -55,11 +55,11 @@ def bind_blocks(
 
 
 def workspace_bytes(loop: Loop, space: Space, threads: int, least_parts: int = 1) -> int:
-    """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a tile's size, and parts.
+    """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a block's size, and parts.
 
     Of these there may be more where a kernel computes the loop: `least_parts`.
     """
-    first, count = first_tile(loop, space)
+    first, count = first_block(loop, space)
     several = max(count, least_parts)
     parts = several * part_elements(loop, space) * np.dtype(loop.dtype).itemsize if several > 1 else 0
     shares = max(1, min(threads, count)) if space.length >= LEAST_SHARED else 1
@@ -67,20 +67,21 @@ def workspace_bytes(loop: Loop, space: Space, threads: int, least_parts: int = 1
 
 
 def bind_frame(frame: Frame, threads: int) -> list[KernelCall]:
-    """The calls for all tiles of a frame."""
+    """The calls for all blocks of a frame."""
     fixed = _fixed(frame)
-    shares = _shares(frame.tiles, threads)
-    makers = [TileCalls(frame, _memory(frame), fixed) for _ in shares]
+    shares = _shares(frame.blocks, threads)
+    makers = [BlockCalls(frame, _memory(frame), fixed) for _ in shares]
     made = [
-        [maker.of(number, frame.tiles[number]) for number in share] for maker, share in zip(makers, shares, strict=True)
+        [maker.of(number, frame.blocks[number]) for number in share]
+        for maker, share in zip(makers, shares, strict=True)
     ]
     if len(made) > 1:
         return [(make_shared, ([[call for calls in part for call in calls] for part in made],))]
-    return [(make_calls, (calls,)) for calls in made[0]] if len(frame.tiles) > 1 else made[0][0] if made[0] else []
+    return [(make_calls, (calls,)) for calls in made[0]] if len(frame.blocks) > 1 else made[0][0] if made[0] else []
 
 
-def frame_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Sequence[RowTile], shares: int) -> int:
-    """What `bind_frame` allocates, and what its calls do, for the largest of its tiles, in so many shares."""
+def frame_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Sequence[RowBlock], shares: int) -> int:
+    """What `bind_frame` allocates, and what its calls do, for the largest of its blocks, in so many shares."""
     size = _largest(divided, Level.ELEMENT)
     memory = sum(_largest(divided, r.level) * _dtype(r, number).itemsize for r in plan.registers)
     functions = {loop.instructions[n].op for n in plan.homes} & ARRAY_FUNCTIONS.keys()
@@ -125,10 +126,10 @@ def _along(array: HostArray, dims: Sequence[int], has_columns: bool, steps: Sequ
     return as_strided(array, shape, [step * array.itemsize for step in (*steps, 1)])
 
 
-def _parts(array: HostArray, result: LoopResult, columns: int, tiles: int) -> HostArray:
-    """Where the tiles' sums go: the result itself, where there is one tile."""
-    shape = (tiles, columns) if result.kind == "columns" else (tiles,)
-    if tiles == 1:
+def _parts(array: HostArray, result: LoopResult, columns: int, blocks: int) -> HostArray:
+    """Where the blocks' sums go: the result itself, where there is one block."""
+    shape = (blocks, columns) if result.kind == "columns" else (blocks,)
+    if blocks == 1:
         return as_strided(array, shape, [array.itemsize] * len(shape))
     return np.zeros(shape, array.dtype)
 
@@ -138,9 +139,9 @@ def _whole(array: HostArray, parts: HostArray) -> HostArray:
     return as_strided(array, parts.shape[1:], [array.itemsize] * (parts.ndim - 1))
 
 
-def _shares(divided: Sequence[RowTile], threads: int) -> list[range]:
-    """The numbers of the tiles that each thread takes; one thread, where there is not enough for two."""
-    if sum(tile.size for tile in divided) < LEAST_SHARED:
+def _shares(divided: Sequence[RowBlock], threads: int) -> list[range]:
+    """The numbers of the blocks that each thread takes; one thread, where there is not enough for two."""
+    if sum(block.size for block in divided) < LEAST_SHARED:
         threads = 1
     count = max(1, min(threads, len(divided)))
     ends = [len(divided) * i // count for i in range(count + 1)]
@@ -148,11 +149,11 @@ def _shares(divided: Sequence[RowTile], threads: int) -> list[range]:
 
 
 def _memory(frame: Frame) -> list[HostArray]:
-    return [np.empty(_largest(frame.tiles, r.level), _dtype(r, frame.number)) for r in frame.plan.registers]
+    return [np.empty(_largest(frame.blocks, r.level), _dtype(r, frame.number)) for r in frame.plan.registers]
 
 
-def _largest(divided: Sequence[RowTile], level: Level) -> int:
-    """Elements of a register that is large enough for every tile."""
+def _largest(divided: Sequence[RowBlock], level: Level) -> int:
+    """Elements of a register that is large enough for every block."""
     return max((math.prod(t.shape if level == Level.ELEMENT else t.shape[:-1]) for t in divided), default=0)
 
 
@@ -165,7 +166,7 @@ def _type_of(loop: Loop, scalar: int, number: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _spread(loop: Loop, plan: Registers) -> set[int]:
-    """The fixed scalars that are written out for a whole tile."""
+    """The fixed scalars that are written out for a whole block."""
     used = {argument for n in plan.homes for argument in spread_arguments(loop.instructions[n])}
     return {n for n in used if plan.homes[n].kind == "constant"}
 
@@ -177,7 +178,7 @@ def _fixed(frame: Frame) -> Fixed:
         for number, home in frame.plan.homes.items():
             if home.kind == "constant":
                 scalars[number] = _folded(frame, number, scalars)
-    size = _largest(frame.tiles, Level.ELEMENT)
+    size = _largest(frame.blocks, Level.ELEMENT)
     spread = {n: np.full(size, scalars[n]) for n in _spread(frame.loop, frame.plan)}
     return Fixed(scalars, spread)
 

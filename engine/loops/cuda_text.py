@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.loops.c_expressions import EXTREMES
-from engine.loops.c_nest import FIRST, CNest
+from engine.loops.c_loop import FIRST, CLoop
 from engine.loops.cuda_parts import CudaParts
 from engine.loops.program import REDUCTIONS, Loop
 from engine.loops.schedule import Sweep, schedule
@@ -152,7 +152,7 @@ def _unrolled(loop: Loop, times: int) -> str:
     return f"#pragma unroll {times if len(loop.instructions) < LONG else 1}"
 
 
-class _Rows(CNest):
+class _Rows(CLoop):
     """Row by row: results of the kinds element and row, the last of which may be a flag."""
 
     def __init__(self, loop: Loop, flags: bool, lanes: int) -> None:
@@ -246,7 +246,7 @@ class _Rows(CNest):
             yield f"if ({value}) *result{n} = 1;" if n == self.flag else f"*result{n} = {value};"
 
 
-class _Columns(CNest):
+class _Columns(CLoop):
     """Column by column: each thread adds up one column of one block, row after row."""
 
     def __init__(self, loop: Loop) -> None:

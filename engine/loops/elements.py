@@ -1,4 +1,4 @@
-"""A formula for one element as a kernel of its own: on arrays of NumPy tile by tile, on those of CuPy whole."""
+"""A formula for one element as a kernel of its own: on arrays of NumPy block by block, on those of CuPy whole."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import DType, HostArray
+from engine.loops.block_calls import Frame
 from engine.loops.blocks import bind_frame, frame_bytes, is_direct
 from engine.loops.program import Loop
 from engine.loops.registers import Registers, assign_registers
-from engine.loops.tile_calls import Frame
-from engine.loops.tiles import SHARED_TILE, tile_elements, tiles
+from engine.loops.row_blocks import SHARED_BLOCK, block_elements, row_blocks
 from engine.loops.ufuncs import UFUNCS
 from engine.loops.whole import WholeLoop
 from engine.native.turns import make_calls
@@ -38,7 +38,7 @@ class ElementKernel:
 
     def fill(self, xp: Namespace, operands: Sequence[Array], out: Array) -> None:
         """Compute; on NumPy in memory that does not grow with `out`."""
-        if xp is not np or out.size <= SHARED_TILE or self._is_one_call(operands, out):
+        if xp is not np or out.size <= SHARED_BLOCK or self._is_one_call(operands, out):
             self.whole.fill(xp, operands, [out])
         else:
             make_calls(self.calls(operands, out))
@@ -48,7 +48,7 @@ class ElementKernel:
         alike = all(not x.ndim or (x.shape == out.shape and x.flags.c_contiguous) for x in operands)
         shape = (out.size,) if alike else out.shape
         read = [x.reshape(shape) if alike and x.ndim else np.broadcast_to(x, shape) for x in operands]
-        divided = list(tiles(shape, tile_elements(out.size)))
+        divided = list(row_blocks(shape, block_elements(out.size)))
         plan = self._plan([x.dtype for x in operands], out.dtype)
         return bind_frame(Frame(self.loop, self.number, plan, read, [out.reshape(shape)], divided), threads)
 
@@ -56,7 +56,7 @@ class ElementKernel:
         """Bytes that `fill` allocates on NumPy for a result of `size` elements and this dtype."""
         if self._is_single and dtype == self.gives and list(dtypes) == self.reads:
             return 0
-        divided = list(islice(tiles((size,), tile_elements(size)), 1))
+        divided = list(islice(row_blocks((size,), block_elements(size)), 1))
         return frame_bytes(self.loop, self.number, self._plan(dtypes, dtype), divided, 1)
 
     def _dtype(self, type: str) -> DType:

@@ -28,13 +28,13 @@ def llvm_text(loop: Loop, lanes: int) -> str:
     then by halves.
     """
     to = Assembly(loop.dtype)
-    nest = _Nest(loop, lanes, schedule(loop), table_layout(loop), to, KernelMemory(to))
-    nest.kernel()
-    return "\n".join((*nest.to.lines, *sorted(nest.to.declarations), _ATTRIBUTES, ""))
+    text = _KernelText(loop, lanes, schedule(loop), table_layout(loop), to, KernelMemory(to))
+    text.kernel()
+    return "\n".join((*text.to.lines, *sorted(text.to.declarations), _ATTRIBUTES, ""))
 
 
 @dataclass(eq=False, slots=True)
-class _Nest:
+class _KernelText:
     """The kernel while it is written."""
 
     loop: Loop

@@ -1,4 +1,4 @@
-"""Where the scalars of a loop are kept while NumPy computes a tile of it, and which of them share an array."""
+"""Where the scalars of a loop are kept while NumPy computes a block of it, and which of them share an array."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from engine.loops.program import Instruction, Level, Loop, Scalars
 
 
 class Home(NamedTuple):
-    """What holds a scalar: an operand or a result by its number, an array of the tile's size, or one that is fixed."""
+    """What holds a scalar: an operand or a result by its number, an array of the block's size, or one that is fixed."""
 
     kind: Literal["constant", "operand", "result", "register"]
     number: int
 
 
 class Register(NamedTuple):
-    """An array as large as a tile, or (at ROW) as its rows are many."""
+    """An array as large as a block, or (at ROW) as its rows are many."""
 
     level: Level
     type: Scalars

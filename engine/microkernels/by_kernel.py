@@ -13,7 +13,7 @@ from engine.microkernels.columns import Columns
 from engine.microkernels.correlation import CorrelationGeometry, lies_flat
 from engine.microkernels.packing import transpose_rows
 from engine.microkernels.recipe import KernelPhase, Recipe
-from engine.microkernels.register_tile import Nest, lanes_for, tile_shape
+from engine.microkernels.register_tile import SumLoop, lanes_for, tile_shape
 from engine.microkernels.routine import Int64, Routine
 from engine.microkernels.row_tiles import Panel, RowTiles
 
@@ -119,8 +119,8 @@ class _Writer:
             source = to.at(k, to.mul(features, of.k.outer))
             transpose_rows(to, source, turned, taps, of.k.outer, size, self.tile.vectors, left)
             into = to.at(sums, to.mul(features, size))
-            nest = Nest(taps, size, self.width * size)
-            tiles.multiply(to, packed, Panel(turned, [nest], self.width, done), into)
+            sum_loop = SumLoop(taps, size, self.width * size)
+            tiles.multiply(to, packed, Panel(turned, [sum_loop], self.width, done), into)
 
     def _turned(self) -> KernelPhase:
         """For each image and group the sums of all parts, [windows, features], turned to [features, windows].

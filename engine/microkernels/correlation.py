@@ -14,7 +14,7 @@ from engine.graph.alignment import aligned
 from engine.microkernels.columns import Axis, Columns
 from engine.microkernels.offsets import hold_offsets
 from engine.microkernels.recipe import KernelPhase, TableEntryOf
-from engine.microkernels.register_tile import ITEMS, TILES_OF_A_PANEL, Nest, lanes_for, tile_shape
+from engine.microkernels.register_tile import ITEMS, TILES_OF_A_PANEL, SumLoop, lanes_for, tile_shape
 from engine.microkernels.routine import Int64, Routine
 from engine.microkernels.row_tiles import Panel, RowTiles
 
@@ -167,20 +167,20 @@ class CorrelationWriter:
             self.columns.pack(to, memory, here, packed, first, self.width, count, self.pitch)
             numbers = to.at(k, to.mul(channel.index, of.k.channel))
             adds = channel.index if self.block < of.channels else 0
-            panel_of = Panel(packed, self._nests(count), left, adds)
+            panel_of = Panel(packed, self._sum_loops(count), left, adds)
             self.tiles.multiply(to, numbers, panel_of, sums, begin, past, self.abreast)
         if not self.direct:
             self._spread(y, sums, first, begin, past)
 
-    def _nests(self, channels: Int64) -> list[Nest]:
+    def _sum_loops(self, channels: Int64) -> list[SumLoop]:
         """The loops of a sum, one where they run through the kernel without a gap."""
         of, step = self.of, self.pitch
-        nests = [Nest(channels, of.k.channel, of.taps * step)]
+        sum_loops = [SumLoop(channels, of.k.channel, of.taps * step)]
         rows = of.taps
         for axis, lying in zip(of.axes, of.k.axes, strict=True):
             rows //= axis.taps
-            nests.append(Nest(axis.taps, lying, rows * step))
-        return merged(self.to, nests)
+            sum_loops.append(SumLoop(axis.taps, lying, rows * step))
+        return merged(self.to, sum_loops)
 
     def _spread(self, y: str, sums: str, first: Int64, begin: Int64, past: Int64) -> None:
         """Copy the sums to where they belong."""
@@ -205,16 +205,16 @@ def lies_flat(steps: Sequence[int], extents: Sequence[int], size: int) -> bool:
     return True
 
 
-def merged(to: Routine, nests: Sequence[Nest]) -> list[Nest]:
+def merged(to: Routine, sum_loops: Sequence[SumLoop]) -> list[SumLoop]:
     """Loops in place of which one runs, where the outer one goes on where the inner one ends."""
-    found: list[Nest] = []
-    for nest in nests:
-        if nest.times == 1:
+    found: list[SumLoop] = []
+    for each in sum_loops:
+        if each.times == 1:
             continue
-        if found and isinstance(nest.times, int):
+        if found and isinstance(each.times, int):
             outer = found[-1]
-            if outer.row_step == nest.row_step * nest.times and outer.vector_step == nest.vector_step * nest.times:
-                found[-1] = Nest(to.mul(outer.times, nest.times), nest.row_step, nest.vector_step)
+            if outer.row_step == each.row_step * each.times and outer.vector_step == each.vector_step * each.times:
+                found[-1] = SumLoop(to.mul(outer.times, each.times), each.row_step, each.vector_step)
                 continue
-        found.append(nest)
+        found.append(each)
     return found

@@ -14,7 +14,7 @@ from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import (
     ITEMS,
     TILES_OF_A_PANEL,
-    Nest,
+    SumLoop,
     TileShape,
     lanes_for,
     tile_shape,
@@ -132,14 +132,17 @@ class _Writer:
             if self.depth < of.inner:
                 steps = to.least(self.depth, to.sub(of.inner, k.index))
             numbers, vectors = to.at(a, to.mul(k.index, of.a.column)), to.at(b, to.mul(k.index, of.b.row))
-            nest = Nest(steps, of.a.column, of.b.row)
+            sum_loop = SumLoop(steps, of.a.column, of.b.row)
             if self.packs:
-                vectors, nest = self._packed(vectors, steps, left), Nest(steps, of.a.column, self.width * of.itemsize)
+                vectors, sum_loop = (
+                    self._packed(vectors, steps, left),
+                    SumLoop(steps, of.a.column, self.width * of.itemsize),
+                )
             adds = k.index if self.depth < of.inner else 0
             whole = of.columns % self.width == 0
             begin = to.mul(chunk, self.chunk)
             past = to.least(to.add(begin, self.chunk), of.rows)
-            self.tiles.multiply(to, numbers, Panel(vectors, [nest], left, adds, whole, self.packs), c, begin, past)
+            self.tiles.multiply(to, numbers, Panel(vectors, [sum_loop], left, adds, whole, self.packs), c, begin, past)
 
     def _packed(self, b: str, steps: Int64, left: Int64) -> str:
         """The panel in memory of the thread's own, with zeros where there are no columns."""

@@ -76,7 +76,7 @@ def _cost(shape: TileShape, rows: int, columns: int, lanes: int) -> float:
     return tiles * (max(p * v, _UNDER_WAY) + _LOAD * (p + v) + _STEP)
 
 
-class Nest(NamedTuple):
+class SumLoop(NamedTuple):
     """A loop of the sum: how often, and how many bytes further each time on the side of the rows, and the vectors."""
 
     times: Int64
@@ -88,7 +88,7 @@ def accumulate(
     to: Routine,
     sums: Sequence[str],
     rows: Sequence[int],
-    nests: Sequence[Nest],
+    sum_loops: Sequence[SumLoop],
     numbers: str,
     columns: str,
     masks: Sequence[str] = (),
@@ -97,9 +97,9 @@ def accumulate(
 
     `rows` are the offsets of the numbers of a step; of its vectors, what is outside `masks` is not read.
     """
-    if not nests:
+    if not sum_loops:
         return _step(to, sums, rows, numbers, columns, masks)
-    (times, row_step, vector_step), *inner = nests
+    (times, row_step, vector_step), *inner = sum_loops
     if times == 1:
         return accumulate(to, sums, rows, inner, numbers, columns, masks)
     carried = [*((to.vector, s) for s in sums), ("ptr", numbers), ("ptr", columns)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from engine.microkernels.register_tile import Nest, accumulate
+from engine.microkernels.register_tile import SumLoop, accumulate
 from engine.microkernels.routine import Int64, Routine
 
 
 class Panel(NamedTuple):
-    """Vectors to multiply by, from `start` on; `nests` are the steps of a sum.
+    """Vectors to multiply by, from `start` on; `sum_loops` are the steps of a sum.
 
     There are `left` columns that are wanted: where not `whole`, others are not written, and, unless they are `packed`,
     not read. Where `adds` is not 0, sums go on from what lies in their place: so one that is taken in several parts has
@@ -18,7 +18,7 @@ class Panel(NamedTuple):
     """
 
     start: str
-    nests: Sequence[Nest]
+    sum_loops: Sequence[SumLoop]
     left: Int64
     adds: Int64 = 0
     whole: bool = False
@@ -80,7 +80,7 @@ class RowTiles(NamedTuple):
         masks = [""] * self.vectors if panel.whole else self._masks(to, panel.left)
         offsets = [p * self.step for p in range(rows)]
         read = () if panel.packed else masks
-        sums = accumulate(to, sums, offsets, panel.nests, numbers, panel.start, read)
+        sums = accumulate(to, sums, offsets, panel.sum_loops, numbers, panel.start, read)
         for i, (total, place) in enumerate(zip(sums, places, strict=True)):
             to.store(total, place, masks[i % self.vectors])
 

@@ -26,7 +26,6 @@ Files:
     formula              Base of the ops of networks that are formulas over floats
     im2col               The kernels of convolution: sums of products over sliding windows, as matrix products on
                          columns
-    in_tiles             What the ops that compute attention a tile at a time have in common
     index_notes          Index checks that do not wait: on a device, that an index is outside is noted, and read when
                          the run is over
     indices              What holds for all index operands: integers, within the axis
@@ -37,17 +36,18 @@ Files:
                          has no answer
     operands             Errors that several families raise about the shape of an operand
     permutation          Axes put in order, and into another shape: nothing is written where nothing changes
-    phases               The adjoint of a correlation with a stride, as correlations without one
     pooling              What pools share: their attributes, which windows they look at, and how to go along one axis of
                          these
     product              The type of a matrix product, by NumPy's rules, and what BLAS can read
     reduction            Base of the reductions: `axes` and `keepdims`, their shapes, their batching, and g brought back
                          to x's shape
+    residues             The adjoint of a correlation with a stride, as correlations without one
     rows                 Short rows on the CPU. NumPy starts anew for each row of a reduction, which takes longer than a
                          short row itself
     rowwise              What an op makes of a row of elements, as a formula over scalars of a loop: fused kernels read
                          it
     running              Running sums of floats on the CPU. NumPy's wait for each sum before they begin the next
+    score_op             What the ops that compute attention a tile at a time have in common
     score_tiles          Scores of queries and keys, a tile at a time: a tile stays in a core's own cache, and the whole
                          matrix nowhere
     slices               Parts of a tensor along one axis, and a tensor with zeros between its parts

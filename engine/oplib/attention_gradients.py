@@ -11,8 +11,8 @@ from engine.graph.tensor_type import TensorType
 from engine.oplib import batching
 from engine.oplib.attention_formula import Saved, WayBack
 from engine.oplib.elementwise import unbroadcast
-from engine.oplib.in_tiles import InTiles, batch_axes
 from engine.oplib.permutation import shaped
+from engine.oplib.score_op import ScoreOp, batch_axes
 from engine.oplib.score_tiles import (
     Scores,
     ScoreTile,
@@ -29,7 +29,7 @@ from engine.oplib.score_tiles import (
 _OPERANDS = ("q", "k", "v", "lse", "delta", "g", "mask?")
 
 
-class AttentionGradients(InTiles):
+class AttentionGradients(ScoreOp):
     """dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ g, each with all leading axes.
 
     p = exp(scores − lse), and ds = p · (g vᵀ − δ) is the cotangent of the scores. lse and δ are [..., queries, 1].
@@ -71,7 +71,7 @@ class AttentionGradients(InTiles):
         return _bytes(*types, causal=causal) + types[0].dtype.itemsize * _sum_size(_squares(*types), *out)
 
 
-class AttentionMaskGradient(InTiles):
+class AttentionMaskGradient(ScoreOp):
     """The cotangent of a float mask: ds, as of `AttentionGradients`, summed over what the mask was broadcast along."""
 
     name = "attention_mask_gradient"

@@ -16,7 +16,7 @@ from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.attention_formula import Masking
 from engine.oplib.attention_gradients import GRADIENTS, MASK_GRADIENT
 from engine.oplib.elementwise import unbroadcast
-from engine.oplib.in_tiles import InTiles, batch_axes
+from engine.oplib.score_op import ScoreOp, batch_axes
 from engine.oplib.score_tiles import (
     Scores,
     Tiling,
@@ -29,7 +29,7 @@ from engine.oplib.score_tiles import (
 )
 
 
-class AttentionRows(InTiles):
+class AttentionRows(ScoreOp):
     """y as `attention`, and the logarithm of each row's sum of exponentials [..., queries, 1]."""
 
     name = "attention_rows"

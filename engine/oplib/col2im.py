@@ -15,7 +15,7 @@ import numpy as np
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
 from engine.oplib.im2col import by_group, correlate_groups, groups_workspace, matrix
-from engine.oplib.phases import phases_cover, stride_phases
+from engine.oplib.residues import residue_classes, residues_cover
 from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
@@ -37,7 +37,7 @@ def add_windows(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Win
         for part, some in sizes.parts():
             _spread_groups(xp, values[:, part], weights[part], results[:, part], some)
         return
-    if not phases_cover(windows):
+    if not residues_cover(windows):
         out.fill(0)
     turned = weights.swapaxes(1, 2)
     for phase, (taps, places) in _each_phase(sizes):
@@ -56,7 +56,7 @@ def _is_finite(xp: Namespace, kernel: Array) -> bool:
 
 def _each_phase(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice, ...], tuple[slice, ...]]]]:
     """The correlations that the adjoint consists of, with their taps and their places in the result."""
-    for taps, places, windows in stride_phases(sizes.windows, sizes.wide[2:], sizes.positions):
+    for taps, places, windows in residue_classes(sizes.windows, sizes.wide[2:], sizes.positions):
         counts = (len(range(*p.indices(e))) for p, e in zip(places, sizes.wide[2:], strict=True))
         narrow = (*sizes.wide[:2], *counts)
         yield Layout(windows, sizes.groups, sizes.narrow, narrow, sizes.dtype), (taps, places)

@@ -8,34 +8,37 @@ A `fused` node is written here, and runs like any other.
 What may live here: decisions that are made before anything runs. What may not: arrays of results.
 
 Files:
-    arena      Where results lie while a plan runs, decided before it does: in one arena, or in memory that goes to the
-               caller
-    cache      Bounded memory of what is costly to make: what was used lately is kept, and each thing is made by one at
-               a time
-    compiler   From a client's program, the types of its feeds and a call to a plan: written, optimised, planned, and
-               kept
-    estimate   How long things will take, roughly: enough to tell a call of microseconds from one of seconds before it
-               runs
-    fit        A compiled plan of no more memory than the plan whose place it takes: loops that need more are taken
-               apart
-    fuse       Fusion: groups of nodes over one iteration space become one loop each, whose inner values never reach
-               memory
-    fused      The op that fusion puts in place of a group of nodes: one loop over memory, with several results
-    groups     Which nodes become one loop: elementwise ones and reductions over one iteration space, without a detour
-               outside
-    heaviest   What a run spends most time in for want of kernels: that is compiled first, and used before the rest is
-               there
-    layout     How operands lie over the rows and columns of a loop, which the loop's strides then say
-    leading    What of each result is ever read, where that is its leading part: what lies beyond need not be computed
-    many       The plan for many runs of a plan at once: what each is fed, and what each gives, are rows
-    pause      Python's garbage collector paused while a plan is made: every node is kept, and looking for garbage finds
-               none
-    plan       A graph made ready to run: linear steps, each knowing where its results lie and what is dead after it
-    recompute  What one loop computes again rather than read from another: memory costs more than arithmetic
-    storage    Who owns memory while a graph runs: which results are views, how they lie, and how long each block is
-               needed
-    tile       Nodes whose ops have kernels for their shapes, and room to work in, are made by these
-    tiled      The op that takes the place of a node whose op has kernels for its shapes
-    warm       A process's first plan takes several times as long as the next ones; this makes it before anybody waits
-               for it
+    arena             Where results lie while a plan runs, decided before it does: in one arena, or in memory that goes
+                      to the caller
+    cache             Bounded memory of what is costly to make: what was used lately is kept, and each thing is made by
+                      one at a time
+    compiler          From a client's program, the types of its feeds and a call to a plan: written, optimised, planned,
+                      and kept
+    estimate          How long things will take, roughly: enough to tell a call of microseconds from one of seconds
+                      before it runs
+    fit               A compiled plan of no more memory than the plan whose place it takes: loops that need more are
+                      taken apart
+    fuse              Fusion: groups of nodes over one iteration space become one loop each, whose inner values never
+                      reach memory
+    fused             The op that fusion puts in place of a group of nodes: one loop over memory, with several results
+    groups            Which nodes become one loop: elementwise ones and reductions over one iteration space, without a
+                      detour outside
+    heaviest          What a run spends most time in for want of kernels: that is compiled first, and used before the
+                      rest is there
+    kernel_selection  Selection of microkernels: nodes whose ops have some for their shapes, and memory to work in, are
+                      made by these
+    layout            How operands lie over the rows and columns of a loop, which the loop's strides then say
+    leading           What of each result is ever read, where that is its leading part: what lies beyond need not be
+                      computed
+    many              The plan for many runs of a plan at once: what each is fed, and what each gives, are rows
+    microkernel_op    The op that takes the place of a node whose op has kernels for its shapes
+    pause             Python's garbage collector paused while a plan is made: every node is kept, and looking for
+                      garbage finds none
+    plan              A graph made ready to run: linear steps, each knowing where its results lie and what is dead after
+                      it
+    recompute         What one loop computes again rather than read from another: memory costs more than arithmetic
+    storage           Who owns memory while a graph runs: which results are views, how they lie, and how long each block
+                      is needed
+    warm              A process's first plan takes several times as long as the next ones; this makes it before anybody
+                      waits for it
 """

@@ -11,9 +11,9 @@ from engine.graph.op import Kernel
 from engine.planning.arena import live_bytes
 from engine.planning.fuse import WrittenLoop, loops_in, with_loops
 from engine.planning.fused import Fused
+from engine.planning.kernel_selection import select_alike, select_microkernels
 from engine.planning.plan import Plan, make_plan
 from engine.planning.storage import Storage
-from engine.planning.tile import tile, tile_alike
 
 #: loops that are taken apart, one after the other, before fusing is given up
 MOST_APART: Final = 8
@@ -22,14 +22,14 @@ _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END
 
 
 class Compilable(NamedTuple):
-    """A graph, the loops of it that can be compiled, and the `plan` of it with these and all that can be tiled.
+    """A graph, the loops of it that can be compiled, and the `plan` of it with these and all of its microkernels.
 
     It is to run within `most_bytes`.
     """
 
     graph: Graph
     loops: Sequence[WrittenLoop]
-    tiled: Graph
+    selected: Graph
     plan: Plan
     most_bytes: int
 
@@ -39,16 +39,16 @@ class Compilable(NamedTuple):
         What else would be compiled runs node by node, as it did before.
         """
         loops = [loop for loop in self.loops if loop.node is None or loop.node.op in kept]
-        plan = make_plan(tile_alike(with_loops(self.graph, loops), self.tiled, kept), _UNBOUNDED, tight=True)
+        plan = make_plan(select_alike(with_loops(self.graph, loops), self.selected, kept), _UNBOUNDED, tight=True)
         return plan if plan.peak_bytes <= self.most_bytes else None
 
 
-def compiled_within(graph: Graph, most_bytes: int, threads: int, *, tiles: bool = True) -> Compilable | None:
+def compiled_within(graph: Graph, most_bytes: int, threads: int, *, microkernels: bool = True) -> Compilable | None:
     """`graph` with all that can be compiled, of a peak of at most `most_bytes`; None where that is nothing.
 
     At most `threads` take part in a kernel. A loop lets live longer what it reads: where that makes the peak, it is
-    left out, and the next one is looked at. What is tiled needs no more than it did, but for a workspace;
-    without `tiles` nothing is.
+    left out, and the next one is looked at. What is selected needs no more than it did, but for a workspace;
+    without `microkernels` nothing is.
     """
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
@@ -56,12 +56,13 @@ def compiled_within(graph: Graph, most_bytes: int, threads: int, *, tiles: bool 
         fused = with_loops(graph, loops)
         plan = make_plan(fused, _UNBOUNDED, tight=True)
         if plan.peak_bytes <= most_bytes:
-            tiled = tile(fused, most_bytes - _without_workspace(plan), threads) if tiles else fused
-            if tiled is graph:
+            room = most_bytes - _without_workspace(plan)
+            selected = select_microkernels(fused, room, threads) if microkernels else fused
+            if selected is graph:
                 return None
-            if tiled is not fused:
-                plan = make_plan(tiled, _UNBOUNDED, tight=True)
-            return Compilable(graph, loops, tiled, plan, most_bytes)
+            if selected is not fused:
+                plan = make_plan(selected, _UNBOUNDED, tight=True)
+            return Compilable(graph, loops, selected, plan, most_bytes)
         loop = _at_the_peak(fused)
         if loop is None:
             return None

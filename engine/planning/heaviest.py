@@ -9,8 +9,8 @@ from engine.graph.tensor_type import TensorType
 from engine.loops.schedule import lanes_of
 from engine.planning.estimate import step_seconds
 from engine.planning.fused import Fused
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Plan
-from engine.planning.tiled import Tiled
 
 #: kernels up to which all are waited for: they are there within a tenth of a second or so
 FEW: Final = 8
@@ -24,7 +24,7 @@ MOST_WRONG: Final = 100
 class SharedKernels(NamedTuple):
     """Ops of a plan that have their kernels in common, and the seconds that a run spends in them without."""
 
-    ops: Sequence[Fused | Tiled]
+    ops: Sequence[Fused | MicrokernelOp]
     seconds: float
 
 
@@ -33,7 +33,7 @@ def heaviest_first(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) ->
 
     Where nobody has looked how long they take, it is estimated. Of what takes as long, first comes what is run first.
     """
-    ops: dict[Hashable, dict[Fused | Tiled, None]] = {}
+    ops: dict[Hashable, dict[Fused | MicrokernelOp, None]] = {}
     taken: dict[Hashable, float] = {}
     for op, without in _seconds_without(compiled, plan, _believed(plan, seconds)):
         key = _kernels_of(op)
@@ -43,14 +43,14 @@ def heaviest_first(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) ->
     return sorted(found, key=lambda each: -each.seconds)
 
 
-def first_parts(found: Sequence[SharedKernels]) -> list[list[Fused | Tiled]]:
+def first_parts(found: Sequence[SharedKernels]) -> list[list[Fused | MicrokernelOp]]:
     """The ops whose kernels may be used before the others are there, for each of FIRST_SHARES; none of a few in all."""
     return [_first_part(found, share) for share in FIRST_SHARES] if len(found) > FEW else []
 
 
-def _first_part(found: Sequence[SharedKernels], share: float) -> list[Fused | Tiled]:
+def _first_part(found: Sequence[SharedKernels], share: float) -> list[Fused | MicrokernelOp]:
     left = share * sum(each.seconds for each in found)
-    ops: list[Fused | Tiled] = []
+    ops: list[Fused | MicrokernelOp] = []
     for each in found:
         if left <= 0:
             break
@@ -69,14 +69,16 @@ def _believed(plan: Plan, seconds: Sequence[float]) -> Sequence[float]:
     )
 
 
-def _kernels_of(op: Fused | Tiled) -> Hashable:
+def _kernels_of(op: Fused | MicrokernelOp) -> Hashable:
     """Equal for ops that share their kernels."""
     if isinstance(op, Fused):
         return op.loop, lanes_of(op.loop, op.space.columns)
     return tuple(phase.text for phase in op.made_by.phases)
 
 
-def _seconds_without(compiled: Plan, plan: Plan, seconds: Sequence[float]) -> Iterator[tuple[Fused | Tiled, float]]:
+def _seconds_without(
+    compiled: Plan, plan: Plan, seconds: Sequence[float]
+) -> Iterator[tuple[Fused | MicrokernelOp, float]]:
     """The ops of `compiled` that have kernels, step by step, each with what it takes without.
 
     Steps that are alike take as long as the quickest of them: what else one was seen to take was something else's.
@@ -88,7 +90,7 @@ def _seconds_without(compiled: Plan, plan: Plan, seconds: Sequence[float]) -> It
     for step, likeness in zip(compiled.steps, _likenesses(compiled), strict=True):
         if isinstance(step.op, Fused) and likeness not in quickest:
             yield step.op, sum(of_node.get(node, 0.0) for node in step.op.nodes)
-        elif isinstance(step.op, Fused | Tiled):
+        elif isinstance(step.op, Fused | MicrokernelOp):
             yield step.op, quickest.get(likeness, 0.0)
 
 
@@ -97,5 +99,5 @@ def _likenesses(plan: Plan) -> Iterator[Hashable]:
     types: dict[int, tuple[TensorType, ...]] = {slot: (plan.feed_types[feed],) for feed, slot in plan.feeds.items()}
     for step in plan.steps:
         types[step.result] = step.types
-        op = step.op.op if isinstance(step.op, Tiled) else step.op
+        op = step.op.op if isinstance(step.op, MicrokernelOp) else step.op
         yield op, step.types, *[types[operand] for operand in step.operands]

@@ -15,7 +15,7 @@ from engine.graph.kinds import key
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Definition
 from engine.graph.program import Program, Statement
-from engine.oplib.in_tiles import InTiles
+from engine.oplib.score_op import ScoreOp
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.compiler import open_scope
@@ -61,7 +61,7 @@ def _beyond(builder: Builder, nodes: Mapping[int, Value], results: Sequence[Valu
         node = builder.nodes[index]
         if index in known:
             values[index] = writing.leaf(node.type, known[index])
-        elif isinstance(node.op, InTiles):
+        elif isinstance(node.op, ScoreOp):
             several[index] = node.op.written_out(*(values[i] for i in node.operands), **node.attrs)
             values[index] = several[index][0]
         elif several.keys() & node.operands and node.op.name == "get_output":

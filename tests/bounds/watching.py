@@ -31,9 +31,9 @@ from engine.native.native_call import NativeCall
 from engine.native.turns import make_calls
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
+from engine.planning.kernel_selection import select_microkernels
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Step, make_plan
-from engine.planning.tile import tile
-from engine.planning.tiled import Tiled
 from tests.bounds.corpus import Watched
 from tests.engine.guarded import guarded
 from tests.engine.printers import ready
@@ -90,7 +90,7 @@ class Watching(Binder):
         self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
     ) -> Sequence[KernelCall]:
         """One call, which binds anew each time."""
-        if not isinstance(step.op, Fused | Tiled):
+        if not isinstance(step.op, Fused | MicrokernelOp):
             return self._inner.calls(xp, step, operands, out, workspace)
         return [(self._make, (xp, step, operands, out))]
 
@@ -121,7 +121,7 @@ def beside(x: Array, at_end: bool) -> Array:
 def compiled(graph: Graph, threads: int) -> Plan:
     """A plan with all of a graph in kernels that can be, single nodes too."""
     fused = fuse(graph, 0, compiled=True, threads=threads)
-    return make_plan(tile(fused, _PLENTY, threads), _UNBOUNDED)
+    return make_plan(select_microkernels(fused, _PLENTY, threads), _UNBOUNDED)
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def _guarded_tables(at_end: bool, threads: int, size: int) -> HostArray:
 
 def named(step: Step) -> str:
     """A step's op, and the types of its operands and results."""
-    op = step.op.op.name if isinstance(step.op, Tiled) else step.op.name
+    op = step.op.op.name if isinstance(step.op, MicrokernelOp) else step.op.name
     return f"{op} {dict(step.attrs) or ''} to {', '.join(map(str, step.types))}"
 
 
@@ -196,7 +196,7 @@ def _addresses(call: NativeCall) -> list[int]:
 
 def _texts(step: Step, number: int, position: int) -> tuple[str, str]:
     """The text of a step's kernel, and what its table points at there."""
-    if isinstance(step.op, Tiled):
+    if isinstance(step.op, MicrokernelOp):
         phase = step.op.made_by.phases[number]
         return phase.text, "{} {}".format(*phase.places[position]) if position >= 0 else _TABLE
     assert isinstance(step.op, Fused)

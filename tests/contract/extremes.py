@@ -42,8 +42,8 @@ from engine.executors.tiers import ExecutionTier
 from engine.graph.attributes import keyed
 from engine.native.kernel_store import KernelStore
 from engine.planning.compiler import compile_call
+from engine.planning.kernel_selection import select_microkernels
 from engine.planning.plan import graph_of, make_plan
-from engine.planning.tile import tile
 from tests.contract.cases import Array, Case, all_cases, has_rule
 from tests.engine.graph.verified import verified
 from tests.engine.printers import fused
@@ -231,7 +231,7 @@ def by_blocks(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
 
 def by_kernels(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
     """With all compiled that can be, however much memory that takes."""
-    graph = tile(graph_of(fused(plan, "llvm"), registry()), NO_END, 1)
+    graph = select_microkernels(graph_of(fused(plan, "llvm"), registry()), NO_END, 1)
     instead = make_plan(graph, _UNBOUNDED)
     binder = _KERNELS.compile(instead)
     assert binder is not None

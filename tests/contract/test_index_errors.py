@@ -19,8 +19,8 @@ from engine.native.runner import IS_SUPPORTED
 from engine.ops import gather
 from engine.passes.pipeline import optimise
 from engine.planning.fit import compiled_within
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import make_plan
-from engine.planning.tiled import Tiled
 from engine.transforms.vjp import vjp_or_zeros
 from tests.contract.cases import Array, Case, each, feeds_of
 
@@ -67,7 +67,7 @@ def test_of_several_kernels_in_a_region_the_one_that_errs_is_named(which: int, t
     within = compiled_within(optimise(builder.graph([values[last]])), PLENTY, threads)
     assert within is not None
     plan = within.plan
-    assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, Tiled)) == 4
+    assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, MicrokernelOp)) == 4
     binder = Kernels(STORE, threads).compile(plan)
     assert binder is not None
     bound = PreparedPlan(plan, NumPyExecutor(), binder)

@@ -23,10 +23,10 @@ from engine.native.kernel_store import KernelStore
 from engine.planning.fit import compiled_within
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
+from engine.planning.kernel_selection import select_microkernels
 from engine.planning.layout import BLOCK_ELEMENTS
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import graph_of, make_plan
-from engine.planning.tile import tile
-from engine.planning.tiled import Tiled
 from tests.engine.guarded import guarded
 from tests.fuzz.values import Array
 
@@ -131,9 +131,9 @@ def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = 
         patch.setattr("engine.planning.layout.BLOCK_ELEMENTS", block)
         graph = fuse(graph, 0, compiled=compiled, threads=threads)
     if compiled:
-        graph = tile(graph, PLENTY, threads)
+        graph = select_microkernels(graph, PLENTY, threads)
     made = make_plan(graph, UNBOUNDED)
-    return made if any(isinstance(step.op, Fused | Tiled) for step in made.steps) else None
+    return made if any(isinstance(step.op, Fused | MicrokernelOp) for step in made.steps) else None
 
 
 def partly_compiled(plan: Plan, threads: int = 1) -> Plan | None:
@@ -143,7 +143,7 @@ def partly_compiled(plan: Plan, threads: int = 1) -> Plan | None:
         within = compiled_within(graph_of(plan, registry()), PLENTY, threads)
     if within is None:
         return None
-    ops = dict.fromkeys(step.op for step in within.plan.steps if isinstance(step.op, Fused | Tiled))
+    ops = dict.fromkeys(step.op for step in within.plan.steps if isinstance(step.op, Fused | MicrokernelOp))
     return within.partly([*ops][::2])
 
 

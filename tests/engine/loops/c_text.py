@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.loops.c_expressions import NAMES, STORED, host_definitions
-from engine.loops.c_nest import FIRST, CNest
+from engine.loops.c_loop import FIRST, CLoop
 from engine.loops.program import Loop
 from engine.loops.schedule import Sweep, schedule
 
@@ -21,7 +21,7 @@ def c_text(loop: Loop, lanes: int) -> str:
     return host_definitions(loop.dtype) + "\n".join(_Nest(loop, lanes).kernel()) + "\n"
 
 
-class _Nest(CNest):
+class _Nest(CLoop):
     """The loops around the expressions."""
 
     def __init__(self, loop: Loop, lanes: int) -> None:

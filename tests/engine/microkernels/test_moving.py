@@ -16,9 +16,9 @@ from engine.graph.errors import IndexOutOfRange
 from engine.microkernels import binding
 from engine.native.kernel_store import KernelStore
 from engine.ops.gather import Gather
+from engine.planning.kernel_selection import select_microkernels
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import graph_of, make_plan
-from engine.planning.tile import tile
-from engine.planning.tiled import Tiled
 from tests.engine.printers import PRINTERS
 
 Array = np.ndarray[Any, Any]
@@ -40,8 +40,8 @@ def moved(threads: int, formula: Callable[..., Value], *arrays: Array) -> Array:
     builder = Builder(registry())
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays)]
     graph = graph_of(make_plan(builder.graph([formula(*leaves)]), Limits()), registry())
-    plan = make_plan(tile(graph, 1 << 20, threads), Limits())
-    assert any(isinstance(step.op, Tiled) for step in plan.steps)
+    plan = make_plan(select_microkernels(graph, 1 << 20, threads), Limits())
+    assert any(isinstance(step.op, MicrokernelOp) for step in plan.steps)
     bound, feeds = PreparedPlan(plan, NumPyExecutor(), KERNELS.compile(plan)), dict(enumerate(arrays))
     first = bound.run(feeds)[0].tobytes()
     found = bound.run(feeds)[0]
@@ -113,7 +113,7 @@ def test_an_index_may_be_wrong_once(threads: int) -> None:
     builder = Builder(registry())
     x, index = drawn([40], "float32"), RNG.integers(0, 40, 50)
     y = builder.leaf(TensorType.of(x), 0).gather(builder.leaf(TensorType.of(index), 1))
-    plan = make_plan(tile(builder.graph([y]), 1 << 20, threads), Limits())
+    plan = make_plan(select_microkernels(builder.graph([y]), 1 << 20, threads), Limits())
     bound = PreparedPlan(plan, NumPyExecutor(), KERNELS.compile(plan))
     for last in (3, 40, 5):
         index[-1] = last

@@ -13,7 +13,7 @@ from engine.graph.verify import verify
 from engine.oplib import score_tiles
 from engine.oplib.attention_gradients import GRADIENTS, MASK_GRADIENT
 from engine.oplib.attention_rows import ROWS
-from engine.oplib.in_tiles import InTiles
+from engine.oplib.score_op import ScoreOp
 from engine.ops import attention
 from engine.planning.compiler import Compiler
 from engine.tools.export import export_gradients
@@ -41,7 +41,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 small: Final = pytest.mark.usefixtures("_small")
 
 
-def operands(op: InTiles, mask: str) -> list[Array]:
+def operands(op: ScoreOp, mask: str) -> list[Array]:
     """Any at all: the ops are functions of each by itself."""
     shapes = {"q": (2, 5, 3), "k": (7, 3), "v": (2, 1, 7, 2), "lse": (2, 2, 5, 1), "delta": (2, 2, 5, 1)}
     drawn = [RNG.normal(size=shapes.get(name, (2, 2, 5, 2))) for name in op.operands[:-1]]
@@ -59,7 +59,7 @@ USES: Final = [
 ]
 
 
-def written(op: InTiles, arrays: list[Array], attrs: dict[str, Any]) -> tuple[Builder, list[Value], list[Value]]:
+def written(op: ScoreOp, arrays: list[Array], attrs: dict[str, Any]) -> tuple[Builder, list[Value], list[Value]]:
     """The op on leaves: these, and its results."""
     builder = Builder(registry(), LIMITS)
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays)]
@@ -75,7 +75,7 @@ def graph_of(builder: Builder, outputs: list[Value]) -> Graph:
 
 @small
 @pytest.mark.parametrize(("op", "mask", "attrs"), USES)
-def test_it_is_what_it_is_written_out_as(op: InTiles, mask: str, attrs: dict[str, Any]) -> None:
+def test_it_is_what_it_is_written_out_as(op: ScoreOp, mask: str, attrs: dict[str, Any]) -> None:
     arrays = operands(op, mask)
     builder, leaves, results = written(op, arrays, attrs)
     out = op.written_out(*leaves, **attrs)
@@ -86,7 +86,7 @@ def test_it_is_what_it_is_written_out_as(op: InTiles, mask: str, attrs: dict[str
 
 @small
 @pytest.mark.parametrize(("op", "mask", "attrs"), USES)
-def test_each_operand_has_its_slope(op: InTiles, mask: str, attrs: dict[str, Any]) -> None:
+def test_each_operand_has_its_slope(op: ScoreOp, mask: str, attrs: dict[str, Any]) -> None:
     """The rule, from all results and from each by itself, against central differences in a random direction."""
     arrays = operands(op, mask)
     builder, leaves, results = written(op, arrays, attrs)
@@ -107,7 +107,7 @@ def test_each_operand_has_its_slope(op: InTiles, mask: str, attrs: dict[str, Any
 @small
 @pytest.mark.parametrize(("op", "mask", "attrs"), USES)
 @pytest.mark.parametrize("which", ["first", "last", "all"])
-def test_a_batch_is_one_after_the_other(op: InTiles, mask: str, attrs: dict[str, Any], which: str) -> None:
+def test_a_batch_is_one_after_the_other(op: ScoreOp, mask: str, attrs: dict[str, Any], which: str) -> None:
     arrays = operands(op, mask)
     mapped = {"first": {0}, "last": {len(arrays) - 1}, "all": set(range(len(arrays)))}[which]
     many = [np.stack([np.roll(x, s, axis=-2) for s in range(3)]) if i in mapped else x for i, x in enumerate(arrays)]
@@ -222,7 +222,7 @@ def test_the_peak_is_as_planned(dtype: str, shape: tuple[int, ...], mask: str | 
     arrays += [] if mask is None else [(RNG.normal(size=(1024, 1024)) > 0).astype(mask)]
     for differentiated in (False, True):
         plan = plan_of(*map(TensorType.of, arrays), differentiated=differentiated, causal=causal)
-        assert any(isinstance(step.op, InTiles) for step in plan.steps)
+        assert any(isinstance(step.op, ScoreOp) for step in plan.steps)
         assert_planned_peak_holds(plan, dict(enumerate(arrays)))
 
 

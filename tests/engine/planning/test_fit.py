@@ -8,8 +8,8 @@ import pytest
 from engine import Builder, Limits, TensorType, Value, registry
 from engine.planning.fit import compiled_within
 from engine.planning.fused import Fused
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import make_plan
-from engine.planning.tiled import Tiled
 
 NOTHING = 0
 
@@ -43,7 +43,7 @@ def test_what_has_no_kernels_for_shapes_is_fused_alone() -> None:
     for tiles in (True, False):
         found = compiled_within(graph, most, 1, tiles=tiles)
         assert found is not None
-        assert any(isinstance(step.op, Tiled) for step in found.plan.steps) is tiles
+        assert any(isinstance(step.op, MicrokernelOp) for step in found.plan.steps) is tiles
 
 
 ALONE = {

@@ -22,8 +22,8 @@ from engine.planning.compiler import plan_call
 from engine.planning.fit import Compilable, compiled_within
 from engine.planning.fused import Fused
 from engine.planning.heaviest import _kernels_of
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import graph_of, make_plan
-from engine.planning.tiled import Tiled
 from engine.transforms.vjp import vjp_or_zeros
 from tests.contract.cases import Array, Case, all_cases, has_rule
 from tests.engine.executors.kernel_plans import FEED, layers
@@ -40,7 +40,7 @@ def kernels(plan: Plan) -> dict[Hashable, list[Kernel]]:
     """The ops that can be compiled, by the kernels that they share."""
     found: dict[Hashable, list[Kernel]] = {}
     for step in plan.steps:
-        if isinstance(step.op, Fused | Tiled):
+        if isinstance(step.op, Fused | MicrokernelOp):
             found.setdefault(_kernels_of(step.op), []).append(step.op)
     return found
 
@@ -141,7 +141,9 @@ def test_what_is_kept_is_the_same_kernels_as_in_the_whole() -> None:
     within = compiled_within(graph_of(plan, registry()), PLENTY, 1)
     assert within is not None
     for kept in parts(within):
-        assert kernels(partly(within, kept)).keys() == {_kernels_of(op) for op in kept if isinstance(op, Fused | Tiled)}
+        assert kernels(partly(within, kept)).keys() == {
+            _kernels_of(op) for op in kept if isinstance(op, Fused | MicrokernelOp)
+        }
         assert_alike(NumPyExecutor().interpret(partly(within, kept), FEED), NumPyExecutor().interpret(plan, FEED))
 
 

@@ -1,4 +1,4 @@
-"""The calls for one tile: each scalar of a loop by its ufunc, from array to array."""
+"""The calls for one block: each scalar of a loop by its ufunc, from array to array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.graph.tensor_type import HostArray
 from engine.loops.array_functions import ARRAY_FUNCTIONS
 from engine.loops.program import Instruction, Level, Loop
 from engine.loops.registers import Home, Registers
-from engine.loops.tiles import RowTile
+from engine.loops.row_blocks import RowBlock
 from engine.loops.ufuncs import BY_NAME, FOLDS, ufunc_of
 
 
@@ -22,7 +22,7 @@ class Frame(NamedTuple):
     """A loop with all that its calls are bound to, beside the registers.
 
     Arrays have all axes of the space, the columns last, of extent 1 where there is one value a row. Results that are
-    sums are the parts of the tiles, one after another.
+    sums are the parts of the blocks, one after another.
     """
 
     loop: Loop
@@ -31,90 +31,91 @@ class Frame(NamedTuple):
     plan: Registers
     operands: Sequence[HostArray]
     results: Sequence[HostArray]
-    tiles: Sequence[RowTile]
+    blocks: Sequence[RowBlock]
 
 
 class Fixed(NamedTuple):
-    """What depends on no operand, by its number: as 0-d arrays; and some of it written out, for a whole tile."""
+    """What depends on no operand, by its number: as 0-d arrays; and some of it written out, for a whole block."""
 
     scalars: Mapping[int, HostArray]
     spread: Mapping[int, HostArray]
 
 
-class TileCalls:
-    """What makes the calls for one tile of a frame after another. Calls on registers alone are made once a shape."""
+class BlockCalls:
+    """What makes the calls for one block of a frame after another. Calls on registers alone are made once a shape."""
 
     def __init__(self, frame: Frame, memory: Sequence[HostArray], fixed: Fixed) -> None:
         self.frame, self.memory, self.fixed = frame, memory, fixed
         self._registers: dict[tuple[int, tuple[int, ...]], HostArray] = {}
         self._known: dict[tuple[int, tuple[int, ...]], list[KernelCall]] = {}
 
-    def of(self, part: int, tile: RowTile) -> list[KernelCall]:
-        """The calls for a tile, whose sums are the part of this number."""
+    def of(self, part: int, block: RowBlock) -> list[KernelCall]:
+        """The calls for a block, whose sums are the part of this number."""
         calls: list[KernelCall] = []
         arrays: dict[int, HostArray] = {}
         for number, home in self.frame.plan.homes.items():
-            arrays[number] = self._array(number, home, tile)
+            arrays[number] = self._array(number, home, block)
             if home.kind in ("register", "result"):
-                calls += self._computing(number, tile, arrays)
-            calls += self._storing(number, home, arrays[number], part, tile)
+                calls += self._computing(number, block, arrays)
+            calls += self._storing(number, home, arrays[number], part, block)
         return calls
 
-    def _array(self, number: int, home: Home, tile: RowTile) -> HostArray:
-        """Where a scalar's values for the tile are."""
+    def _array(self, number: int, home: Home, block: RowBlock) -> HostArray:
+        """Where a scalar's values for the block are."""
         if home.kind == "constant":
             return self.fixed.scalars[number]
         if home.kind == "register":
-            return self._register(home.number, tile)
+            return self._register(home.number, block)
         held = self.frame.operands if home.kind == "operand" else self.frame.results
-        return piece(held[home.number], tile)
+        return piece(held[home.number], block)
 
-    def _register(self, number: int, tile: RowTile) -> HostArray:
+    def _register(self, number: int, block: RowBlock) -> HostArray:
         is_element = self.frame.plan.registers[number].level == Level.ELEMENT
-        shape = tile.shape if is_element else (*tile.shape[:-1], 1)
+        shape = block.shape if is_element else (*block.shape[:-1], 1)
         if (number, shape) not in self._registers:
             self._registers[number, shape] = self.memory[number][: math.prod(shape)].reshape(shape)
         return self._registers[number, shape]
 
-    def _computing(self, number: int, tile: RowTile, arrays: Mapping[int, HostArray]) -> list[KernelCall]:
+    def _computing(self, number: int, block: RowBlock, arrays: Mapping[int, HostArray]) -> list[KernelCall]:
         instruction = self.frame.loop.instructions[number]
         if instruction.op == "load":
-            return [(np.copyto, (arrays[number], piece(self.frame.operands[instruction.data], tile), "unsafe"))]
+            return [(np.copyto, (arrays[number], piece(self.frame.operands[instruction.data], block), "unsafe"))]
         concerned = {self.frame.plan.homes[n].kind for n in (number, *instruction.args)}
         if concerned & {"operand", "result"}:
-            return calls_of(instruction, arrays[number], self._read(instruction, tile, arrays))
-        if (number, tile.shape) not in self._known:
-            made = calls_of(instruction, arrays[number], self._read(instruction, tile, arrays))
-            self._known[number, tile.shape] = made
-        return self._known[number, tile.shape]
+            return calls_of(instruction, arrays[number], self._read(instruction, block, arrays))
+        if (number, block.shape) not in self._known:
+            made = calls_of(instruction, arrays[number], self._read(instruction, block, arrays))
+            self._known[number, block.shape] = made
+        return self._known[number, block.shape]
 
-    def _read(self, instruction: Instruction, tile: RowTile, arrays: Mapping[int, HostArray]) -> list[HostArray]:
-        """What an instruction reads, of the tile's shape where it has to be."""
+    def _read(self, instruction: Instruction, block: RowBlock, arrays: Mapping[int, HostArray]) -> list[HostArray]:
+        """What an instruction reads, of the block's shape where it has to be."""
         if instruction.op in FOLDS:
-            return [np.broadcast_to(arrays[instruction.args[0]], tile.shape)]
+            return [np.broadcast_to(arrays[instruction.args[0]], block.shape)]
         wide = set(spread_arguments(instruction)) & self.fixed.spread.keys()
         return [
-            self.fixed.spread[n][: tile.size].reshape(tile.shape) if n in wide else arrays[n] for n in instruction.args
+            self.fixed.spread[n][: block.size].reshape(block.shape) if n in wide else arrays[n]
+            for n in instruction.args
         ]
 
-    def _storing(self, number: int, home: Home, array: HostArray, part: int, tile: RowTile) -> Iterator[KernelCall]:
+    def _storing(self, number: int, home: Home, array: HostArray, part: int, block: RowBlock) -> Iterator[KernelCall]:
         """What the results take of a scalar that is not computed in their place."""
         for j, result in enumerate(self.frame.loop.results):
             if result.value != number or home == ("result", j):
                 continue
             held = self.frame.results[j]
             if not result.adds_up:
-                yield np.copyto, (piece(held, tile), array, "unsafe")
+                yield np.copyto, (piece(held, block), array, "unsafe")
             elif result.kind == "columns":
-                rows = np.broadcast_to(array, tile.shape)
-                yield np.add.reduce, (rows, tuple(range(rows.ndim - 1)), None, held[part, : tile.shape[-1]])
+                rows = np.broadcast_to(array, block.shape)
+                yield np.add.reduce, (rows, tuple(range(rows.ndim - 1)), None, held[part, : block.shape[-1]])
             else:
-                yield np.add.reduce, (np.broadcast_to(array, (*tile.shape[:-1], 1)), None, None, held[part, ...])
+                yield np.add.reduce, (np.broadcast_to(array, (*block.shape[:-1], 1)), None, None, held[part, ...])
 
 
-def piece(array: HostArray, tile: RowTile) -> HostArray:
-    """The tile's part of an array along all axes; where the array has no columns, what its rows have."""
-    found: HostArray = array[tile.place if array.shape[-1] != 1 else tile.rows]
+def piece(array: HostArray, block: RowBlock) -> HostArray:
+    """The block's part of an array along all axes; where the array has no columns, what its rows have."""
+    found: HostArray = array[block.place if array.shape[-1] != 1 else block.rows]
     return found
 
 

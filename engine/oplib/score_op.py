@@ -14,7 +14,7 @@ from engine.graph.tensor_type import Shape, TensorType, broadcast
 from engine.oplib import batching
 
 
-class InTiles(Op):
+class ScoreOp(Op):
     """Base: an op on the scores of q [..., queries, d] and k [..., keys, d].
 
     All operands have one dtype, float32 or float64, but for a mask, and axes before the last two that broadcast.

@@ -1,4 +1,4 @@
-"""Nodes whose ops have kernels for their shapes, and room to work in, are made by these."""
+"""Selection of microkernels: nodes whose ops have some for their shapes, and memory to work in, are made by these."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from engine.graph.op import Kernel
 from engine.graph.tensor_type import Shape, Strided, TensorType
 from engine.microkernels.recipe import Recipe
 from engine.planning.leading import read_extents
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.storage import Storage
-from engine.planning.tiled import Tiled
 
 
-def tile(graph: Graph, room: int, threads: int) -> Graph:
-    """`graph` with `tiled` nodes where kernels work in at most `room` bytes: with up to so many threads, or with one.
+def select_microkernels(graph: Graph, room: int, threads: int) -> Graph:
+    """`graph` with microkernels where these work in at most `room` bytes: with up to so many threads, or with one.
 
     Whether they do is decided for one thread, so that bits do not depend on how many there are.
     """
-    return _rewritten(graph, [_tiled(*each, room, threads) for each in _as_they_lie(graph)])
+    return _rewritten(graph, [_selected(*each, room, threads) for each in _as_they_lie(graph)])
 
 
-def tile_alike(graph: Graph, tiled: Graph, kept: Container[Kernel]) -> Graph:
-    """`graph` with those ops of `tiled`, which `tile` has made, that are `kept`, where it has nodes like theirs."""
+def select_alike(graph: Graph, selected: Graph, kept: Container[Kernel]) -> Graph:
+    """`graph` with those microkernels of `selected` that are `kept`, where it has nodes like theirs."""
     known = {
         _likeness(node.op.op, node, read, types): node.op
-        for node, read, types in _as_they_lie(tiled)
-        if isinstance(node.op, Tiled) and node.op in kept
+        for node, read, types in _as_they_lie(selected)
+        if isinstance(node.op, MicrokernelOp) and node.op in kept
     }
     alike = ((node, known.get(_likeness(node.op, node, read, types))) for node, read, types in _as_they_lie(graph))
     return _rewritten(graph, [node if op is None else node._replace(op=op) for node, op in alike])
@@ -50,7 +50,7 @@ def _likeness(op: object, node: Node, read: Shape, types: Sequence[object]) -> H
     return op, id(node.attrs), node.types, read, *types
 
 
-def _tiled(node: Node, read: Shape, types: Sequence[object], room: int, threads: int) -> Node:
+def _selected(node: Node, read: Shape, types: Sequence[object], room: int, threads: int) -> Node:
     if not node.op.is_kernel or node.op.several or 0 in read or not node.type.size or not _all_full(types):
         return node
     out = Strided(node.type.with_shape(read), node.type.strides) if node.kernel.makes_parts else node.type
@@ -58,7 +58,7 @@ def _tiled(node: Node, read: Shape, types: Sequence[object], room: int, threads:
     if recipe is None or recipe.workspace(1) > room:
         return node
     fitting = threads if recipe.workspace(threads) <= room else 1
-    return node._replace(op=Tiled(node.kernel, recipe, fitting))
+    return node._replace(op=MicrokernelOp(node.kernel, recipe, fitting))
 
 
 def _all_full(types: Sequence[object]) -> bool:

@@ -1,6 +1,6 @@
-"""How NumPy divides a space: into tiles of whole rows, that fit in a core's own cache.
+"""How NumPy divides a space: into blocks of whole rows, that fit in a core's own cache.
 
-How depends on the sizes alone, never on threads; so do the sums of a tile.
+How depends on the sizes alone, never on threads; so do the sums of a block.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 from engine.loops.program import Level, Loop, Space
 
-#: elements of a tile where one thread works alone
-TILE = 1 << 14
-#: elements of a tile where threads take turns with Python's lock, and of the least work that is shared
-SHARED_TILE = 1 << 16
+#: elements of a block where one thread works alone
+BLOCK = 1 << 14
+#: elements of a block where threads take turns with Python's lock, and of the least work that is shared
+SHARED_BLOCK = 1 << 16
 LEAST_SHARED = 1 << 19
 
 Index = tuple[int | slice, ...]
 
 
-class RowTile(NamedTuple):
-    """Where a tile lies along the axes of a space, its columns last, as an index; and its shape.
+class RowBlock(NamedTuple):
+    """Where a block lies along the axes of a space, its columns last, as an index; and its shape.
 
     Every slice says where it ends. A space whose last row is short is seen through views of whole rows, which reach
     beyond its memory: all of such a view is more than there is.
@@ -42,28 +42,28 @@ class RowTile(NamedTuple):
         return math.prod(self.shape)
 
 
-def tiles_of(loop: Loop, space: Space) -> list[RowTile]:
-    """The tiles of a space: of whole rows, where the loop has sums over them or over columns."""
+def blocks_of(loop: Loop, space: Space) -> list[RowBlock]:
+    """The blocks of a space: of whole rows, where the loop has sums over them or over columns."""
     full, size, whole, last = _divided(loop, space)
-    return [*tiles(full, size, whole), *last]
+    return [*row_blocks(full, size, whole), *last]
 
 
-def first_tile(loop: Loop, space: Space) -> tuple[list[RowTile], int]:
-    """The first tile, which is as large as any, if there is one; and how many there are: at once, whatever the size."""
+def first_block(loop: Loop, space: Space) -> tuple[list[RowBlock], int]:
+    """The first block, as large as any, if there is one; and how many there are: at once, whatever the size."""
     full, size, whole, last = _divided(loop, space)
-    return [*islice(tiles(full, size, whole), 1), *last][:1], tile_count(full, size, whole) + len(last)
+    return [*islice(row_blocks(full, size, whole), 1), *last][:1], block_count(full, size, whole) + len(last)
 
 
-def _divided(loop: Loop, space: Space) -> tuple[tuple[int, ...], int, int, list[RowTile]]:
-    """What `tiles` makes the tiles of, and the one behind them, of a last row that is short."""
+def _divided(loop: Loop, space: Space) -> tuple[tuple[int, ...], int, int, list[RowBlock]]:
+    """What `row_blocks` makes the blocks of, and the one behind them, of a last row that is short."""
     *rows, columns = extents(loop, space)
     whole = int(not is_elementwise(loop))
-    size = tile_elements(math.prod(rows) * columns)
+    size = block_elements(math.prod(rows) * columns)
     short = space.length - (math.prod(rows) - 1) * columns
     if short == columns or not math.prod(rows):
         return (*rows, columns), size, whole, []
     (count,) = rows
-    last = RowTile((slice(count - 1, count), slice(0, short)), (1, short))
+    last = RowBlock((slice(count - 1, count), slice(0, short)), (1, short))
     return (count - 1, columns), size, whole, [last]
 
 
@@ -85,30 +85,30 @@ def is_elementwise(loop: Loop) -> bool:
     return not whole and all(result.kind == "element" for result in loop.results)
 
 
-def tile_elements(size: int) -> int:
-    """Elements that a tile of a space of `size` should have."""
-    return TILE if size < LEAST_SHARED else SHARED_TILE
+def block_elements(size: int) -> int:
+    """Elements that a block of a space of `size` should have."""
+    return BLOCK if size < LEAST_SHARED else SHARED_BLOCK
 
 
-def tiles(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowTile]:
-    """Tiles of about `size` elements at most, the last `whole` axes undivided, all about as large, in order."""
+def row_blocks(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowBlock]:
+    """Blocks of about `size` elements at most, the last `whole` axes undivided, all about as large, in order."""
     if not math.prod(dims):
         return
     axis, step = _cut(dims, size, whole)
     inner = tuple(dims[axis:])
     whole_axes = tuple(slice(0, extent) for extent in inner)
     if not axis:
-        yield RowTile(whole_axes, inner)
+        yield RowBlock(whole_axes, inner)
         return
     extent = dims[axis - 1]
     for outer in _indices(dims[: axis - 1]):
         for start in range(0, extent, step):
             stop = min(start + step, extent)
-            yield RowTile((*outer, slice(start, stop), *whole_axes), (stop - start, *inner))
+            yield RowBlock((*outer, slice(start, stop), *whole_axes), (stop - start, *inner))
 
 
-def tile_count(dims: Sequence[int], size: int, whole: int = 0) -> int:
-    """How many `tiles` there are."""
+def block_count(dims: Sequence[int], size: int, whole: int = 0) -> int:
+    """How many `row_blocks` there are."""
     if not math.prod(dims):
         return 0
     axis, step = _cut(dims, size, whole)
@@ -116,7 +116,7 @@ def tile_count(dims: Sequence[int], size: int, whole: int = 0) -> int:
 
 
 def _cut(dims: Sequence[int], size: int, whole: int) -> tuple[int, int]:
-    """The axes before the one behind which tiles are undivided, and how much of the last of them one takes; 0: all."""
+    """The axes before the one behind which blocks are undivided, and how much of the last of them one takes; 0: all."""
     axis = len(dims) - whole
     while axis and math.prod(dims[axis - 1 :]) <= size:
         axis -= 1

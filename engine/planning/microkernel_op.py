@@ -10,14 +10,14 @@ from engine.microkernels.recipe import Recipe
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tiled(Kernel):
+class MicrokernelOp(Kernel):
     """`op`, made by `recipe` with at most `threads` threads. No op of the opset: one is made for each node."""
 
     op: Kernel
     made_by: Recipe
     threads: int
 
-    name = "tiled"
+    name = "microkernel"
     operands = ("x...",)
     internal = True
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from engine import Builder, Compiler, Graph, Limits, Program, Statement, TensorType, Value, registry
 from engine.graph.op import View
 from engine.planning.fit import compiled_within
+from engine.planning.kernel_selection import select_microkernels
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Plan, graph_of, make_plan
-from engine.planning.tile import tile
-from engine.planning.tiled import Tiled
 
 PLENTY = 1 << 40
 LIMITS = Limits()
@@ -31,8 +31,8 @@ def product(*shapes: Sequence[int], dtype: str = "float32") -> Graph:
     return a.builder.graph([a @ b])
 
 
-def tiled(graph: Graph) -> list[Tiled]:
-    return [node.op for node in graph.nodes if isinstance(node.op, Tiled)]
+def microkernels(graph: Graph) -> list[MicrokernelOp]:
+    return [node.op for node in graph.nodes if isinstance(node.op, MicrokernelOp)]
 
 
 def layers(dtype: str = "float32") -> Graph:
@@ -49,8 +49,8 @@ def layers(dtype: str = "float32") -> Graph:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_of_floats_are_tiled(dtype: str) -> None:
     graph = layers(dtype)
-    found = tile(graph, PLENTY, 2)
-    assert len(tiled(found)) == 5
+    found = select_microkernels(graph, PLENTY, 2)
+    assert len(microkernels(found)) == 5
     assert [node.type for node in found.nodes] == [node.type for node in graph.nodes]
     assert make_plan(found, LIMITS).flops == make_plan(graph, LIMITS).flops
 
@@ -58,7 +58,7 @@ def test_products_of_floats_are_tiled(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "int32", "int64", "bool"])
 def test_other_dtypes_are_numpys(dtype: str) -> None:
     graph = product((8, 9), (9, 10), dtype=dtype)
-    assert tile(graph, PLENTY, 2) is graph
+    assert select_microkernels(graph, PLENTY, 2) is graph
 
 
 def test_two_dtypes_are_numpys() -> None:
@@ -66,17 +66,17 @@ def test_two_dtypes_are_numpys() -> None:
     a = builder.leaf(TensorType((8, 9), np.dtype("float32")), 0)
     b = builder.leaf(TensorType((9, 10), np.dtype("float64")), 1)
     graph = builder.graph([a @ b])
-    assert tile(graph, PLENTY, 2) is graph
+    assert select_microkernels(graph, PLENTY, 2) is graph
 
 
 @pytest.mark.parametrize("shapes", [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((0, 2, 3), (3, 4))])
 def test_what_has_no_elements_is_left_alone(shapes: Any) -> None:
     graph = product(*shapes)
-    assert tile(graph, PLENTY, 2) is graph
+    assert select_microkernels(graph, PLENTY, 2) is graph
 
 
 @pytest.mark.parametrize(
-    ("shapes", "is_tiled"),
+    ("shapes", "has_microkernels"),
     [
         (((1, 100), (100, 100)), True), (((1, 300), (300, 300)), False),
         (((20, 20), (20, 1)), True), (((40, 40), (40, 1)), False),
@@ -84,19 +84,19 @@ def test_what_has_no_elements_is_left_alone(shapes: Any) -> None:
         (((300, 1), (1, 300)), True), (((5, 1, 300), (5, 300, 300)), False),
     ],
 )  # fmt: skip
-def test_blas_multiplies_by_long_vectors(shapes: Any, is_tiled: bool) -> None:
-    assert bool(tiled(tile(product(*shapes), PLENTY, 2))) is is_tiled
+def test_blas_multiplies_by_long_vectors(shapes: Any, has_microkernels: bool) -> None:
+    assert bool(microkernels(select_microkernels(product(*shapes), PLENTY, 2))) is has_microkernels
 
 
 def test_a_row_times_a_transposed_matrix_is_blas_at_once() -> None:
     a, b = leaves((1, 100), (100, 100))
-    assert not tiled(tile(a.builder.graph([a @ b.transpose()]), PLENTY, 2))
+    assert not microkernels(select_microkernels(a.builder.graph([a @ b.transpose()]), PLENTY, 2))
 
 
 def test_other_ops_are_left_alone() -> None:
     (x,) = leaves((6, 7))
     graph = x.builder.graph([(x + 1.0).exp().sum(), x.cumsum(axis=0)])
-    assert tile(graph, PLENTY, 2) is graph
+    assert select_microkernels(graph, PLENTY, 2) is graph
 
 
 # ---------------------------------------------------------------- memory
@@ -105,39 +105,39 @@ def test_other_ops_are_left_alone() -> None:
 def test_a_product_without_room_stays_as_it_was() -> None:
     """And one that works in no memory is made all the same."""
     graph = layers()
-    least = min(op.made_by.workspace(1) for op in tiled(tile(graph, PLENTY, 1)))
+    least = min(op.made_by.workspace(1) for op in microkernels(select_microkernels(graph, PLENTY, 1)))
     assert least == 0
-    found = tile(graph, 0, 2)
+    found = select_microkernels(graph, 0, 2)
     for old, new in zip(graph.nodes, found.nodes, strict=True):
-        assert new is old or (isinstance(new.op, Tiled) and new.op.made_by.workspace(1) == 0)
-    assert 0 < len(tiled(found)) < 5
+        assert new is old or (isinstance(new.op, MicrokernelOp) and new.op.made_by.workspace(1) == 0)
+    assert 0 < len(microkernels(found)) < 5
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_room_for_one_is_enough_and_room_for_all_is_needed_for_more(threads: int) -> None:
     graph = product((60, 70), (70, 50))
-    (op,) = tiled(tile(graph, PLENTY, threads))
+    (op,) = microkernels(select_microkernels(graph, PLENTY, threads))
     assert op.threads == threads
     own = op.made_by.own
     assert own > 0
     for room in (own, 2 * own - 1, threads * own - 1, threads * own):
-        (fitting,) = tiled(tile(graph, room, threads)) or [None]
+        (fitting,) = microkernels(select_microkernels(graph, room, threads)) or [None]
         if room < own:
             assert fitting is None
         else:
             assert fitting is not None
             assert fitting.threads == (threads if threads * own <= room else 1)
             assert fitting.workspace(None) == fitting.threads * own <= room
-    assert tile(graph, own - 1, threads) is graph
+    assert select_microkernels(graph, own - 1, threads) is graph
 
 
 @given(room=st.integers(0, 1 << 17), threads=st.integers(2, 9))
 @settings(max_examples=30)
 def test_threads_decide_nothing_but_how_many_there_are(room: int, threads: int) -> None:
-    alone, together = tile(layers(), room, 1), tile(layers(), room, threads)
+    alone, together = select_microkernels(layers(), room, 1), select_microkernels(layers(), room, threads)
     for one, other in zip(alone.nodes, together.nodes, strict=True):
-        assert isinstance(one.op, Tiled) == isinstance(other.op, Tiled)
-        if isinstance(one.op, Tiled) and isinstance(other.op, Tiled):
+        assert isinstance(one.op, MicrokernelOp) == isinstance(other.op, MicrokernelOp)
+        if isinstance(one.op, MicrokernelOp) and isinstance(other.op, MicrokernelOp):
             assert one.op.made_by == other.op.made_by
 
 
@@ -170,9 +170,9 @@ def forth_and_back(rows: int, inner: int, columns: int, batch: int, dtype: str) 
 
 
 def _made(plan: Plan | None) -> tuple[tuple[str, ...], ...]:
-    """The texts of a plan's tiled steps."""
+    """The texts of a plan's microkernels."""
     steps = plan.steps if plan is not None else ()
-    return tuple(tuple(phase.text for phase in s.op.made_by.phases) for s in steps if isinstance(s.op, Tiled))
+    return tuple(tuple(phase.text for phase in s.op.made_by.phases) for s in steps if isinstance(s.op, MicrokernelOp))
 
 
 # ---------------------------------------------------------------- what products read
@@ -197,7 +197,7 @@ MOVED = {"einsum of three": 1}
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_no_operand_of_a_product_is_copied_forth_or_back(layer: str) -> None:
-    """A transposed one is read as it lies; and each product is tiled."""
+    """A transposed one is read as it lies; and each product has one."""
     name, attrs, shapes = LAYERS[layer]
     statements = [Statement(registry().get("parameter"), (), {}) for _ in shapes]
     statements.append(Statement(registry().get(name), tuple(range(len(shapes))), attrs))
@@ -210,4 +210,4 @@ def test_no_operand_of_a_product_is_copied_forth_or_back(layer: str) -> None:
     made = [step.op for step in within.plan.steps if step.places]
     assert not any(op.name == "matmul" for op in made)
     assert sum(isinstance(op, View) or op.name == "identity" for op in made) == MOVED.get(layer, 0)
-    assert sum(isinstance(op, Tiled) for op in made) >= 3
+    assert sum(isinstance(op, MicrokernelOp) for op in made) >= 3

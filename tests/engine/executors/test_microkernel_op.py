@@ -21,9 +21,9 @@ from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore
 from engine.native.native_call import NativeCall
 from engine.planning.fit import compiled_within
+from engine.planning.kernel_selection import select_microkernels
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Step, make_plan
-from engine.planning.tile import tile
-from engine.planning.tiled import Tiled
 from tests.engine.executors.kernel_plans import counted
 
 pytest.importorskip("llvmlite")
@@ -74,7 +74,7 @@ def assert_close(found: list[Array], wanted: list[Array]) -> None:
 def test_products_of_views_are_what_numpy_has(dtype: str) -> None:
     graph, feeds = attention_like(dtype)
     plan = compiled(graph)
-    assert sum(isinstance(step.op, Tiled) for step in plan.steps) == 6
+    assert sum(isinstance(step.op, MicrokernelOp) for step in plan.steps) == 6
     found = run(plan, feeds, ready(plan), times=2)
     wide, others = attention_like("float64")
     assert_close(found, NumPyExecutor().interpret(make_plan(wide, LIMITS), {i: feeds[i].astype(float) for i in others}))
@@ -98,7 +98,7 @@ def test_a_plan_for_one_thread_is_run_by_one() -> None:
     plan = compiled(graph, 1)
     binder = ready(plan, 3)
     assert max(map(binder.workspace, plan.steps)) == max(
-        step.op.made_by.workspace(1) for step in plan.steps if isinstance(step.op, Tiled)
+        step.op.made_by.workspace(1) for step in plan.steps if isinstance(step.op, MicrokernelOp)
     )
     assert [a.tobytes() for a in run(plan, feeds, binder)] == [a.tobytes() for a in run(plan, feeds, ready(plan))]
 
@@ -108,7 +108,7 @@ class Guarded(Binder):
 
     def __init__(self, inner: Binder) -> None:
         self.inner = inner
-        self.tiled: list[Sequence[KernelCall]] = []
+        self.bound: list[Sequence[KernelCall]] = []
         self.checked = 0
 
     def workspace(self, step: Step) -> int:
@@ -119,9 +119,9 @@ class Guarded(Binder):
     ) -> Sequence[KernelCall]:
         size = self.inner.workspace(step)
         calls = self.inner.calls(xp, step, operands, out, workspace[:size])
-        if isinstance(step.op, Tiled):
+        if isinstance(step.op, MicrokernelOp):
             assert size == step.op.workspace(step.types[0])
-            self.tiled.append(calls)
+            self.bound.append(calls)
         return [(workspace[size:].fill, (0xA5,)), *calls, (self._check, (workspace[size:],))]
 
     def _check(self, behind: Array) -> None:
@@ -132,7 +132,7 @@ class Guarded(Binder):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_products_work_in_what_was_planned(threads: int) -> None:
     graph, feeds = attention_like()
-    plan = make_plan(tile(graph, PLENTY, threads), LIMITS)
+    plan = make_plan(select_microkernels(graph, PLENTY, threads), LIMITS)
     guarded = Guarded(ready(plan, threads))
     assert_close(run(plan, feeds, guarded), NumPyExecutor().interpret(make_plan(graph, LIMITS), feeds))
     assert guarded.checked >= 6
@@ -141,11 +141,11 @@ def test_products_work_in_what_was_planned(threads: int) -> None:
 def test_a_batched_product_is_one_call() -> None:
     """The matrices of a batch are items of the kernel: none is a call of its own."""
     graph, feeds = attention_like()
-    plan = make_plan(tile(graph, PLENTY, 1), LIMITS)
+    plan = make_plan(select_microkernels(graph, PLENTY, 1), LIMITS)
     guarded = Guarded(ready(plan))
     run(plan, feeds, guarded)
-    assert len(guarded.tiled) >= 6
-    for calls in guarded.tiled:
+    assert len(guarded.bound) >= 6
+    for calls in guarded.bound:
         ((call, _),) = calls
         assert isinstance(call, NativeCall)
 
@@ -180,7 +180,7 @@ def test_fast_answers_change_once_and_bitwise_ones_never() -> None:
 
 def test_bitwise_runs_what_was_tiled_by_kernels_from_the_first_run_on() -> None:
     graph, feeds = attention_like()
-    plan = make_plan(tile(graph, PLENTY, 1), LIMITS)
+    plan = make_plan(select_microkernels(graph, PLENTY, 1), LIMITS)
     executor = NumPyExecutor(determinism="bitwise", compile="on")
     found = [[a.tobytes() for a in executor.run(plan, feeds)] for _ in range(2)]
     assert executor.kernels >= 5
@@ -194,7 +194,7 @@ def test_without_a_compiler_numpy_multiplies(monkeypatch: pytest.MonkeyPatch) ->
     graph, feeds = attention_like()
     monkeypatch.setattr(kernels, "machine_code", refuses)
     wanted = NumPyExecutor().run(make_plan(graph, LIMITS), feeds)
-    plan = make_plan(tile(graph, PLENTY, 1), LIMITS)
+    plan = make_plan(select_microkernels(graph, PLENTY, 1), LIMITS)
     found = NumPyExecutor(determinism="bitwise", compile="on").run(plan, feeds)
     assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
 
@@ -208,7 +208,7 @@ def test_what_a_kernel_cannot_do_is_done_with_what_was_fed_last() -> None:
     leaves = [builder.leaf(TensorType.of(feeds[i]), i) for i in range(4)]
     spread = leaves[2].conv_transpose2d(leaves[3], stride=(2, 2), padding=(1, 1))
     plan = compiled(builder.graph([leaves[0].gather(leaves[1], axis=1), spread]))
-    assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, Tiled)) == 2
+    assert sum(step.op.made_by.checked for step in plan.steps if isinstance(step.op, MicrokernelOp)) == 2
     bound = PreparedPlan(plan, NumPyExecutor(), ready(plan))
     for value in (1.0, np.inf, 2.0):
         again = {**feeds, 0: value + x, 3: kernel.copy()}

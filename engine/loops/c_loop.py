@@ -14,7 +14,7 @@ from engine.loops.table import TableEntry, table_layout
 FIRST: Final = {"row_sum": "0", "row_prod": "1", "row_max": "(-INFINITE)", "row_min": "INFINITE"}
 
 
-class CNest:
+class CLoop:
     """The loop, and its parts line by line. The table is `table`, a row `row`."""
 
     def __init__(self, loop: Loop, passes: Schedule) -> None:
