@@ -41,7 +41,7 @@ class Call(ABC):
 
     @property
     def is_swept(self) -> bool:
-        """Whether it maps a product over unit vectors, which may be done in pieces."""
+        """Whether it maps a product over unit vectors, which may be done in chunks."""
         return False
 
     @property
@@ -96,7 +96,7 @@ class Scope:
     program: Program
     builder: Builder
     nodes: Mapping[int, Value]
-    piece_bytes: int
+    chunk_bytes: int
 
     def values(self, outputs: Sequence[int]) -> list[tuple[Label, Value]]:
         """The results that `outputs` are."""

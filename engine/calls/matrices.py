@@ -42,7 +42,7 @@ class Jacobian(Derivative):
         scope.look_ahead(len(outputs), partial(_count_each, outputs, nodes))
         for i, y in zip(self.outputs, outputs, strict=True):
             scope.begin(i)
-            blocks.add(i, y, jacobian(scope.builder, y, nodes, scope.piece_bytes, known))
+            blocks.add(i, y, jacobian(scope.builder, y, nodes, scope.chunk_bytes, known))
         return Results([*scope.values(self.outputs), *blocks.results])
 
 
@@ -62,7 +62,7 @@ class Hessian(Gradients):
         blocks, known = _Blocks("hessian", self.wrt, nodes), Dependence()
         for row, g in zip(self.wrt, gradients, strict=True):
             scope.begin(self.of)
-            blocks.add(row, g, jacobian_rows(scope.builder, g, nodes, scope.piece_bytes, known))
+            blocks.add(row, g, jacobian_rows(scope.builder, g, nodes, scope.chunk_bytes, known))
         return Results([*first.results, *blocks.results], first.disconnected)
 
     @property

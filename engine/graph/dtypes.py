@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-NumberKind = Literal["boolean", "integer", "floating"]
+ElementKind = Literal["boolean", "integer", "floating"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ElementType:
     """
 
     name: str
-    kind: NumberKind
+    kind: ElementKind
     width: int
     is_differentiable: bool
     safetensors: str
@@ -41,7 +41,7 @@ ELEMENT_TYPES: Final = (
 )
 
 
-def _names(*kinds: NumberKind) -> tuple[str, ...]:
+def _names(*kinds: ElementKind) -> tuple[str, ...]:
     return tuple(element.name for element in ELEMENT_TYPES if element.kind in kinds)
 
 

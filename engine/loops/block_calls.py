@@ -67,7 +67,7 @@ class BlockCalls:
         if home.kind == "register":
             return self._register(home.number, block)
         held = self.frame.operands if home.kind == "operand" else self.frame.results
-        return piece(held[home.number], block)
+        return part_in(held[home.number], block)
 
     def _register(self, number: int, block: RowBlock) -> HostArray:
         is_element = self.frame.plan.registers[number].level == Level.ELEMENT
@@ -79,7 +79,7 @@ class BlockCalls:
     def _computing(self, number: int, block: RowBlock, arrays: Mapping[int, HostArray]) -> list[KernelCall]:
         instruction = self.frame.loop.instructions[number]
         if instruction.op == "load":
-            return [(np.copyto, (arrays[number], piece(self.frame.operands[instruction.data], block), "unsafe"))]
+            return [(np.copyto, (arrays[number], part_in(self.frame.operands[instruction.data], block), "unsafe"))]
         concerned = {self.frame.plan.homes[n].kind for n in (number, *instruction.args)}
         if concerned & {"operand", "result"}:
             return calls_of(instruction, arrays[number], self._read(instruction, block, arrays))
@@ -105,7 +105,7 @@ class BlockCalls:
                 continue
             held = self.frame.results[j]
             if not result.adds_up:
-                yield np.copyto, (piece(held, block), array, "unsafe")
+                yield np.copyto, (part_in(held, block), array, "unsafe")
             elif result.kind == "columns":
                 rows = np.broadcast_to(array, block.shape)
                 yield np.add.reduce, (rows, tuple(range(rows.ndim - 1)), None, held[part, : block.shape[-1]])
@@ -113,7 +113,7 @@ class BlockCalls:
                 yield np.add.reduce, (np.broadcast_to(array, (*block.shape[:-1], 1)), None, None, held[part, ...])
 
 
-def piece(array: HostArray, block: RowBlock) -> HostArray:
+def part_in(array: HostArray, block: RowBlock) -> HostArray:
     """The block's part of an array along all axes; where the array has no columns, what its rows have."""
     found: HostArray = array[block.place if array.shape[-1] != 1 else block.rows]
     return found

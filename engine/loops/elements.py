@@ -13,7 +13,7 @@ from engine.loops.block_calls import Frame
 from engine.loops.blocks import bind_frame, frame_bytes, is_direct
 from engine.loops.program import Loop
 from engine.loops.registers import Registers, assign_registers
-from engine.loops.row_blocks import SHARED_BLOCK, block_elements, row_blocks
+from engine.loops.row_blocks import SHARED_ROW_BLOCK, block_elements, row_blocks
 from engine.loops.ufuncs import UFUNCS
 from engine.loops.whole import WholeLoop
 from engine.native.turns import make_calls
@@ -38,7 +38,7 @@ class ElementKernel:
 
     def fill(self, xp: Namespace, operands: Sequence[Array], out: Array) -> None:
         """Compute; on NumPy in memory that does not grow with `out`."""
-        if xp is not np or out.size <= SHARED_BLOCK or self._is_one_call(operands, out):
+        if xp is not np or out.size <= SHARED_ROW_BLOCK or self._is_one_call(operands, out):
             self.whole.fill(xp, operands, [out])
         else:
             make_calls(self.calls(operands, out))

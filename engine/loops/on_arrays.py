@@ -29,7 +29,7 @@ def run_on_arrays(xp: Namespace, loop: Loop, space: Space, operands: Sequence[Ar
         array.fill(0)
     stored = loop._replace(results=tuple(LoopResult(_stored_as(r), r.value) for r in loop.results))
     levels = [operand.level for operand in loop.operands]
-    for rows in _pieces(space):
+    for rows in _chunks(space):
         read = [
             _over(xp, array, rows, level, steps)
             for array, level, steps in zip(operands, levels, space.strides[: len(operands)], strict=True)
@@ -50,7 +50,7 @@ def _stored_as(result: LoopResult) -> Literal["element", "row"]:
     return "element" if result.kind in ("element", "columns") else "row"
 
 
-def _pieces(space: Space) -> Iterator[_Rows]:
+def _chunks(space: Space) -> Iterator[_Rows]:
     """All rows, or those that are whole and then the one that is cut short."""
     count = math.prod(space.rows)
     left = space.length - (count - 1) * space.columns

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from engine.loops.program import Level, Loop, Space
 
 #: elements of a block where one thread works alone
-BLOCK = 1 << 14
+ROW_BLOCK = 1 << 14
 #: elements of a block where threads take turns with Python's lock, and of the least work that is shared
-SHARED_BLOCK = 1 << 16
+SHARED_ROW_BLOCK = 1 << 16
 LEAST_SHARED = 1 << 19
 
 Index = tuple[int | slice, ...]
@@ -51,7 +51,7 @@ def blocks_of(loop: Loop, space: Space) -> list[RowBlock]:
 def first_block(loop: Loop, space: Space) -> tuple[list[RowBlock], int]:
     """The first block, as large as any, if there is one; and how many there are: at once, whatever the size."""
     full, size, whole, last = _divided(loop, space)
-    return [*islice(row_blocks(full, size, whole), 1), *last][:1], block_count(full, size, whole) + len(last)
+    return [*islice(row_blocks(full, size, whole), 1), *last][:1], row_block_count(full, size, whole) + len(last)
 
 
 def _divided(loop: Loop, space: Space) -> tuple[tuple[int, ...], int, int, list[RowBlock]]:
@@ -87,7 +87,7 @@ def is_elementwise(loop: Loop) -> bool:
 
 def block_elements(size: int) -> int:
     """Elements that a block of a space of `size` should have."""
-    return BLOCK if size < LEAST_SHARED else SHARED_BLOCK
+    return ROW_BLOCK if size < LEAST_SHARED else SHARED_ROW_BLOCK
 
 
 def row_blocks(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowBlock]:
@@ -107,7 +107,7 @@ def row_blocks(dims: Sequence[int], size: int, whole: int = 0) -> Iterator[RowBl
             yield RowBlock((*outer, slice(start, stop), *whole_axes), (stop - start, *inner))
 
 
-def block_count(dims: Sequence[int], size: int, whole: int = 0) -> int:
+def row_block_count(dims: Sequence[int], size: int, whole: int = 0) -> int:
     """How many `row_blocks` there are."""
     if not math.prod(dims):
         return 0

@@ -21,7 +21,7 @@ Files:
                          nothing else
     extremes             NaN where something is chosen by its size: it wins, as in NumPy, and what was chosen takes the
                          gradient
-    flat_places          Where in memory the elements lie that an index tensor picks from an array: found a piece at a
+    flat_places          Where in memory the elements lie that an index tensor picks from an array: found a chunk at a
                          time
     formula              Base of the ops of networks that are formulas over floats
     im2col               The kernels of convolution: sums of products over sliding windows, as matrix products on

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import INT64, HostArray, TensorType
-from engine.oplib.flat_places import PICKED_PIECE, element_steps, pieces, pieces_bytes
+from engine.oplib.flat_places import PICKED_CHUNK, chunk_bytes_of, chunks_of, element_steps
 
 
 def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any) -> None:
@@ -32,22 +32,22 @@ def add_rows(xp: Namespace, target: Array, index: Array, rows: Array) -> None:
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
     count, width = len(rows), rows[0].size
-    step = _rows_of_piece(count, width, _is_ready(rows, target.dtype))
+    step = _rows_of_chunk(count, width, _is_ready(rows, target.dtype))
     ends, ones, sums = np.arange(step + 1), np.ones(step, target.dtype), target.reshape(-1)
     for start in range(0, count, step):
-        piece = _dense(rows[start : start + step], target)
+        chunk = _dense(rows[start : start + step], target)
         places, n = index[start : start + step].astype(INT64, copy=False), min(step, count - start)
         if width == 1:
-            _add_one_by_one(_sparsetools, sums, places, piece)
+            _add_one_by_one(_sparsetools, sums, places, chunk)
         else:
-            _sparsetools.csc_matvecs(len(target), n, width, ends[: n + 1], places, ones[:n], piece, sums)
+            _sparsetools.csc_matvecs(len(target), n, width, ends[: n + 1], places, ones[:n], chunk, sums)
 
 
 def add_rows_bytes(target: TensorType, rows: TensorType) -> int:
-    """What `add_rows` allocates: a piece of the matrix, and of the rows where these have to be converted."""
+    """What `add_rows` allocates: a chunk of the matrix, and of the rows where these have to be converted."""
     count, width = rows.shape[0] if rows.size else 0, rows.size // max(1, rows.shape[0])
     ready = rows.is_dense and rows.dtype == target.dtype
-    step = _rows_of_piece(count, width, ready)
+    step = _rows_of_chunk(count, width, ready)
     return step * (2 * INT64.itemsize + target.dtype.itemsize * (1 if ready else 1 + width))
 
 
@@ -61,18 +61,18 @@ def add_elements(target: HostArray, index: HostArray, axis: int, updates: HostAr
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - see above
 
     sums = target.reshape(-1)
-    for where, first, places in pieces(index, element_steps(target), axis):
+    for where, first, places in chunks_of(index, element_steps(target), axis):
         _add_one_by_one(_sparsetools, sums[first:], places.reshape(-1), _dense(updates[where], target))
 
 
 def add_elements_bytes(index: TensorType) -> int:
-    """What `add_elements` allocates: positions, and a piece of the updates where these have to be converted."""
-    return pieces_bytes(index) + INT64.itemsize * min(PICKED_PIECE, index.size)
+    """What `add_elements` allocates: positions, and a chunk of the updates where these have to be converted."""
+    return chunk_bytes_of(index) + INT64.itemsize * min(PICKED_CHUNK, index.size)
 
 
-def _rows_of_piece(count: int, width: int, ready: bool) -> int:
+def _rows_of_chunk(count: int, width: int, ready: bool) -> int:
     """How many rows are added at a time, of so many, each of so many elements."""
-    return min(count, PICKED_PIECE if ready else max(1, PICKED_PIECE // max(1, width)))
+    return min(count, PICKED_CHUNK if ready else max(1, PICKED_CHUNK // max(1, width)))
 
 
 def _is_ready(rows: HostArray, dtype: np.dtype[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Where in memory the elements lie that an index tensor picks from an array: found a piece at a time."""
+"""Where in memory the elements lie that an index tensor picks from an array: found a chunk at a time."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from engine.graph.tensor_type import INT64, HostArray, Shape, TensorType
 
-#: elements of a piece: its positions stay in the second cache
-PICKED_PIECE: Final = 1 << 14
+#: elements of a chunk: its positions stay in the second cache
+PICKED_CHUNK: Final = 1 << 14
 
 
 class PickedPlaces(NamedTuple):
     """Neighbours in an index tensor: what to index that by to see them, and what they pick.
 
     `places` is int64, dense and of their shape; it counts elements from number `first` of the array's memory, and holds
-    until the next piece is asked for.
+    until the next chunk is asked for.
     """
 
     where: tuple[Any, ...]
@@ -25,10 +25,10 @@ class PickedPlaces(NamedTuple):
     places: HostArray
 
 
-def pieces(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[PickedPlaces]:
+def chunks_of(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[PickedPlaces]:
     """All of `index`, in its order: it picks on `axis` of an array, and on the others the position that it stands at.
 
-    `steps` has the array's distance between neighbours on each axis, in elements. In a piece nothing is ever negative.
+    `steps` has the array's distance between neighbours on each axis, in elements. In a chunk nothing is ever negative.
     """
     if not index.size:
         return
@@ -47,9 +47,9 @@ def pieces(index: HostArray, steps: Sequence[int], axis: int) -> Iterator[Picked
             yield PickedPlaces(where, begin + start * outer[cut], places)
 
 
-def pieces_bytes(index: TensorType) -> int:
-    """What `pieces` allocates: the positions of a piece, and what all of them have in common."""
-    return 2 * INT64.itemsize * min(PICKED_PIECE, index.size)
+def chunk_bytes_of(index: TensorType) -> int:
+    """What `chunks_of` allocates: the positions of a chunk, and what all of them have in common."""
+    return 2 * INT64.itemsize * min(PICKED_CHUNK, index.size)
 
 
 def memory_of(x: HostArray) -> HostArray | None:
@@ -71,17 +71,17 @@ def element_steps(x: HostArray) -> Shape:
 
 
 def _cut(shape: Shape) -> tuple[int, int]:
-    """The axis along which pieces follow one another, and the extent of one there; behind it they have all."""
+    """The axis along which chunks follow one another, and the extent of one there; behind it they have all."""
     inner = 1
     for axis in reversed(range(len(shape))):
-        if inner * shape[axis] > PICKED_PIECE:
-            return axis, PICKED_PIECE // inner
+        if inner * shape[axis] > PICKED_CHUNK:
+            return axis, PICKED_CHUNK // inner
         inner *= shape[axis]
     return 0, shape[0]
 
 
 def _own_places(shape: Shape, steps: Sequence[int], axis: int, cut: int, count: int) -> HostArray | None:
-    """What the coordinates off the axis add to the places of a piece, counted from its first; None: nothing."""
+    """What the coordinates off the axis add to the places of a chunk, counted from its first; None: nothing."""
     extents = (count, *shape[cut + 1 :])
     others = [i for i in range(cut, len(shape)) if i != axis and extents[i - cut] > 1]
     if not others:

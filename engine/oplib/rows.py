@@ -11,7 +11,7 @@ import numpy as np
 from engine.graph.op import Array, KernelCall, Namespace
 from engine.graph.tensor_type import Shape, TensorType
 
-#: elements of a piece: two of them fit in a core's own cache
+#: elements of a chunk: two of them fit in a core's own cache
 PIECE_ELEMENTS = 1 << 15
 LONGEST_TRANSPOSED = 64
 #: beyond it NumPy's pairwise sum is the more accurate one, and no slower
@@ -60,7 +60,7 @@ def adding_up(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], kee
 
 
 def axis_first(xp: Namespace, x: Array, out: Array, axis: int) -> Iterator[tuple[Array, Array]]:
-    """x and `out`, of one shape, with `axis` moved to the front: as they are, or short rows in transposed pieces.
+    """x and `out`, of one shape, with `axis` moved to the front: as they are, or short rows in transposed chunks.
 
     Whoever iterates fills the second of each pair before asking for the next.
     """
@@ -70,13 +70,13 @@ def axis_first(xp: Namespace, x: Array, out: Array, axis: int) -> Iterator[tuple
         return
     results, step = out.reshape(rows.shape), PIECE_ELEMENTS // rows.shape[1]
     for start in range(0, len(rows), step):
-        piece = xp.ascontiguousarray(rows[start : start + step].T)
-        result = xp.empty(piece.shape, out.dtype)
-        yield piece, result
+        chunk = xp.ascontiguousarray(rows[start : start + step].T)
+        result = xp.empty(chunk.shape, out.dtype)
+        yield chunk, result
         results[start : start + step] = result.T
 
 
-def piece_size(x: TensorType, axis: int) -> int:
-    """Elements of the pieces in which `axis_first` hands x out, one of them and the next; 0 for x as it is."""
+def chunk_size(x: TensorType, axis: int) -> int:
+    """Elements of the chunks in which `axis_first` hands x out, one of them and the next; 0 for x as it is."""
     is_short = x.is_dense and 0 < _row_length(x.shape, (axis,)) <= LONGEST_TRANSPOSED
     return min(x.size, 2 * PIECE_ELEMENTS) if is_short else 0

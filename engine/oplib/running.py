@@ -14,7 +14,7 @@ from engine.graph.tensor_type import DType, HostArray, TensorType
 _WIDTH: Final = 32
 #: elements of a row from which that is faster, and of the rows that are taken at a time
 LEAST_ROW: Final = 4 * _WIDTH
-_PIECE: Final = 1 << 16
+_CHUNK: Final = 1 << 16
 #: elements of a slice across the axis from which one addition for each is faster
 LEAST_SLICE: Final = 256
 
@@ -39,12 +39,12 @@ def running_sums(x: HostArray, out: HostArray, axis: int) -> None:
 
 
 def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
-    """What `running_sums` allocates: pieces of x, and the sums of what its products add up."""
+    """What `running_sums` allocates: chunks of x, and the sums of what its products add up."""
     extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
     if dtype.kind != "f" or behind != 1 or extent < LEAST_ROW:
         return 0
-    piece = min(x.size, max(1, _PIECE // extent) * extent)
-    return dtype.itemsize * (piece + piece // _WIDTH)
+    chunk = min(x.size, max(1, _CHUNK // extent) * extent)
+    return dtype.itemsize * (chunk + chunk // _WIDTH)
 
 
 def _slice_by_slice(x: HostArray, out: HostArray) -> None:
@@ -54,12 +54,12 @@ def _slice_by_slice(x: HostArray, out: HostArray) -> None:
 
 
 def _along_rows(x: HostArray, out: HostArray) -> None:
-    step = max(1, _PIECE // x.shape[1])
+    step = max(1, _CHUNK // x.shape[1])
     for start in range(0, len(x), step):
-        piece, sums = x[start : start + step], out[start : start + step]
-        is_finite = _by_products(piece, sums)
+        chunk, sums = x[start : start + step], out[start : start + step]
+        is_finite = _by_products(chunk, sums)
         for row in np.flatnonzero(~is_finite):
-            np.cumsum(piece[row], out=sums[row])
+            np.cumsum(chunk[row], out=sums[row])
 
 
 def _by_products(x: HostArray, out: HostArray) -> HostArray:

@@ -15,7 +15,7 @@ from engine.oplib.accumulate import accumulator
 from engine.oplib.windows import Windows
 
 #: bytes of columns laid out at a time, unless one row of windows takes more: they stay in the cache, and an allocator
-#: keeps them, where larger pieces come from the system anew, page by page
+#: keeps them, where larger chunks come from the system anew, page by page
 CHUNK = 2 << 20
 #: windows laid out at a time, at least: for fewer, reading the kernel takes longer than multiplying by it
 LEAST = 256

@@ -20,7 +20,7 @@ from engine.microkernels.routine import MOVED_AS
 from engine.oplib import batching
 from engine.oplib.accumulate import atomic_accumulator
 from engine.oplib.adding_at import add_at, add_elements, add_elements_bytes, add_rows, add_rows_bytes
-from engine.oplib.flat_places import element_steps, is_walked_forwards, memory_of, pieces, pieces_bytes
+from engine.oplib.flat_places import chunk_bytes_of, chunks_of, element_steps, is_walked_forwards, memory_of
 from engine.oplib.indices import check_indices, require_integer
 from engine.oplib.operands import with_extent
 
@@ -82,7 +82,7 @@ class Gather(Op):
         if xp is np and x.flags.c_contiguous and _picks_slices(x, index, axis):
             xp.take(x, listed, axis, out=out, mode="clip")
         elif xp is np and (memory := memory_of(x)) is not None:
-            for where, first, places in pieces(index, element_steps(x), axis):
+            for where, first, places in chunks_of(index, element_steps(x), axis):
                 xp.take(memory[first:], places, out=out[where], mode="clip")
         else:
             out[...] = _cropped(x, index.shape, axis)[_grid(xp, index, axis)]
@@ -118,7 +118,7 @@ class Gather(Op):
         if x.is_dense and _picks_slices(x, index, axis):
             return 0 if index.dtype == INT64 else INT64.itemsize * index.shape[axis]
         if is_walked_forwards(x):
-            return pieces_bytes(index)
+            return chunk_bytes_of(index)
         return out.nbytes + INT64.itemsize * sum(index.shape)
 
 

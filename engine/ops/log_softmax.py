@@ -10,7 +10,7 @@ from engine.graph.op import Array, Namespace
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator
-from engine.oplib.rows import axis_first, piece_size
+from engine.oplib.rows import axis_first, chunk_size
 from engine.oplib.widening import wide, widened
 from engine.ops.softmax import Softmax
 
@@ -51,7 +51,7 @@ class LogSoftmax(Softmax):
         return x.log_softmax(axis=axis + 1)
 
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
-        """As softmax, and the exponentials: of a piece, or of all of x."""
+        """As softmax, and the exponentials: of a chunk, or of all of x."""
         (x,) = types
-        exponentials = piece_size(x, axis) * out.dtype.itemsize or int(out.nbytes)
+        exponentials = chunk_size(x, axis) * out.dtype.itemsize or int(out.nbytes)
         return exponentials + super().workspace(out, x, axis=axis)

@@ -13,7 +13,7 @@ from engine.graph.tensor_type import FLOAT64, TensorType, normalise_axis
 from engine.graph.truth import Truth
 from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator
-from engine.oplib.rows import axis_first, piece_size
+from engine.oplib.rows import axis_first, chunk_size
 from engine.oplib.rowwise import Rowwise
 from engine.oplib.widening import widened
 
@@ -84,10 +84,10 @@ class Softmax(Rowwise, Op):
         return 14 * types[0].size
 
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
-        """The pieces; or, of all of x at once, the maxima, and then the sums."""
+        """The chunks; or, of all of x at once, the maxima, and then the sums."""
         (x,) = types
         sizes = x.dtype.itemsize, accumulator(out).itemsize
-        return piece_size(x, axis) * (x.dtype.itemsize + out.dtype.itemsize) or lines(x, axis) * max(sizes)
+        return chunk_size(x, axis) * (x.dtype.itemsize + out.dtype.itemsize) or lines(x, axis) * max(sizes)
 
 
 def lines(x: TensorType, axis: int) -> int:

@@ -10,10 +10,9 @@ Files:
     fold        Constant folding: what depends on constants alone is computed once, while planning; small things only
     matching    What rules of simplification look at, and what they write: nothing that changes nothing
     movement    Rules of simplification for what moves or repeats elements
-    pieces      A rule of simplification for tensors that are zero but for pieces along one axis: gradients of slices
-                are
     pipeline    The passes, in their order, each with a name, a switch and a timing
     products    Rules of simplification for products of matrices: a sum of one need not make all of it, nor a transpose
                 move it
     simplify    Algebraic simplification: what differentiation writes down mechanically, said shorter
+    spans       A rule of simplification for tensors that are zero but for spans along one axis: gradients of slices are
 """

@@ -16,7 +16,7 @@ from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_END, Limits
 from engine.graph.op import Definition
 from engine.oplib.elementwise import Elementwise
-from engine.passes import arithmetic, movement, pieces, products
+from engine.passes import arithmetic, movement, products, spans
 from engine.passes.allowance import UNBOUNDED, Allowance
 from engine.passes.matching import Rule, needed_operands
 
@@ -92,7 +92,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "broadcast_to": (movement.broadcast_of_broadcast,),
     "transpose": (movement.transpose_in_place, movement.transpose_of_transpose),
     "neg": (arithmetic.twice("neg"), arithmetic.negated_scalar),
-    "add": (arithmetic.without(0.0, either=True), arithmetic.sum_with_negated, pieces.sum_of_pieces),
+    "add": (arithmetic.without(0.0, either=True), arithmetic.sum_with_negated, spans.sum_of_spans),
     "sub": (arithmetic.without(0.0, either=False),),
     "mul": (arithmetic.without(1.0, either=True), arithmetic.by_a_number),
     "div": (arithmetic.without(1.0, either=False),),

@@ -23,8 +23,8 @@ from engine.planning.pause import collector_paused
 from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
 
-#: bytes that one piece of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
-PIECE_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
+#: bytes that one chunk of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
+CHUNK_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
 #: what plans that are kept may take in all: two of 46,000 nodes, with their gradients, take a quarter of it
 PLAN_BYTES: Final = 1 << 30
 #: a result's label, and its node
@@ -158,11 +158,11 @@ def plan_call(
     call: Call,
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
-    pieces: Sequence[int] = PIECE_BYTES,
+    chunks: Sequence[int] = CHUNK_BYTES,
     foldable: int | None = None,
     loop_threads: int = 1,
 ) -> tuple[Traced, Plan]:
-    """The call written out and optimised, and its plan; a sweep in smaller pieces where all at once is over budget.
+    """The call written out and optimised, and its plan; a sweep in smaller chunks where all at once is over budget.
 
     The plan has loops in it where that pays at once, in which at most `loop_threads` take part; 0: it has none.
     `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
@@ -170,9 +170,9 @@ def plan_call(
     """
     allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
     refused: OverBudget | None = None
-    for piece_bytes in pieces if call.is_swept else pieces[:1]:
+    for chunk_bytes in chunks if call.is_swept else chunks[:1]:
         try:
-            asked = write_call(program, types, call, limits, deadline, piece_bytes)
+            asked = write_call(program, types, call, limits, deadline, chunk_bytes)
             optimised = asked._replace(graph=optimise(asked.graph, allowance))
             return optimised, smallest_plan(optimised.graph, limits, deadline, loop_threads)
         except TooManyNodes as error:
@@ -203,10 +203,10 @@ def write_call(
     call: Call,
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
-    piece_bytes: int = PIECE_BYTES[0],
+    chunk_bytes: int = CHUNK_BYTES[0],
 ) -> Traced:
     """Build the program, write `grad` nodes out, then what `call` adds. Raises EngineError."""
-    scope = open_scope(program, call.example(program, types), call.roots, call.wrt_nodes, limits, deadline, piece_bytes)
+    scope = open_scope(program, call.example(program, types), call.roots, call.wrt_nodes, limits, deadline, chunk_bytes)
     results, disconnected = call.write(scope)
     labels = tuple(label for label, _ in results)
     about = scope.nodes[call.roots[-1]].dtype.name
@@ -220,7 +220,7 @@ def open_scope(
     barriers: Sequence[int],
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
-    piece_bytes: int = PIECE_BYTES[0],
+    chunk_bytes: int = CHUNK_BYTES[0],
 ) -> Scope:
     """The program built for these types, `grad` nodes written out: where a call writes. Raises EngineError."""
     limits = limits.of_graph(len(program.statements))
@@ -228,4 +228,4 @@ def open_scope(
     expanded = expand_grad(builder.graph([values[root] for root in roots]), limits, deadline)
     writing = Builder(program.registry, limits, deadline, list(expanded.nodes))
     nodes = {root: writing.value(i) for root, i in zip(roots, expanded.outputs, strict=True)}
-    return Scope(program, writing, nodes, piece_bytes)
+    return Scope(program, writing, nodes, chunk_bytes)

@@ -2,7 +2,7 @@
 
 A sweep is the product with one unit vector, mapped over all of them; where there is but one, it is the product. What
 a product holds decides how many are mapped at once: the rest follow, in the same graph, so that the memory of one
-piece is free for the next.
+chunk is free for the next.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _COUNTABLE = 1 << 53
 
 
 def jacobian(
-    builder: Builder, y: Value, wrt: Sequence[Value], piece_bytes: int, known: Dependence | None = None
+    builder: Builder, y: Value, wrt: Sequence[Value], chunk_bytes: int, known: Dependence | None = None
 ) -> list[Value | None]:
     """Append ∂y/∂x, of shape (*y.shape, *x.shape) and x's dtype, for each x of `wrt`; None where there is no path.
 
-    By rows where y has no more elements than all x together, else by columns. One piece of a sweep may hold
-    `piece_bytes`. `known` is `vjp`'s. Raises OverBudget when the blocks alone are more than one execution may take.
+    By rows where y has no more elements than all x together, else by columns. One chunk of a sweep may hold
+    `chunk_bytes`. `known` is `vjp`'s. Raises OverBudget when the blocks alone are more than one execution may take.
     """
     if y.type.size <= sum(x.type.size for x in wrt):
-        return jacobian_rows(builder, y, wrt, piece_bytes, known)
+        return jacobian_rows(builder, y, wrt, chunk_bytes, known)
     push = linearise(builder, [y], wrt, known)
-    return [_columns(builder, y, x, push, piece_bytes) for x in wrt]
+    return [_columns(builder, y, x, push, chunk_bytes) for x in wrt]
 
 
 def count_jacobian(sketch: Sketch, y: int, wrt: Sequence[int]) -> None:
@@ -46,28 +46,28 @@ def count_jacobian(sketch: Sketch, y: int, wrt: Sequence[int]) -> None:
 
 
 def count_rows(sketch: Sketch, y: int, wrt: Sequence[int]) -> None:
-    """Count what `jacobian_rows` appends, at least: the product, and the first piece of its sweep."""
+    """Count what `jacobian_rows` appends, at least: the product, and the first chunk of its sweep."""
     sketch.count([(y, sketch.leaf(y))], wrt, swept=sketch.type(y).size > 1)
 
 
 def jacobian_rows(
-    builder: Builder, y: Value, wrt: Sequence[Value], piece_bytes: int, known: Dependence | None = None
+    builder: Builder, y: Value, wrt: Sequence[Value], chunk_bytes: int, known: Dependence | None = None
 ) -> list[Value | None]:
     """As `jacobian`, by rows: reverse mode."""
     seed = _seed(builder, y.type, "row")
     pulled = vjp(builder, [(y, seed)], wrt, known)
     found = [g for g in pulled if g is not None]
-    swept = iter(_sweep(builder, found, seed, piece_bytes) if found else ())
+    swept = iter(_sweep(builder, found, seed, chunk_bytes) if found else ())
     return [None if g is None else shaped(next(swept), (*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)]
 
 
-def _columns(builder: Builder, y: Value, x: Value, push: Push, piece_bytes: int) -> Value | None:
+def _columns(builder: Builder, y: Value, x: Value, push: Push, chunk_bytes: int) -> Value | None:
     """By columns: forward mode."""
     seed = _seed(builder, x.type, "column")
     (pushed,) = push([(x, seed)])
     if pushed is None:
         return None
-    (swept,) = _sweep(builder, [pushed], seed, piece_bytes)
+    (swept,) = _sweep(builder, [pushed], seed, chunk_bytes)
     cast = swept if swept.dtype == x.dtype else swept.cast(dtype=x.dtype)
     columns = cast.reshape(shape=(x.type.size, y.type.size))
     return columns.transpose().reshape(shape=(*y.shape, *x.shape))
@@ -80,7 +80,7 @@ def _seed(builder: Builder, type: TensorType, name: str) -> Value:
     return builder.leaf(type, (name, len(builder.nodes)))
 
 
-def _sweep(builder: Builder, products: Sequence[Value], seed: Value, piece_bytes: int) -> list[Value]:
+def _sweep(builder: Builder, products: Sequence[Value], seed: Value, chunk_bytes: int) -> list[Value]:
     """`products` for every unit vector in place of `seed`, along a leading axis: a new one, if there are several."""
     count = seed.type.size
     builder.limits.admit_bytes(count * sum(p.type.nbytes for p in products))
@@ -88,9 +88,9 @@ def _sweep(builder: Builder, products: Sequence[Value], seed: Value, piece_bytes
         return list(products)
     if not count:
         return [p.full_like(0.0, (0, *p.shape)) for p in products]
-    step = max(1, piece_bytes // _held(builder, products, seed))
-    pieces = [_piece(builder, products, seed, start, min(start + step, count)) for start in range(0, count, step)]
-    return [parts[0] if len(parts) == 1 else parts[0].cat(*parts[1:], axis=0) for parts in zip(*pieces, strict=True)]
+    step = max(1, chunk_bytes // _held(builder, products, seed))
+    chunks = [_chunk(builder, products, seed, start, min(start + step, count)) for start in range(0, count, step)]
+    return [parts[0] if len(parts) == 1 else parts[0].cat(*parts[1:], axis=0) for parts in zip(*chunks, strict=True)]
 
 
 def _held(builder: Builder, products: Sequence[Value], seed: Value) -> int:
@@ -106,7 +106,7 @@ def _held(builder: Builder, products: Sequence[Value], seed: Value) -> int:
     return most
 
 
-def _piece(builder: Builder, products: Sequence[Value], seed: Value, start: int, stop: int) -> list[Value]:
+def _chunk(builder: Builder, products: Sequence[Value], seed: Value, start: int, stop: int) -> list[Value]:
     units = _unit_vectors(builder, seed.type, start, stop)
     return vmap_onto(builder, products, {seed: units}, stop - start)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import Call, Label, Limits, Program, Statement, TensorType, Values, registry
-from engine.planning.compiler import PIECE_BYTES, plan_call
+from engine.planning.compiler import CHUNK_BYTES, plan_call
 from tests.contract.cases import EXECUTOR, LIMITS, Case
 
 Array = np.ndarray[Any, Any]
@@ -58,13 +58,13 @@ class Net:
         types = tuple((node, TensorType.of(array)) for node, array in arrays.items())
         return types, {(role, node): array for node, array in arrays.items()}
 
-    def ask(self, call: Call, beside: Any = None, pieces: Sequence[int] = PIECE_BYTES) -> dict[Label, Array]:
+    def ask(self, call: Call, beside: Any = None, chunks: Sequence[int] = CHUNK_BYTES) -> dict[Label, Array]:
         """The results of a call, on the feeds that it needs."""
         program = self.program
         needed = set(program.needed(call.roots))
         feeds = {node: array for node, array in self.feeds.items() if node in needed}
         types = {node: TensorType.of(array) for node, array in feeds.items()}
-        asked, plan = plan_call(program, types, call, LIMITS, pieces=pieces)
+        asked, plan = plan_call(program, types, call, LIMITS, chunks=chunks)
         arrays = EXECUTOR.run(plan, {**feeds, **(beside or {})})
         return dict(zip(asked.labels, arrays, strict=True))
 

@@ -61,7 +61,7 @@ def test_jacobian_and_its_products(case: Case) -> None:
     """vᵀ J and J u, each asked for by itself, are those of the whole Jacobian; by either of its ways."""
     net, wrt, results = ends(case)
     blocks = kind(net.ask(Jacobian.of_program(net.program, wrt, results)), "jacobian")
-    pieces = kind(net.ask(Jacobian.of_program(net.program, wrt, results), pieces=(1,)), "jacobian")
+    pieces = kind(net.ask(Jacobian.of_program(net.program, wrt, results), chunks=(1,)), "jacobian")
     tangents = draws(net, wrt, 3)
     types, fed = net.given("tangents", tangents)
     pushed = kind(net.ask(JVP.of_program(net.program, types, results), fed), "tangents")
@@ -96,7 +96,7 @@ def test_hessian_is_the_jacobian_of_the_gradients_and_symmetric(case: Case) -> N
     net, wrt, loss = weighted(case)
     found = net.ask(Hessian.of_program(net.program, loss, wrt))
     blocks = kind(found, "hessian")
-    pieces = kind(net.ask(Hessian.of_program(net.program, loss, wrt), pieces=(1,)), "hessian")
+    pieces = kind(net.ask(Hessian.of_program(net.program, loss, wrt), chunks=(1,)), "hessian")
     vectors = draws(net, wrt, 5)
     types, fed = net.given("vectors", vectors)
     products = kind(net.ask(HVP.along(net.program, types, loss, wrt), fed), "hvp")

@@ -283,7 +283,7 @@ def test_planning_a_sweep_looks_at_the_deadline() -> None:
             super().check()
 
     with pytest.raises(EngineError) as caught:
-        plan_call(net.program, types, call, LIMITS, Passing(1.0), pieces=(1,))
+        plan_call(net.program, types, call, LIMITS, Passing(1.0), chunks=(1,))
     assert caught.value.code == "deadline_exceeded"
     assert len(checked) == 21
 
@@ -292,7 +292,7 @@ def test_a_jacobian_over_budget_is_refused_before_it_is_written() -> None:
     net, x = deep(5)
     types = {x: net.types[x].with_shape((100_000,))}
     with pytest.raises(EngineError, match="this needs 80000000000 bytes") as caught:
-        plan_call(net.program, types, Jacobian.of_program(net.program, [x]), LIMITS, pieces=(1,))
+        plan_call(net.program, types, Jacobian.of_program(net.program, [x]), LIMITS, chunks=(1,))
     assert caught.value.code == "over_budget"
 
 

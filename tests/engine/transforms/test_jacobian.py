@@ -29,16 +29,16 @@ def leaves(builder: Builder, *arrays: Array) -> list[Value]:
     return [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
 
 
-@pytest.mark.parametrize("piece_bytes", [0, 300, 1000, 2**30])
+@pytest.mark.parametrize("chunk_bytes", [0, 300, 1000, 2**30])
 @pytest.mark.parametrize("width", [1, 2, 3, 5], ids=lambda width: f"{2 * width} results of 6 numbers")
-def test_a_jacobian_is_the_closed_form(width: int, piece_bytes: int) -> None:
+def test_a_jacobian_is_the_closed_form(width: int, chunk_bytes: int) -> None:
     """Of Σₖ sin(xᵢₖ) bₖⱼ by x, δᵢₐ cos(xₐₖ) bₖⱼ; and by b, δⱼₑ sin(xᵢₖ)."""
     x, b = RNG.normal(size=(2, 3)), RNG.normal(size=(3, width))
     builder = Builder(registry())
     xs, bs, other = leaves(builder, x, b, x)
     y = xs.sin() @ bs
-    by_x, nothing = jacobian(builder, y, [xs, other], piece_bytes)
-    by_b, nothing_either = jacobian_rows(builder, y, [bs, other], piece_bytes)
+    by_x, nothing = jacobian(builder, y, [xs, other], chunk_bytes)
+    by_b, nothing_either = jacobian_rows(builder, y, [bs, other], chunk_bytes)
     assert nothing is None
     assert nothing_either is None
     assert by_x is not None
@@ -49,24 +49,24 @@ def test_a_jacobian_is_the_closed_form(width: int, piece_bytes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("piece_bytes", "pieces"), [(0, [1, 1, 1]), (95, [1, 1, 1]), (96, [2, 1]), (143, [2, 1]), (144, [3])]
+    ("chunk_bytes", "pieces"), [(0, [1, 1, 1]), (95, [1, 1, 1]), (96, [2, 1]), (143, [2, 1]), (144, [3])]
 )
-def test_a_piece_holds_what_there_is_room_for(piece_bytes: int, pieces: list[int]) -> None:
+def test_a_piece_holds_what_there_is_room_for(chunk_bytes: int, pieces: list[int]) -> None:
     """Three numbers, scaled: a unit vector and its product take 24 bytes each."""
     builder = Builder(registry())
     (x,) = leaves(builder, np.ones(3))
-    (found,) = jacobian(builder, x * 2.5, [x], piece_bytes)
+    (found,) = jacobian(builder, x * 2.5, [x], chunk_bytes)
     assert [node.type.shape for node in builder.nodes if node.op.name == "one_hot"] == [(n, 3) for n in pieces]
     assert found is not None
     np.testing.assert_array_equal(run(builder, [found], np.ones(3))[0], 2.5 * np.eye(3))
 
 
-@pytest.mark.parametrize(("piece_bytes", "pieces"), [(143, [1, 1, 1]), (144, [2, 1]), (215, [2, 1]), (216, [3])])
-def test_what_was_read_for_the_last_time_makes_room(piece_bytes: int, pieces: list[int]) -> None:
+@pytest.mark.parametrize(("chunk_bytes", "pieces"), [(143, [1, 1, 1]), (144, [2, 1]), (215, [2, 1]), (216, [3])])
+def test_what_was_read_for_the_last_time_makes_room(chunk_bytes: int, pieces: list[int]) -> None:
     """Three numbers through three functions: a unit vector, what is read and what is written, 24 bytes each."""
     builder = Builder(registry())
     (x,) = leaves(builder, np.ones(3))
-    jacobian(builder, x.sin().sin().sin(), [x], piece_bytes)
+    jacobian(builder, x.sin().sin().sin(), [x], chunk_bytes)
     assert [node.type.shape for node in builder.nodes if node.op.name == "one_hot"] == [(n, 3) for n in pieces]
 
 

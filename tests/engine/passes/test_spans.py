@@ -1,4 +1,4 @@
-"""Sums of what is zero but for pieces along an axis: what stands in each place, and nothing added to zeros."""
+"""Sums of what is zero but for spans along an axis: what stands in each place, and nothing added to zeros."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, open_executor, registry
-from engine.passes import pieces
+from engine.passes import spans
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp
@@ -104,14 +104,14 @@ def test_the_gradient_of_a_matrix_read_column_by_column_is_written_once() -> Non
 
 def test_a_tensor_is_made_of_so_many_pieces_at_most() -> None:
     """What a sum of many costs while planning grows with their number, and not with its square."""
-    rows = 5 * pieces.MOST_PIECES
+    rows = 5 * spans.MOST_SPANS
     builder = Builder(registry())
     x = builder.leaf(TensorType((rows, 2), np.dtype("float64")), 0)
     parts = [x.slice(starts=(i, 0), stops=(i + 1, 2)).exp().pad(pad_width=(i, rows - i - 1, 0, 0)) for i in range(rows)]
     graph = builder.graph([sum(parts[1:], start=parts[0])])
     shorter = optimise(graph)
     found = [len(node.operands) for node in shorter.nodes if node.op.name == "cat"]
-    assert max(found) <= pieces.MOST_PIECES + 2
+    assert max(found) <= spans.MOST_SPANS + 2
     assert len(found) <= 8
     fed = np.random.default_rng(0).standard_normal((rows, 2))
     np.testing.assert_array_equal(open_executor("cpu").run(make_plan(shorter, Limits()), {0: fed})[0], np.exp(fed))

@@ -1,4 +1,4 @@
-"""A rule of simplification for tensors that are zero but for pieces along one axis: gradients of slices are."""
+"""A rule of simplification for tensors that are zero but for spans along one axis: gradients of slices are."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 from engine.graph.ir import Node, Value
 from engine.passes.matching import fill_of, needs_operand, source
 
-#: pieces of one tensor, and how many tensors within one another are looked into: a client may have any number of both
-MOST_PIECES: Final = 64
+#: spans of one tensor, and how many tensors within one another are looked into: a client may have any number of both
+MOST_SPANS: Final = 64
 _LOOKS_INTO: Final = 4
 
 
-class Piece(NamedTuple):
+class Span(NamedTuple):
     """What stands from `start` to `stop`."""
 
     start: int
@@ -23,10 +23,10 @@ class Piece(NamedTuple):
 
 
 @needs_operand("pad", "cat")
-def sum_of_pieces(node: Node, operands: Sequence[Value]) -> Value | None:
+def sum_of_spans(node: Node, operands: Sequence[Value]) -> Value | None:
     """A sum whose operands are zero where the other one is not, as what stands in each place: nothing is added to 0.
 
-    Pieces in the same place are added up. What is a sum of many becomes one `cat`, sum by sum, and so do the pieces in
+    Spans in the same place are added up. What is a sum of many becomes one `cat`, sum by sum, and so do the spans in
     (a + b) + c where b and c are such.
     """
     if any(x.type != node.type for x in operands):
@@ -46,17 +46,17 @@ def sum_of_pieces(node: Node, operands: Sequence[Value]) -> Value | None:
 
 
 def _together(a: Value, b: Value) -> Value | None:
-    """a + b, of two that are made of pieces along the same axis; None where they overlap."""
+    """a + b, of two that are made of spans along the same axis; None where they overlap."""
     axis = _axis(a)
     if axis is None or axis != _axis(b):
         return None
-    pieces = [piece for x in (a, b) for piece in islice(_pieces(x, axis), MOST_PIECES + 1)]
-    merged = _merged(sorted(pieces, key=lambda piece: piece[:2])) if len(pieces) <= MOST_PIECES else None
+    spans = [span for x in (a, b) for span in islice(_spans(x, axis), MOST_SPANS + 1)]
+    merged = _merged(sorted(spans, key=lambda span: span[:2])) if len(spans) <= MOST_SPANS else None
     return None if merged is None else _joined(merged, a, axis)
 
 
 def _axis(x: Value) -> int | None:
-    """The axis along which x is made of pieces; None where it is not."""
+    """The axis along which x is made of spans; None where it is not."""
     if x.node.op.name == "cat":
         return int(x.node.attrs["axis"])
     if x.node.op.name != "pad" or x.node.attrs["fill"] != 0:
@@ -71,40 +71,40 @@ def _widths(x: Value) -> list[tuple[int, int]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _pieces(x: Value, axis: int, start: int = 0, depth: int = _LOOKS_INTO) -> Iterator[Piece]:
+def _spans(x: Value, axis: int, start: int = 0, depth: int = _LOOKS_INTO) -> Iterator[Span]:
     """What x is made of along an axis, but for zeros."""
     stop = start + x.shape[axis]
     is_made = depth > 0 and _axis(x) == axis
     inner = source(x, "pad") if is_made else None
     if inner is not None:
-        yield from _pieces(inner, axis, start + _widths(x)[axis][0], depth - 1)
+        yield from _spans(inner, axis, start + _widths(x)[axis][0], depth - 1)
     elif is_made:
         for operand in map(x.builder.value, x.node.operands):
-            yield from _pieces(operand, axis, start, depth - 1)
+            yield from _spans(operand, axis, start, depth - 1)
             start += operand.shape[axis]
     elif stop > start and fill_of(x) != 0:
-        yield Piece(start, stop, x)
+        yield Span(start, stop, x)
 
 
-def _merged(pieces: Sequence[Piece]) -> list[Piece] | None:
-    """Pieces in their order, those of one place added up; None where others overlap."""
-    merged: list[Piece] = []
-    for piece in pieces:
-        if merged and merged[-1][:2] == piece[:2]:
-            merged[-1] = piece._replace(value=merged[-1].value + piece.value)
-        elif merged and merged[-1].stop > piece.start:
+def _merged(spans: Sequence[Span]) -> list[Span] | None:
+    """Spans in their order, those of one place added up; None where others overlap."""
+    merged: list[Span] = []
+    for span in spans:
+        if merged and merged[-1][:2] == span[:2]:
+            merged[-1] = span._replace(value=merged[-1].value + span.value)
+        elif merged and merged[-1].stop > span.start:
             return None
         else:
-            merged.append(piece)
+            merged.append(span)
     return merged
 
 
-def _joined(pieces: Sequence[Piece], like: Value, axis: int) -> Value:
-    """The pieces in their places, and zeros between them."""
+def _joined(spans: Sequence[Span], like: Value, axis: int) -> Value:
+    """The spans in their places, and zeros between them."""
     shape = like.shape
     parts: list[Value] = []
     place = 0
-    for start, stop, value in (*pieces, Piece(shape[axis], shape[axis], like)):
+    for start, stop, value in (*spans, Span(shape[axis], shape[axis], like)):
         if start > place:
             parts.append(like.full_like(0.0, (*shape[:axis], start - place, *shape[axis + 1 :])))
         if stop > start:
