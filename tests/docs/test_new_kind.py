@@ -92,6 +92,7 @@ from engine import Program, Statement, registry
 from engine.graph.identity import canonical
 from engine.graph.text import parse_graph, print_graph
 from engine.graph.verify import MalformedGraph, verify
+from scripts.write_openapi import made_document
 from service.app import create_app
 
 def asked(by):
@@ -118,7 +119,7 @@ with TestClient(create_app(), base_url="http://localhost") as client:
     ops = registry().ops
     program = Program(registry(), [Statement(ops["input"]), Statement(ops["turn"], (0,), {"by": [0.5, -0.0]})])
     print(json.dumps({
-        "schemas": client.get("/openapi.json").json()["components"]["schemas"],
+        "schemas": made_document()["components"]["schemas"],
         "catalogue": client.get("/v1/ops/turn").json(),
         "answers": answers,
         "refusals": [refusal([1.0, 2.0, 3.0]), refusal(1.0), refusal({"re": 1}), refusal(None)],

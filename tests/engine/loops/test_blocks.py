@@ -1,4 +1,4 @@
-"""The NumPy printer against plain NumPy on whole arrays: layouts, tails, tiles, threads and memory."""
+"""The NumPy printer against plain NumPy on whole arrays: layouts, tails, blocks, threads and memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from engine.loops import tiles
+from engine.loops import row_blocks
 from engine.loops.blocks import bind_blocks, workspace_bytes
 from engine.loops.program import Level, Loop, LoopBuilder, Scalar, Space
 from engine.loops.registers import assign_registers, needed
@@ -114,7 +114,7 @@ def test_a_short_last_row_is_summed_as_far_as_it_goes() -> None:
     assert list(most) == [part.max() for part in np.array_split(x_of, range(4096, 70_001, 4096))]
 
 
-#: rows of 4,096, of which one tile holds up to four, and the last is short; and what needs several tiles
+#: rows of 4,096, of which one block holds up to four, and the last is short; and what needs several blocks
 SHORT_ROWS = (1, 2, 4095, 4097, 8191, 12_289, 16_383, 16_385, 16_484, 20_479, 20_481, 24_577, 70_001, 600_001)
 
 
@@ -298,12 +298,12 @@ def test_a_scalar_that_nothing_reads_is_not_computed() -> None:
 
 
 @pytest.mark.parametrize(("dims", "whole"), [*product([(1,), (7, 5), (3, 1000, 7), (100_000,), (2, 40_000)], [0, 1])])
-def test_tiles_cover_everything_once(dims: tuple[int, ...], whole: int) -> None:
+def test_blocks_cover_everything_once(dims: tuple[int, ...], whole: int) -> None:
     seen = np.zeros(dims, int)
-    for tile in tiles.tiles(dims, 16_384, whole):
-        part = seen[tile.place]
-        assert part.shape == tile.shape
-        assert all(isinstance(at, int) or at.stop is not None for at in tile.place)
+    for block in row_blocks.row_blocks(dims, 16_384, whole):
+        part = seen[block.place]
+        assert part.shape == block.shape
+        assert all(isinstance(at, int) or at.stop is not None for at in block.place)
         assert part.size <= 16_384 or whole
         part += 1
     assert (seen == 1).all()

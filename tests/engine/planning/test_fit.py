@@ -40,10 +40,10 @@ def test_what_has_no_kernels_for_shapes_is_fused_alone() -> None:
     y = (x.exp() * 2.0) @ x
     graph = y.builder.graph([y])
     most = 2 * make_plan(graph, Limits()).peak_bytes
-    for tiles in (True, False):
-        found = compiled_within(graph, most, 1, tiles=tiles)
+    for microkernels in (True, False):
+        found = compiled_within(graph, most, 1, microkernels=microkernels)
         assert found is not None
-        assert any(isinstance(step.op, MicrokernelOp) for step in found.plan.steps) is tiles
+        assert any(isinstance(step.op, MicrokernelOp) for step in found.plan.steps) is microkernels
 
 
 ALONE = {
