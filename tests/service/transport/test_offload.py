@@ -1,4 +1,4 @@
-"""Where work on bytes is done: on the event loop where they are few, else on a thread, which the loop goes on beside."""
+"""Where work on bytes is done: on the event loop where they are few, else on a thread beside it."""
 
 from __future__ import annotations
 
