@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-#: plans that are ready to run again take one part in so many of what is there for plans, and graphs that were read
-_READY_SHARE: Final = 4
+from engine.executors.instance_pool import IDLE_SHARE
+
+#: of what is there for plans, graphs that were read take one part in so many; plans that are ready, IDLE_SHARE
 _GRAPH_SHARE: Final = 8
 #: beside it, plans of several requests at once, kernels, and requests that may come again; the last two have a most
 _TOGETHER_SHARE: Final = 8
@@ -36,7 +37,7 @@ class WorkerBudget(NamedTuple):
 
 def worker_budget(plan_bytes: int, *, compiles: bool) -> WorkerBudget:
     """The budget of a worker whose part of `plan_cache_bytes` is this, and which has kernels or compiles none."""
-    ready, graphs = plan_bytes // _READY_SHARE, plan_bytes // _GRAPH_SHARE
+    ready, graphs = plan_bytes // IDLE_SHARE, plan_bytes // _GRAPH_SHARE
     return WorkerBudget(
         plans=plan_bytes - ready - graphs,
         ready=ready,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,9 +24,7 @@ from service.state.shares import StatedLimit, share_of_each, total_quota
 from service.state.tensors import TensorTable, TensorVersion
 from service.state.values import Stored
 from service.transport.job import Job, Reply, refused
-
-#: bytes that are copied on the event loop: less than 0.1 ms
-_AT_ONCE: Final = 1 << 20
+from service.transport.offload import offload
 
 _logger = logging.getLogger("gradserve")
 
@@ -201,19 +199,20 @@ def _set(found: asyncio.Future[_T], value: _T) -> bool:
 
 def _when_copied(copies: _Copies, go_on: Callable[[], None], finish: Callable[[Refusal], None]) -> None:
     """Copy, on a thread where that takes long, and go on; or finish, where it could not be done."""
-    if sum(len(data) for _, data in copies) <= _AT_ONCE:
-        _copy(copies)
+    nbytes = sum(len(data) for _, data in copies)
+    copying = offload(asyncio.get_running_loop(), nbytes, lambda: _copy(copies))
+    if copying is None:
         go_on()
         return
 
-    def copied(copying: asyncio.Future[None]) -> None:
+    def copied(copying: asyncio.Future[object]) -> None:
         if (error := copying.exception()) is None:
             go_on()
         else:
             _logger.error("what is to be kept could not be copied", exc_info=error)
             finish(fault())
 
-    asyncio.get_running_loop().run_in_executor(None, _copy, copies).add_done_callback(copied)
+    copying.add_done_callback(copied)
 
 
 def _copy(copies: _Copies) -> None:

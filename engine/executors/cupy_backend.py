@@ -12,7 +12,7 @@ from engine.executors.binding import Binder
 from engine.executors.cuda_binding import CudaBinder, CudaPlans
 from engine.executors.cuda_bound import CudaBound, LoopOutOfRange
 from engine.executors.cuda_kernels import CudaKernels
-from engine.executors.instance_pool import InstancePool
+from engine.executors.instance_pool import IDLE_SHARE, InstancePool
 from engine.executors.interpreter import Buffer, Observer
 from engine.executors.tiered import TieredExecutor
 from engine.executors.tiers import Compiling, Determinism, ExecutionTiers
@@ -25,8 +25,6 @@ from engine.planning.plan import Plan
 
 #: of the memory of a card, what is taken at most: the rest is for its context, and for libraries
 LARGEST_SHARE: Final = 0.9
-#: of that, what plans that are ready to run again may hold
-_IDLE_SHARE: Final = 4
 
 
 def is_available() -> bool:
@@ -66,7 +64,7 @@ class CuPyExecutor(TieredExecutor):
         self.device = f"cuda:{cupy.cuda.Device().id}"  # type: ignore[misc]
         limit = device_bytes or int(LARGEST_SHARE * cupy.cuda.Device().mem_info[1])
         cupy.get_default_memory_pool().set_limit(size=limit)
-        self.leases = InstancePool(limit // _IDLE_SHARE)
+        self.leases = InstancePool(limit // IDLE_SHARE)
         self._kernels = CudaKernels(cupy, store)
         plans = CudaPlans(self._kernels)
         self._without = plans.without

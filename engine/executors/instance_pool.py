@@ -14,7 +14,9 @@ from engine.planning.plan import Plan
 from engine.shares.fair_eviction import FairEviction
 from engine.shares.owner import current_owner
 
-#: what idle plans may take in all
+#: idle plans take one part in so many of a limited memory: the rest is for what runs, and for what else is kept
+IDLE_SHARE: Final = 4
+#: what idle plans may take in all, where no limit is stated
 LEASE_BYTES: Final = 1 << 28
 #: of one plan: more would mean that more threads than this run it at once
 MOST_OF_A_PLAN: Final = 8

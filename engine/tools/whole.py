@@ -32,7 +32,7 @@ _JUMP: Final = 1e-9
 #: rows of one execution for each node: its moves, and its trembles
 _ROWS: Final = len(MOVES) + len(_TREMBLES)
 #: nodes that are moved in one execution, memory permitting
-_AT_ONCE: Final = 16
+_NODES_AT_ONCE: Final = 16
 
 
 class Whole:
@@ -98,7 +98,7 @@ class Whole:
 
 def _affordable(point: Point, call: Gradients, moving: Sequence[int]) -> tuple[Plan, int]:
     """The plan with as many nodes moved at once as the budget allows, and that number."""
-    count = min(len(moving), _AT_ONCE)
+    count = min(len(moving), _NODES_AT_ONCE)
     try:
         return _moved(point, call, moving, count), count
     except OverBudget:

@@ -16,7 +16,7 @@ COMMITS: Final = "commits/"
 _NUMBER: Final = re.compile(r"[0-9]{20}")
 _HEAD: Final = 64 << 10  # bytes that most heads fit into, and all of most commits
 _TOGETHER: Final = 4 << 20  # bytes between items that are read with one request
-_AT_ONCE: Final = 16  # objects that are read at a time
+_READS_AT_ONCE: Final = 16  # objects that are read at a time
 
 
 class Vanished(Exception):
@@ -69,7 +69,7 @@ class Reading:
 
     def __init__(self, objects: Objects, place: str, around: Surroundings = SYSTEM) -> None:
         self._objects, self._place = objects, place
-        self._threads = around.threads(_AT_ONCE, "gradserve-read")
+        self._threads = around.threads(_READS_AT_ONCE, "gradserve-read")
 
     def __enter__(self) -> Reading:
         return self

@@ -15,6 +15,8 @@ Files:
     heap            Memory of this process alone, where nobody else has to see it
     job             What passes between the front and the workers: a `Job` goes in, a `Reply` comes out
     job_result      What becomes of a job at a worker: a reply; or it was not done, for what the worker lacks
+    offload         Work on bytes, which takes longer the more they are: done on the event loop where they are few, else
+                    beside it
     resident        Tensors that stay with the server: a version of one, as a job reads it
     rooms           The bodies that the front receives: memory that workers can see, claimed as they come
     shared_buffers  Bodies in memory that two processes share: written by one, read by the other, and used again

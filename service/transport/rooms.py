@@ -8,14 +8,13 @@ from typing import Final
 
 from service.errors import Refusal
 from service.transport.claims import Claim
+from service.transport.offload import offload
 from service.transport.shared_buffers import LARGEST, SharedBuffer, SharedBuffers
 
 #: bytes of buffers that wait for the next body
 _KEEP: Final = 64 << 20
 #: bytes that a body claims at a time
 ROOM_STEP: Final = 1 << 20
-#: what is cleared on the event loop: less than 0.1 ms
-_AT_ONCE: Final = 1 << 20
 
 
 class SharedRoom:
@@ -90,11 +89,10 @@ class Rooms:
         buffer.used = nbytes
         if still_referenced or buffer.size > LARGEST:
             self._dropped(buffer)
-        elif nbytes <= _AT_ONCE:
-            buffer.clear()
+        elif (clearing := offload(self._loop, nbytes, buffer.clear)) is None:
             self._buffers.put(buffer)
         else:
-            self._loop.run_in_executor(None, buffer.clear).add_done_callback(lambda _: self._buffers.put(buffer))
+            clearing.add_done_callback(lambda _: self._buffers.put(buffer))
 
     def trim(self) -> None:
         """Give memory back to the system that nobody used for a while."""
@@ -106,7 +104,4 @@ class Rooms:
 
     def _dropped(self, buffer: SharedBuffer) -> None:
         self._told(buffer.number)
-        if buffer.size > _AT_ONCE:
-            self._loop.run_in_executor(None, buffer.drop)
-        else:
-            buffer.drop()
+        offload(self._loop, buffer.size, buffer.drop)

@@ -13,14 +13,13 @@ from typing import Final
 from service.errors import Refusal
 from service.transport.control_page import sealed_memory
 from service.transport.heap import Heap
+from service.transport.offload import offload
 from service.transport.shared_buffers import SharedBuffer
 
 #: what numbers of buffers begin with that bodies never have
 _FIRST: Final = 1 << 32
 #: a tensor of more bytes is seen by workers in one place; others, each has a copy of
 COPIED: Final = 16 << 10
-#: what is given back to the system on the event loop
-_AT_ONCE: Final = 1 << 20
 
 
 class TensorRoom:
@@ -36,13 +35,9 @@ class TensorRoom:
     def give_back(self) -> None:
         """Let go of it. May be called twice."""
         buffer, self.buffer = self.buffer, None
-        if buffer is None:
-            return
-        self.view = memoryview(b"")
-        if buffer.size > _AT_ONCE:
-            self._loop.run_in_executor(None, buffer.drop)
-        else:
-            buffer.drop()
+        if buffer is not None:
+            self.view = memoryview(b"")
+            offload(self._loop, buffer.size, buffer.drop)
 
 
 class TensorMemory:

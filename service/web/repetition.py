@@ -16,13 +16,12 @@ from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
 from service.store import StoreService, outcome
 from service.transport.job import Reply
+from service.transport.offload import offload
 from service.web.gathering import Gathering
 from service.web.state import current
 
 #: the header that says that an answer was given before
 REPLAYED: Final = "Idempotency-Replayed"
-#: bytes that are hashed on the event loop: less than 1 ms
-_AT_ONCE: Final = 1 << 20
 
 
 async def once(
@@ -82,8 +81,7 @@ async def _fingerprint(request: Request, upload: Gathering | None) -> str:
     for part in (request.method, path_within(request.scope), request.scope["query_string"].decode("latin-1")):
         asked.update(f"{len(part)}:{part}".encode())
     body = b"" if upload is None else upload.body
-    if len(body) <= _AT_ONCE:
-        asked.update(body)
-    else:
-        await outcome(asyncio.get_running_loop().run_in_executor(None, asked.update, body))
+    hashing = offload(asyncio.get_running_loop(), len(body), lambda: asked.update(body))
+    if hashing is not None:
+        await outcome(hashing)
     return asked.hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -15,6 +14,7 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
+from service.collector import collect_in_short_steps, set_aside
 from service.keys.gate import Gate
 from service.web.asgi_door import AsgiDoor
 from service.web.connection import Connection, Doors
@@ -27,11 +27,6 @@ from service.web.server_state import ServerState
 
 #: of every connection
 DOORS: Final = Doors(FastDoor, AsgiDoor)
-#: objects that the collector goes through at once, after so many new ones: less than a millisecond; and once in so many
-#: times, those of all these times together
-YOUNG_OBJECTS: Final = 2_000
-YOUNG_STEPS: Final = 5
-_STEPS_BEFORE_ALL: Final = 5_000
 
 _logger = logging.getLogger("gradserve")
 
@@ -119,7 +114,7 @@ async def _served(
     left = 0.0
     try:
         app = await lifetime.start()
-        gc.freeze()  # it is there to stay, and without a cycle: the collector need not go through it
+        set_aside()
         if lifetime.settings.http == "uvicorn":
             left = await _by_uvicorn(lifetime, Hosted(app, lifetime.settings, observer or unobserved), listening)
         else:
@@ -145,16 +140,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
         return None
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
-
-
-def collect_in_short_steps() -> None:
-    """Have the collector go in short steps: whoever waits for Python's lock waits until one is over.
-
-    What is kept makes objects by the million without a cycle among them, which come and go by reference counts. So a
-    step goes through those that are new alone, and all are gone through about never.
-    """
-    gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS, YOUNG_STEPS, _STEPS_BEFORE_ALL)
 
 
 def _leave() -> None:

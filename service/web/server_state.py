@@ -26,7 +26,7 @@ SWEEP: Final = 0.25
 #: connections beyond the most, which may ask for the server's health and nothing else
 RESERVE: Final = 32
 #: connections that are dealt with in one turn of the loop
-_AT_ONCE: Final = 32
+_CLIENTS_IN_A_TURN: Final = 32
 #: bytes that are received at once
 _RECEIVED: Final = 64 << 10
 
@@ -154,11 +154,11 @@ class ServerState:
     def _hurry(self, late: list[Client]) -> None:
         """Deal with those who are late; where they are many, with others' turns in between."""
         now = time.monotonic()
-        for guest in late[:_AT_ONCE]:
+        for guest in late[:_CLIENTS_IN_A_TURN]:
             if guest.due <= now:
                 guest.overdue(now)
-        if len(late) > _AT_ONCE:
-            asyncio.get_running_loop().call_soon(self._hurry, late[_AT_ONCE:])
+        if len(late) > _CLIENTS_IN_A_TURN:
+            asyncio.get_running_loop().call_soon(self._hurry, late[_CLIENTS_IN_A_TURN:])
 
     def stop(self) -> None:
         """Look no more."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import resource
 import signal
 from pathlib import Path
 from typing import Final
 
+from service.collector import collect_seldom
 from service.settings import Settings, budget_of
 from service.wire.json_codec import PARSED
 from service.worker.residents import MOST_HELD_BYTES
@@ -22,7 +22,7 @@ _PR_SET_PDEATHSIG: Final = 1
 def behave(settings: Settings) -> None:
     """Call it once everything is loaded: what that took is not counted."""
     limit_memory(settings)
-    calm_the_collector()
+    collect_seldom()
 
 
 def die_with_parent() -> None:
@@ -63,10 +63,3 @@ def data_bytes() -> int:
     """Private writable memory that this process has reserved."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmData:")) * 1024
-
-
-def calm_the_collector() -> None:
-    """Scan seldom: a request makes up to millions of small objects without a cycle among them."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)

@@ -33,6 +33,7 @@ ENGINE = (
 SERVICE = (
     "machine",
     "budget",
+    "collector",
     "errors",
     "prefix",
     "sizes",

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from service.collector import YOUNG_OBJECTS, YOUNG_STEPS, collect_in_short_steps
 from service.state.ledger import Tidiness
 from service.state.object_journal import ObjectJournal
-from service.web.server import YOUNG_OBJECTS, YOUNG_STEPS, collect_in_short_steps
 from tests.service.state.memory_objects import MemoryObjects
 from tests.service.state.support import commits, graph, put
 

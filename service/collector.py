@@ -1,0 +1,38 @@
+"""Python's garbage collector, as each kind of process of the service has it.
+
+What both keep, and what a request makes, are objects by the million without a cycle among them, which come and go by
+reference counts: the collector would go through them again and again, and find nothing. So what is there from the start
+is put out of its sight, and it comes seldom (a worker, where one request runs at a time and no other waits) or in short
+steps (a front, where everybody waits for Python's lock until a step is over).
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Final
+
+#: objects that a front's collector goes through at once, after so many new ones: less than a millisecond; and once in
+#: so many times, those of all these times together
+YOUNG_OBJECTS: Final = 2_000
+YOUNG_STEPS: Final = 5
+_STEPS_BEFORE_ALL: Final = 5_000
+#: the same for a worker: new objects before the collector comes at all, and steps of the first and of the second kind
+_SELDOM: Final = (50_000, 20, 100)
+
+
+def collect_in_short_steps() -> None:
+    """For a front: a step goes through what is new alone, and all is gone through about never."""
+    set_aside()
+    gc.set_threshold(YOUNG_OBJECTS, YOUNG_STEPS, _STEPS_BEFORE_ALL)
+
+
+def collect_seldom() -> None:
+    """For a worker, once everything is loaded."""
+    gc.collect()
+    set_aside()
+    gc.set_threshold(*_SELDOM)
+
+
+def set_aside() -> None:
+    """What there is now is there to stay: the collector need not go through it."""
+    gc.freeze()
