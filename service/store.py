@@ -71,9 +71,9 @@ class StoreService:
             self.answers.load((record.namespace, record.key), record)
         for tensor in loaded.tensors:
             if tensor.data is not None:
-                room = self._pool.tensor_room(tensor.data.nbytes)
-                _copy([(room.view, tensor.data)])
-                version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, room)
+                memory = self._pool.allocate_tensor(tensor.data.nbytes)
+                _copy([(memory.view, tensor.data)])
+                version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, memory)
                 self.tensors.load((tensor.namespace, tensor.name), version)
 
     def take(
@@ -95,7 +95,7 @@ class StoreService:
         def finish(refusal: Refusal | None) -> None:
             if refusal is not None:
                 for change in changes:
-                    change.value.room.give_back()
+                    change.value.memory.give_back()
             if refusal is not None or answered:
                 reply.release()
             if not answered:
@@ -115,7 +115,7 @@ class StoreService:
             return
         durable = any(stored.durable for stored in reply.stored)
         proposal = Proposal([*changes, *more], finish, durable, job.expires, job.timeout, unsure)
-        copies = [(change.value.room.view, data) for change, data in zip(changes, reply.kept, strict=True)]
+        copies = [(change.value.memory.view, data) for change, data in zip(changes, reply.kept, strict=True)]
         _when_copied(copies, lambda: self.commits.submit(proposal), finish)
 
     def holdings(self) -> Holdings:
@@ -176,8 +176,8 @@ class StoreService:
 
     def _shelved(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
         """The change that a stored tensor is, with room for its elements."""
-        room = self._pool.tensor_room(nbytes)
-        version = TensorVersion(stored.dtype, stored.shape, stored.etag, room)
+        memory = self._pool.allocate_tensor(nbytes)
+        version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)
         return new_tensor(self.tensors, (namespace, stored.name), version, condition or of_store(stored.if_match))
 
 

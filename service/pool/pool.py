@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from service.allocation import Allocation, GrowingAllocation
 from service.pool.stats import Stats
 from service.state.tensors import TensorVersion
-from service.transport.job import BodyRoom, Job, Reply, Room
+from service.transport.job import Job, Reply
 
 #: called once with the reply to a job, on the event loop's thread; never after `cancel`
 Done = Callable[[Reply], None]
@@ -27,13 +28,13 @@ class Pool(Protocol):
     def busy(self) -> bool:
         """Whether a job runs or waits."""
 
-    def room(self, nbytes: int, tenant: str = "") -> BodyRoom:
+    def allocate(self, nbytes: int, tenant: str = "") -> GrowingAllocation:
         """Memory for a body of this many bytes at most, out of a tenant's share; nothing of it is reserved yet.
 
         Raises Refusal: shutting_down.
         """
 
-    def tensor_room(self, nbytes: int) -> Room:
+    def allocate_tensor(self, nbytes: int) -> Allocation:
         """Memory for a resident tensor of this many bytes, which no admission counts: whoever places it has a quota.
 
         Raises Refusal: store_full, where the system has none.
@@ -42,7 +43,7 @@ class Pool(Protocol):
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """From now on jobs that are submitted read this version under the name; None: nothing is there any more.
 
-        Several that are placed in one turn of the event loop are seen together. The pool gives back the room of the
+        Several that are placed in one turn of the event loop are seen together. The pool gives back the memory of the
         version before; jobs that have begun with it go on with it.
         """
 

@@ -197,15 +197,15 @@ class WorkerProcess(asyncio.Protocol):
         self._tickets[slot] = ticket
         ticket.sent_to(self, slot)
         job = ticket.job
-        room = ticket.room
+        memory = ticket.memory
         if self._replica.stale or ticket.wanted:
             self._tell([(job.namespace, name) for name in ticket.wanted])
-        if room is None or room.buffer is None:
+        if memory is None or memory.buffer is None:
             place = Whereabouts(0, len(job.body))
         else:
             with suppress(ConnectionError):  # it has just ended, and that will be heard
-                self._channel.show(room.buffer)
-            place = Whereabouts(room.buffer.number, len(job.body))
+                self._channel.show(memory.buffer)
+            place = Whereabouts(memory.buffer.number, len(job.body))
         graph = job.graph_bytes if ticket.graph_wanted else None
         self.write(frames.job_frame(slot, job, place, ticket.bound, graph, may_ask=not ticket.wanted))
 
@@ -245,7 +245,7 @@ class WorkerProcess(asyncio.Protocol):
 
         But not those with a body in a buffer, which would be given back while this worker reads it.
         """
-        taken = [t for t in self.tickets if t not in keeping and t.room is None and t.is_wanted]
+        taken = [t for t in self.tickets if t not in keeping and t.memory is None and t.is_wanted]
         self._taken_back += len(taken)
         taken.sort(key=lambda ticket: ticket.submitted, reverse=True)
         for ticket in taken:
@@ -381,9 +381,9 @@ class WorkerProcess(asyncio.Protocol):
         self._tickets[slot] = None
         if ticket is self.long:
             self.long = None
-        if self._spoilt and ticket.room is not None and ticket.room.buffer is not None:
-            ticket.room.still_referenced = ticket.room.buffer.number in self._spoilt
-            self._spoilt.discard(ticket.room.buffer.number)
+        if self._spoilt and ticket.memory is not None and ticket.memory.buffer is not None:
+            ticket.memory.still_referenced = ticket.memory.buffer.number in self._spoilt
+            self._spoilt.discard(ticket.memory.buffer.number)
         return ticket
 
     def release(self, number: int, memory: mmap) -> None:

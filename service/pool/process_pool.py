@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from service.allocation import Allocation
 from service.errors import Refusal, fault, late, stopping
 from service.pool.accounts import Account, Accounts
 from service.pool.admission import Admission
@@ -26,11 +27,11 @@ from service.pool.ticket import Length, Ticket
 from service.pool.watch import GRACE, Watch, resident_bytes
 from service.settings import Settings
 from service.state.tensors import TensorVersion
+from service.transport.body_memory import BodyAllocation, BodyMemory
 from service.transport.claims import Claim, Claims
 from service.transport.frames import INLINE
-from service.transport.job import Estimate, Job, Reply, Room, refused
+from service.transport.job import Estimate, Job, Reply, refused
 from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
-from service.transport.rooms import Rooms, SharedRoom
 from service.transport.tensor_memory import TensorMemory
 
 _logger = logging.getLogger("gradserve.pool")
@@ -70,7 +71,7 @@ class ProcessPool:
         self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
         self._supervisor = Supervisor(self._settings, self, self._command)
-        self._rooms = Rooms(self._loop, self._forget)
+        self._body_memory = BodyMemory(self._loop, self._forget)
         self._tensor_memory = TensorMemory(self._loop)
         self._lanes = Lanes(self._supervisor, self._accounts, self._too_late, self._overtaken)
         self._watch = Watch(self, self._tickets, self._supervisor, self._settings)
@@ -90,7 +91,7 @@ class ProcessPool:
         if self._ticking is not None:
             self._ticking.cancel()
         await self._supervisor.close(_LEAVE if done else 0.0)
-        self._rooms.close()
+        self._body_memory.close()
         return done
 
     @property
@@ -120,15 +121,15 @@ class ProcessPool:
             displaced=self._displaced,
         )
 
-    def room(self, nbytes: int, tenant: str = "") -> SharedRoom:
+    def allocate(self, nbytes: int, tenant: str = "") -> BodyAllocation:
         """Memory for a body, which will lie at its beginning. Raises Refusal: shutting_down."""
         if self._draining:
             raise stopping()
-        return self._rooms.room(nbytes, self._claims.claim(tenant))
+        return self._body_memory.allocate(nbytes, self._claims.claim(tenant))
 
-    def tensor_room(self, nbytes: int) -> Room:
+    def allocate_tensor(self, nbytes: int) -> Allocation:
         """Memory for a resident tensor. Raises Refusal: store_full, where the system has none."""
-        return self._tensor_memory.room(nbytes)
+        return self._tensor_memory.allocate(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """The version that jobs read from now on; None for none."""
@@ -139,7 +140,7 @@ class ProcessPool:
         for worker in self._supervisor:
             worker.changed(key)
         if before is not None:
-            before.room.give_back()
+            before.memory.give_back()
 
     def submit(self, job: Job, done: Done) -> None:
         """Take up a job; at its deadline there is a reply, whatever its worker does then."""
@@ -150,15 +151,15 @@ class ProcessPool:
             self._turn_away(job, done, refusal)
             return
         ticket = Ticket(job, account, done, now)
-        if job.room is not None or len(job.body) > INLINE:
+        if job.memory is not None or len(job.body) > INLINE:
             try:
                 self._place_body(ticket)
             except Refusal as refusal:
                 self._turn_away(job, done, refusal)
                 return
         self._tickets[job] = ticket
-        if ticket.room is not None:
-            ticket.room.claim.holder = _Queued(self, ticket)
+        if ticket.memory is not None:
+            ticket.memory.claim.holder = _Queued(self, ticket)
         account.jobs[job] = None
         self._watch.at(job.expires)
         kind, estimate = self._cost_model.known(job)
@@ -304,27 +305,27 @@ class ProcessPool:
         return False
 
     def _turn_away(self, job: Job, done: Done, refusal: Refusal) -> None:
-        if job.room is not None:
-            job.room.give_back()
+        if job.memory is not None:
+            job.memory.give_back()
         done(refused(refusal, job.request_id))
 
     def _place_body(self, ticket: Ticket) -> None:
         """The body in memory that a worker can see."""
         job = ticket.job
-        if isinstance(job.room, SharedRoom):
-            ticket.room = job.room
-            ticket.room.shrink(len(job.body))
+        if isinstance(job.memory, BodyAllocation):
+            ticket.memory = job.memory
+            ticket.memory.shrink(len(job.body))
             return
         nbytes = len(job.body)
-        ticket.room = room = self.room(nbytes, job.tenant)
+        ticket.memory = memory = self.allocate(nbytes, job.tenant)
         try:
-            room.reserve(nbytes)
+            memory.reserve(nbytes)
         except Refusal:
-            room.give_back()
+            memory.give_back()
             raise
-        room.shrink(nbytes)
-        room.view[:] = job.body.data if isinstance(job.body, np.ndarray) else job.body
-        job.body = room.view
+        memory.shrink(nbytes)
+        memory.view[:] = job.body.data if isinstance(job.body, np.ndarray) else job.body
+        job.body = memory.view
 
     def _charge(self, ticket: Ticket, seconds: float, patience: float) -> None:
         """A worker has spent so much on a job, which is held against its caller where it was to be short.
@@ -401,9 +402,9 @@ class ProcessPool:
         self._admission.replied()
         if ticket.promised is not None:
             ticket.promised.end()
-        if ticket.room is not None:
+        if ticket.memory is not None:
             ticket.job.body = b""
-            ticket.room.give_back()
+            ticket.memory.give_back()
         if self._draining and not self._tickets:
             self._done.set()
 
@@ -419,7 +420,7 @@ class ProcessPool:
             self._admission.look(time.monotonic())
             self._accounts.look(time.monotonic())
             self._watch.inspect()
-            self._rooms.trim()
+            self._body_memory.trim()
 
 
 class _Queued:

@@ -14,7 +14,7 @@ from service.state.tensors import TensorVersion
 from service.transport import frames
 from service.transport.frames import TensorFrame
 from service.transport.shared_buffers import SharedBuffer
-from service.transport.tensor_memory import TensorRoom
+from service.transport.tensor_memory import TensorAllocation
 from service.worker.residents import MOST_HELD_BYTES, MOST_KNOWN
 
 #: (namespace, name)
@@ -79,15 +79,15 @@ class Replica:
             told.frames.append(_gone(oldest))
 
     def _tell(self, key: TensorKey, resident: TensorVersion, told: News) -> None:
-        number, room = 0, resident.room
-        if isinstance(room, TensorRoom) and room.buffer is not None:
-            number = room.buffer.number
-            told.buffers.append(room.buffer)
-        data = memoryview(b"") if number else room.view
+        number, memory = 0, resident.memory
+        if isinstance(memory, TensorAllocation) and memory.buffer is not None:
+            number = memory.buffer.number
+            told.buffers.append(memory.buffer)
+        data = memoryview(b"") if number else memory.view
         told.frames.append(
             frames.tensor_frame(TensorFrame(*key, resident.etag, resident.dtype, resident.shape, number, data))
         )
-        self._told[key] = known = _KnownVersion(len(room.view), number)
+        self._told[key] = known = _KnownVersion(len(memory.view), number)
         self._held += known.held
 
     def _forget(self, key: TensorKey, told: News) -> bool:

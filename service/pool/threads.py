@@ -8,12 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
+from service.allocation import Allocation
 from service.errors import Refusal, full, late, stopping
 from service.pool.pool import Done
 from service.pool.stats import Stats
 from service.state.tensors import TensorVersion
-from service.transport.heap import Heap
-from service.transport.job import Job, Reply, Room, refused
+from service.transport.heap_allocation import HeapAllocation
+from service.transport.job import Job, Reply, refused
 from service.transport.resident import version_of
 from service.wire.version import Version
 from service.worker.blas import divide
@@ -35,7 +36,7 @@ class ThreadPool:
         #: by namespace and name. A job sees what was there when it was submitted, so that is not changed, but copied
         self._residents: dict[str, dict[str, Version]] = {}
         self._seen: set[str] = set()
-        self._tensor_rooms: dict[tuple[str, str], Room] = {}
+        self._tensor_memory: dict[tuple[str, str], Allocation] = {}
         self._freed = asyncio.Event()
 
     @property
@@ -48,15 +49,15 @@ class ThreadPool:
         """Whether a job runs or waits."""
         return self._held > 0
 
-    def room(self, nbytes: int, tenant: str = "") -> Heap:
+    def allocate(self, nbytes: int, tenant: str = "") -> HeapAllocation:
         """Memory for a body. Raises Refusal: shutting_down, queue_full."""
         if refusal := self._refusal():
             raise refusal
-        return Heap(nbytes)
+        return HeapAllocation(nbytes)
 
-    def tensor_room(self, nbytes: int) -> Heap:
+    def allocate_tensor(self, nbytes: int) -> HeapAllocation:
         """Memory for a resident tensor; it goes with its last reader."""
-        return Heap(nbytes)
+        return HeapAllocation(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """The version that jobs read from now on; None for none."""
@@ -64,12 +65,12 @@ class ThreadPool:
         if namespace in self._seen:
             self._seen.discard(namespace)
             self._residents[namespace] = known = known.copy()
-        if before := self._tensor_rooms.pop((namespace, name), None):
+        if before := self._tensor_memory.pop((namespace, name), None):
             before.give_back()
         if resident is None:
             known.pop(name, None)
         else:
-            self._tensor_rooms[namespace, name] = resident.room
+            self._tensor_memory[namespace, name] = resident.memory
             self._residents.setdefault(namespace, known)[name] = version_of(resident)
 
     def submit(self, job: Job, done: Done) -> None:

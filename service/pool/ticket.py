@@ -12,9 +12,9 @@ from service.pool.accounts import Account
 from service.pool.cost_model import JobKind
 from service.pool.job_state import TRANSITIONS, ImpossibleTransition, JobState
 from service.pool.pool import Done
+from service.transport.body_memory import BodyAllocation
 from service.transport.claims import Claim
 from service.transport.job import Estimate, Job
-from service.transport.rooms import SharedRoom
 
 
 class Carrier(Protocol):
@@ -65,8 +65,8 @@ class Ticket:
         "job",
         "kind",
         "length",
+        "memory",
         "promised",
-        "room",
         "slot",
         "state",
         "stopped",
@@ -96,7 +96,7 @@ class Ticket:
         #: what is reserved for its answer
         self.promised: Claim | None = None
         #: where the pool put the body, where nobody else had
-        self.room: SharedRoom | None = None
+        self.memory: BodyAllocation | None = None
         #: who has it, and where, while one does
         self.worker: Carrier | None = None
         self.slot = 0

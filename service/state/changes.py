@@ -42,7 +42,7 @@ def new_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condit
         condition.require(key[1], None if there is None else there.etag)
         return True
 
-    write = TensorWrite(*key, version.etag, version.dtype, version.shape, version.room.view)
+    write = TensorWrite(*key, version.etag, version.dtype, version.shape, version.memory.view)
     return Change(table, key, version, write, check)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
+from service.allocation import Allocation
 from service.state.table import Quota, Share, Table, TableKey
 from service.state.tensor_names import unknown_tensor
 from service.state.values import nbytes_of
@@ -14,31 +15,22 @@ from service.state.values import nbytes_of
 TENSOR_OVERHEAD: Final = 500
 
 
-class VersionRoom(Protocol):
-    """Memory that a version lies in, where workers see it."""
-
-    view: memoryview
-
-    def give_back(self) -> None:
-        """The memory may serve another. May be called twice."""
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class TensorVersion:
-    """One version of a tensor. The view of `room` holds its elements, row-major and little-endian, and nothing else.
+    """One version of a tensor. The view of `memory` holds its elements, row-major and little-endian, and nothing else.
 
     They are written once, before anybody is told. A view that was taken of them stays what it is for as long as anybody
-    holds it, also when the room has been given back.
+    holds it, also when the memory has been given back.
     """
 
     dtype: str
     shape: tuple[int, ...]
     etag: str
-    room: VersionRoom
+    memory: Allocation
 
     @property
     def nbytes(self) -> int:
-        """What its elements take, also once the room has been given back."""
+        """What its elements take, also once the memory has been given back."""
         return nbytes_of(self.dtype, self.shape)
 
 

@@ -4,36 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from engine import HostArray
+from service.allocation import GrowingAllocation
 from service.errors import Refusal
 from service.state.values import Stored
 from service.transport.claims import Claim
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Find, Version
-
-
-class Room(Protocol):
-    """Memory for bytes. Who has it either gives it back or hands it in with a job; then the pool gives it back."""
-
-    view: memoryview
-
-    def give_back(self) -> None:
-        """The memory may serve another request. May be called twice."""
-
-
-class BodyRoom(Room, Protocol):
-    """Memory for a body that is on its way, reserved step by step as it comes."""
-
-    def reserve(self, nbytes: int) -> int:
-        """Before the first so many bytes are written: how many may be, as many or more.
-
-        Raises Refusal (queue_full) where there is no room for them, also where what there was has been taken back.
-        """
-
-    def pin(self) -> None:
-        """The body is all there, and is looked at from now on: it is not taken back any more."""
 
 
 def _nothing() -> None:
@@ -54,7 +33,7 @@ class Job:
 
     `sent` and `accepted` are the media types of the body and of the answer: JSON, or safetensors. `graph` is the id of
     the registered graph that the call is made of, and `graph_bytes` is that graph, for a worker that does not know it.
-    `room` is what holds the body, where it was received into one. The first byte of `stop` is set once nobody wants
+    `memory` is what holds the body, where it was received into some. The first byte of `stop` is set once nobody wants
     the answer any more.
 
     Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
@@ -72,7 +51,7 @@ class Job:
     accepted: str = JSON
     graph: str | None = None
     graph_bytes: bytes | None = None
-    room: BodyRoom | None = None
+    memory: GrowingAllocation | None = None
     stop: Sequence[int] = NEVER
     namespace: str = ""
     subject: str | None = None

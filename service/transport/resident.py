@@ -11,7 +11,7 @@ from service.wire.version import Version
 
 def version_of(tensor: TensorVersion) -> Version:
     """What a job in this process reads."""
-    return Version(tensor.etag, array_of(tensor.room.view, tensor.dtype, tensor.shape))
+    return Version(tensor.etag, array_of(tensor.memory.view, tensor.dtype, tensor.shape))
 
 
 def array_of(data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> HostArray:

@@ -12,7 +12,7 @@ from typing import Final
 
 from service.errors import Refusal
 from service.transport.control_page import sealed_memory
-from service.transport.heap import Heap
+from service.transport.heap_allocation import HeapAllocation
 from service.transport.offload import offload
 from service.transport.shared_buffers import SharedBuffer
 
@@ -22,7 +22,7 @@ _FIRST: Final = 1 << 32
 COPIED: Final = 16 << 10
 
 
-class TensorRoom:
+class TensorAllocation:
     """The memory of one version in a buffer of its own."""
 
     __slots__ = ("_loop", "buffer", "view")
@@ -41,19 +41,19 @@ class TensorRoom:
 
 
 class TensorMemory:
-    """Gives out room for tensors: in a buffer where it is large, else in this process alone."""
+    """Allocates memory for tensors: in a buffer where it is large, else in this process alone."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._numbers = count(_FIRST)
 
-    def room(self, nbytes: int) -> TensorRoom | Heap:
+    def allocate(self, nbytes: int) -> TensorAllocation | HeapAllocation:
         """Memory for so many bytes. Raises Refusal: store_full, where the system has none."""
         if nbytes <= COPIED:
-            return Heap(nbytes)
+            return HeapAllocation(nbytes)
         try:
             buffer = SharedBuffer(next(self._numbers), nbytes, sealed_memory("gradserve-tensor", nbytes))
         except OSError as error:
             detail = f"the system has no memory for a resident tensor of {nbytes} bytes: {error.strerror}"
             raise Refusal("store_full", detail, got=f"{nbytes} bytes") from None
-        return TensorRoom(self._loop, buffer, nbytes)
+        return TensorAllocation(self._loop, buffer, nbytes)

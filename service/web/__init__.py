@@ -10,11 +10,11 @@ Files:
     access          What a request may be made by: decided from its method and the route that it takes, and from nothing
                     else
     asgi_door       Everything but computing calls: a request as an ASGI application takes it, and its answer
+    body_buffer     A body for a worker: a small one in one piece, a large one received straight into memory of the pool
     chunks          The chunked coding, taken off strictly and within bounds (RFC 9112, 7.1)
     connection      One connection: bytes in, requests out of them one after another, each handed to its door; answers,
                     and its end
     fast_door       Computing calls: from the connection straight to the pool, and from its reply to the transport
-    gathering       A body for a worker: a small one in one piece, a large one received straight into a room of the pool
     graph_routes    The paths of registered graphs. They are kept as the bytes that a worker has made of them
     head            What a request's head alone decides: framing, size, media types, and what a computing call asks for
     hosted          The application as another server than ours runs it, or another application that has it under a

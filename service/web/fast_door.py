@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 
+from service.allocation import GrowingAllocation
 from service.errors import Refusal
 from service.pool.pool import Done
 from service.state.graphs import Registered
-from service.transport.job import BodyRoom, Job, Reply, refused
+from service.transport.job import Job, Reply, refused
+from service.web.body_buffer import SMALL, BodyBuffer
 from service.web.connection import Connection
-from service.web.gathering import SMALL, Gathering
 from service.web.head import Order
 from service.web.incoming import Wanted, framing_of
 from service.web.jobs import job_of
@@ -29,7 +30,7 @@ class FastDoor:
         self._dated = connection.front.dated
         self._order: Order | None = None
         self._graph: Registered | None = None
-        self._gathering: Gathering | None = None
+        self._upload: BodyBuffer | None = None
         self._job: Job | None = None
         self._kept: Job | None = None
         self._reply: Reply | None = None
@@ -49,11 +50,11 @@ class FastDoor:
         try:
             framing = framing_of(head, length, self._connection.front.settings.max_chunks)
             most = head.most if head.chunked else length
-            self._gathering = Gathering(self._pool.room, most, self._connection.tenant)
+            self._upload = BodyBuffer(self._pool.allocate, most, self._connection.tenant)
         except Refusal as refusal:
             self._connection.refuse(refusal)
             return None
-        return Wanted(framing, self._gathering, order.timeout)
+        return Wanted(framing, self._upload, order.timeout)
 
     def deny(self, head: Head, refusal: Refusal, length: int, data: bytes) -> None:
         """Refuse a call by its head; where its body is all there, the connection goes on."""
@@ -65,9 +66,9 @@ class FastDoor:
 
     def body_moved(self) -> None:
         """Hand the body to the pool, once it is complete."""
-        if self._connection.incoming is None and self._gathering is not None and self._order is not None:
-            gathering, self._gathering = self._gathering, None
-            self._submit(self._order, gathering.body, gathering.room)
+        if self._connection.incoming is None and self._upload is not None and self._order is not None:
+            upload, self._upload = self._upload, None
+            self._submit(self._order, upload.body, upload.memory)
 
     def body_failed(self, refusal: Refusal) -> None:
         """Refuse the call."""
@@ -92,10 +93,10 @@ class FastDoor:
     def writable(self) -> None:
         """Nothing: what is large is sent by the connection."""
 
-    def _submit(self, order: Order, body: bytes | memoryview, room: BodyRoom | None) -> None:
+    def _submit(self, order: Order, body: bytes | memoryview, memory: GrowingAllocation | None) -> None:
         connection = self._connection
         self._job = job = job_of(
-            order.call, connection, connection.tenant, order.timeout, order.media, body, room, graph=self._graph
+            order.call, connection, connection.tenant, order.timeout, order.media, body, memory, graph=self._graph
         )
         self._pool.submit(job, self._done)
 
@@ -157,9 +158,9 @@ class FastDoor:
         if self._job is not None:
             job, self._job = self._job, None
             self._pool.cancel(job)
-        if self._gathering is not None:
-            self._gathering.give_back()
-            self._gathering = None
+        if self._upload is not None:
+            self._upload.give_back()
+            self._upload = None
         if self._reply is not None:
             reply, self._reply = self._reply, None
             reply.release()

@@ -6,11 +6,12 @@ from typing import Protocol, cast
 
 from starlette.requests import Request
 
+from service.allocation import GrowingAllocation
 from service.keys.caller import Caller
 from service.keys.tenant import tenant_of
 from service.state.graphs import Registered
-from service.transport.job import BodyRoom, Job
-from service.web.gathering import Gathering
+from service.transport.job import Job
+from service.web.body_buffer import BodyBuffer
 from service.web.head import Media
 
 
@@ -29,12 +30,12 @@ def job_of(
     timeout: float,
     media: Media,
     body: bytes | memoryview,
-    room: BodyRoom | None = None,
+    memory: GrowingAllocation | None = None,
     *,
     graph: Registered | None = None,
     subject: str | None = None,
 ) -> Job:
-    """The job that has so many seconds from the request's arrival on; its body lies in `room`, if in any.
+    """The job that has so many seconds from the request's arrival on; its body lies in `memory`, if in any.
 
     It is made of a registered `graph`, or of its own; `subject` is the name of the tensor that it is about.
     """
@@ -48,7 +49,7 @@ def job_of(
         media.accepted,
         None if graph is None else graph.key,
         None if graph is None else graph.record,
-        room=room,
+        memory=memory,
         namespace=asker.caller.namespace,
         subject=subject,
         tenant=tenant,
@@ -59,7 +60,7 @@ def job_of_upload(
     call: str,
     request: Request,
     timeout: float,
-    upload: Gathering,
+    upload: BodyBuffer,
     *,
     graph: Registered | None = None,
     subject: str | None = None,
@@ -68,7 +69,7 @@ def job_of_upload(
     found = cast("Asker", request.state)
     media, body = request.state.media, upload.body
     return job_of(
-        call, found, tenant_of_request(request), timeout, media, body, upload.room, graph=graph, subject=subject
+        call, found, tenant_of_request(request), timeout, media, body, upload.memory, graph=graph, subject=subject
     )
 
 

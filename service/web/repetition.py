@@ -17,7 +17,7 @@ from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check
 from service.store import StoreService, outcome
 from service.transport.job import Reply
 from service.transport.offload import offload
-from service.web.gathering import Gathering
+from service.web.body_buffer import BodyBuffer
 from service.web.state import current
 
 #: the header that says that an answer was given before
@@ -28,7 +28,7 @@ async def once(
     request: Request,
     store: StoreService,
     answer: Callable[[Repetition | None], Awaitable[Response]],
-    upload: Gathering | None = None,
+    upload: BodyBuffer | None = None,
     seconds: float | None = None,
 ) -> Response:
     """The answer to a request; the one that it was given before, where it has been named and done.
@@ -70,12 +70,12 @@ def recorded(answers: AnswerTable, asked: Repetition | None, reply: Reply) -> Se
     return (new_answer(answers, record),)
 
 
-def _give_back(upload: Gathering | None) -> None:
+def _give_back(upload: BodyBuffer | None) -> None:
     if upload is not None:
         upload.give_back()
 
 
-async def _fingerprint(request: Request, upload: Gathering | None) -> str:
+async def _fingerprint(request: Request, upload: BodyBuffer | None) -> str:
     """A digest of all that a request asks: two requests of one key that ask the same have the same."""
     asked = blake2b(digest_size=32)
     for part in (request.method, path_within(request.scope), request.scope["query_string"].decode("latin-1")):

@@ -7,18 +7,18 @@ from starlette.requests import Request
 from service.errors import Refusal
 from service.pool.pool import Pool
 from service.settings import Settings
-from service.web.gathering import Gathering
+from service.web.body_buffer import BodyBuffer
 from service.web.head import most_bytes
 
 
-async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: str) -> Gathering:
-    """The body, in a room of the pool where it is large, out of a tenant's share.
+async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
+    """The body, in memory of the pool where it is large, out of a tenant's share.
 
     Raises what the guard and the pool raise, and ClientDisconnect; Refusal (bad_request_framing).
     """
     announced = request.headers.get("content-length", "")
     most = int(announced) if announced.isdecimal() else most_bytes(request.state.media, settings)
-    upload = Gathering(pool.room, most, tenant)
+    upload = BodyBuffer(pool.allocate, most, tenant)
     try:
         async for piece in request.stream():
             if upload.got + len(piece) > most:

@@ -33,6 +33,7 @@ ENGINE = (
 SERVICE = (
     "machine",
     "budget",
+    "allocation",
     "collector",
     "errors",
     "prefix",

@@ -22,7 +22,7 @@ from service.state.table import TableKey
 from service.state.tensors import TensorVersion
 from service.state.values import ABSENT, Stored
 from service.store import StoreService
-from service.transport.heap import Heap
+from service.transport.heap_allocation import HeapAllocation
 from service.transport.job import Job, Reply
 from service.web.repetition import recorded
 from tests.simulation.checker import Operation
@@ -49,8 +49,8 @@ class Request:
 
 
 class _Pool:
-    def tensor_room(self, nbytes: int) -> Heap:
-        return Heap(nbytes)
+    def allocate_tensor(self, nbytes: int) -> HeapAllocation:
+        return HeapAllocation(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         pass

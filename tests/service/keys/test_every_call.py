@@ -80,7 +80,7 @@ class Service:
     def run(self, gate: Gate, fast: bool, scenario: Callable[[House], Awaitable[None]]) -> None:
         async def whole() -> None:
             self.pool.jobs.clear()
-            self.pool.rooms.clear()
+            self.pool.allocations.clear()
             async with house(self.pool, self.app(gate), settings=SETTINGS, store=self.store, gate=gate) as opened:
                 if not fast:
                     without_orders(opened.front)
@@ -190,7 +190,7 @@ def test_the_body_is_not_waited_for(service: Service, gate: Gate, fast: bool) ->
                 head, _ = await client.response(bodiless=method == "HEAD")
                 assert head.startswith(b"HTTP/1.1 401 "), (method, path)
                 client.leave()
-        assert not service.pool.rooms
+        assert not service.pool.allocations
         assert not service.pool.jobs
 
     service.run(gate, fast, scenario)

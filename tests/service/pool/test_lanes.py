@@ -84,9 +84,9 @@ async def test_a_refused_job_gives_its_room_back() -> None:
     async with processes(1, queue=0) as pool:
         taken = asyncio.create_task(ask(pool, {"sleep": 0.2}))
         await asyncio.sleep(0)
-        room = pool.room(100_000)
-        room.reserve(100_000)
-        assert code(await ask(pool, b"{}", room=room)) == "queue_full"
+        memory = pool.allocate(100_000)
+        memory.reserve(100_000)
+        assert code(await ask(pool, b"{}", memory=memory)) == "queue_full"
         await taken
         await until(lambda: settled(pool))
 
@@ -94,11 +94,11 @@ async def test_a_refused_job_gives_its_room_back() -> None:
 @running
 async def test_an_answer_has_to_have_room() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
-        room = pool.room(1 << 19)
-        room.reserve(1 << 19)
+        memory = pool.allocate(1 << 19)
+        memory.reserve(1 << 19)
         refused = await ask(pool, {**LONG, "promises": 1 << 20})
         assert code(refused) == "queue_full"
-        room.give_back()
+        memory.give_back()
         assert (await ask(pool, {**LONG, "promises": 1 << 20})).status == 200
         await until(lambda: settled(pool))
 

@@ -28,10 +28,10 @@ def body(values: np.ndarray) -> bytes:
 
 
 async def ask(pool: ProcessPool, sent: bytes) -> Reply:
-    """The reply to a body that was received into a room."""
-    room = pool.room(len(sent))
-    room.view[:] = sent
-    job = Job("gradients", room.view, "id", 60.0, time.monotonic() + 60, SAFETENSORS, SAFETENSORS, room=room)
+    """The reply to a body that was received into memory of its own."""
+    memory = pool.allocate(len(sent))
+    memory.view[:] = sent
+    job = Job("gradients", memory.view, "id", 60.0, time.monotonic() + 60, SAFETENSORS, SAFETENSORS, memory=memory)
     return await awaited(pool, job)
 
 
@@ -40,7 +40,7 @@ async def test_a_body_is_read_in_place_and_not_held() -> None:
     pool = ProcessPool(Settings(device="cpu", workers=1, log_level="error"))
     await pool.start()
     try:
-        rooms = set()
+        allocations = set()
         for scale in range(8):
             values = np.full(N, float(scale))
             reply = await ask(pool, body(values))
@@ -49,8 +49,8 @@ async def test_a_body_is_read_in_place_and_not_held() -> None:
             np.testing.assert_array_equal(answer["gradients.0"], 2 * values + 3)
             reply.release()
             await until(lambda: settled(pool))
-            rooms |= {buffer.number for idle in pool._rooms._buffers._idle.values() for buffer in idle}
-        assert len(rooms) <= 2, "slabs are not used again: something holds on to bodies"
+            allocations |= {buffer.number for idle in pool._body_memory._buffers._idle.values() for buffer in idle}
+        assert len(allocations) <= 2, "slabs are not used again: something holds on to bodies"
     finally:
         await pool.close(5)
 

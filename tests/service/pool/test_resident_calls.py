@@ -16,7 +16,7 @@ from service.calls.computing import computing_calls
 from service.settings import Settings
 from service.state.tensors import TensorVersion
 from service.state.values import Stored
-from service.transport.heap import Heap
+from service.transport.heap_allocation import HeapAllocation
 from service.transport.job import Job, Reply
 from service.transport.job_result import TooLong, WantsTensors
 from service.transport.resident import array_of, version_of
@@ -46,16 +46,16 @@ class Kept:
             self.put(name, np.asarray(array))
 
     def put(self, name: str, array: Any, etag: str = "0" * 16) -> None:
-        room = Heap(array.nbytes)
-        room.view[:] = array.tobytes()
-        self.versions[name] = version_of(TensorVersion(array.dtype.name, array.shape, etag, room))
+        memory = HeapAllocation(array.nbytes)
+        memory.view[:] = array.tobytes()
+        self.versions[name] = version_of(TensorVersion(array.dtype.name, array.shape, etag, memory))
 
     def commit(self, reply: Reply) -> None:
         """As the front does once all conditions hold."""
         for stored, data in zip(reply.stored, reply.kept, strict=True):
-            room = Heap(len(data))
-            room.view[:] = data
-            self.versions[stored.name] = version_of(TensorVersion(stored.dtype, stored.shape, stored.etag, room))
+            memory = HeapAllocation(len(data))
+            memory.view[:] = data
+            self.versions[stored.name] = version_of(TensorVersion(stored.dtype, stored.shape, stored.etag, memory))
 
     def array(self, name: str) -> Any:
         return self.versions[name].array

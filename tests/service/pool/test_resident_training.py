@@ -41,9 +41,9 @@ class ServerState:
                 break
         assert reply.status == 200, reply.body
         for stored, data in zip(reply.stored, reply.kept, strict=True):
-            room = self.pool.tensor_room(len(data))
-            room.view[:] = data
-            self.pool.place(job.namespace, stored.name, TensorVersion(stored.dtype, stored.shape, stored.etag, room))
+            memory = self.pool.allocate_tensor(len(data))
+            memory.view[:] = data
+            self.pool.place(job.namespace, stored.name, TensorVersion(stored.dtype, stored.shape, stored.etag, memory))
         return reply
 
     async def put(self, name: str, array: np.ndarray) -> None:

@@ -59,10 +59,10 @@ async def test_a_job_that_waits_is_dropped_when_its_client_goes() -> None:
     async with processes(1) as pool:
         first = asyncio.create_task(ask(pool, {"estimate": 0.01, "stuck": 0.3}))
         await until(lambda: executing(pool))
-        room = pool.room(100_000)
-        room.view[:] = b'{"die": 1}'.ljust(100_000)
-        gone = job(b"", room=room)
-        gone.body = room.view
+        memory = pool.allocate(100_000)
+        memory.view[:] = b'{"die": 1}'.ljust(100_000)
+        gone = job(b"", memory=memory)
+        gone.body = memory.view
         pool.submit(gone, never)
         pool.cancel(gone)
         pool.cancel(gone)

@@ -14,9 +14,9 @@ from service.errors import Refusal
 from service.pool.pool import awaited
 from service.pool.process_pool import ProcessPool
 from service.transport import shared_buffers
+from service.transport.body_memory import BodyAllocation
 from service.transport.frames import INLINE
 from service.transport.job import Reply
-from service.transport.rooms import SharedRoom
 from service.transport.shared_buffers import LARGEST, SharedBuffers
 from tests.service.pool.pools import ask, job, processes, running, settled, together, until
 
@@ -46,8 +46,8 @@ async def test_bodies_and_answers_of_any_size() -> None:
         await until(lambda: settled(pool))
 
 
-async def ask_with(pool: ProcessPool, body: Any, room: SharedRoom | None = None) -> Reply:
-    asked = job(b"", room=room)
+async def ask_with(pool: ProcessPool, body: Any, memory: BodyAllocation | None = None) -> Reply:
+    asked = job(b"", memory=memory)
     asked.body = body
     return await awaited(pool, asked)
 
@@ -69,20 +69,20 @@ async def test_what_a_job_is() -> None:
 
 
 @running
-async def test_a_room_is_where_the_body_is_and_is_given_back() -> None:
+async def test_memory_is_where_the_body_is_and_is_given_back() -> None:
     async with processes(1) as pool:
         body = padded({"seen": 1}, 100_000)
-        room = pool.room(1 << 20)
+        memory = pool.allocate(1 << 20)
         assert pool.stats().reserved == 0
-        room.reserve(len(body))
+        memory.reserve(len(body))
         assert pool.stats().reserved == 1 << 20
-        room.view[: len(body)] = body
-        reply = await ask_with(pool, room.view[: len(body)], room)
+        memory.view[: len(body)] = body
+        reply = await ask_with(pool, memory.view[: len(body)], memory)
         assert reply.body == body
         reply.release()
         await until(lambda: settled(pool))
-        room.give_back()
-        room.give_back()
+        memory.give_back()
+        memory.give_back()
         assert settled(pool)
 
 
@@ -98,30 +98,30 @@ async def test_nothing_of_one_caller_is_left_for_the_next() -> None:
 @running
 async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
     async with processes(1) as pool:
-        first, second, third = pool.room(100_000), pool.room(100_000), pool.room(100_000)
-        numbers = {room.buffer.number for room in (first, second, third)}
-        for room, told in ((first, {"leak": 1}), (second, {}), (third, {})):
-            room.reserve(100_000)
-            room.view[:] = padded(told, 100_000)
-            await ask_with(pool, room.view, room)
-        again = [pool.room(100_000) for _ in range(3)]
-        assert len({room.buffer.number for room in again} & numbers) == 2
-        for room in again:
-            room.give_back()
+        first, second, third = pool.allocate(100_000), pool.allocate(100_000), pool.allocate(100_000)
+        numbers = {memory.buffer.number for memory in (first, second, third)}
+        for memory, told in ((first, {"leak": 1}), (second, {}), (third, {})):
+            memory.reserve(100_000)
+            memory.view[:] = padded(told, 100_000)
+            await ask_with(pool, memory.view, memory)
+        again = [pool.allocate(100_000) for _ in range(3)]
+        assert len({memory.buffer.number for memory in again} & numbers) == 2
+        for memory in again:
+            memory.give_back()
 
 
 @running
 async def test_large_memory_is_not_kept() -> None:
     async with processes(1) as pool:
-        number = pool.room(LARGEST + 1).buffer.number
-        pool.room(LARGEST).give_back()
-        assert number not in {buffer.number for idle in pool._rooms._buffers._idle.values() for buffer in idle}
+        number = pool.allocate(LARGEST + 1).buffer.number
+        pool.allocate(LARGEST).give_back()
+        assert number not in {buffer.number for idle in pool._body_memory._buffers._idle.values() for buffer in idle}
 
 
 @running
 async def test_bytes_are_bounded() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
-        large, other = pool.room(2 << 20), pool.room(1)
+        large, other = pool.allocate(2 << 20), pool.allocate(1)
         large.reserve(2 << 20)  # alone, anything is taken
         with pytest.raises(Refusal, match="no room for 1 more") as refused:
             other.reserve(1)
@@ -135,12 +135,12 @@ async def test_bytes_are_bounded() -> None:
 async def test_answers_count_until_they_are_sent() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
         reply = await ask(pool, {"answer": 1 << 20})
-        room = pool.room(1)
+        memory = pool.allocate(1)
         with pytest.raises(Refusal):
-            room.reserve(1)
+            memory.reserve(1)
         reply.release()
-        room.reserve(1)
-        room.give_back()
+        memory.reserve(1)
+        memory.give_back()
 
 
 @running

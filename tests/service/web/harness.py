@@ -56,20 +56,20 @@ class FakePool:
     def __init__(self, answer: Callable[[Job], Reply] | None = lambda job: Reply(200, JSON, [ANSWER])) -> None:
         self.answer = answer
         self.ready = True
-        self.rooms: list[Memory] = []
+        self.allocations: list[Memory] = []
         self.jobs: list[Job] = []
         self.cancelled: list[Job] = []
         self.placed: list[tuple[str, str, str | None]] = []
         self.done: dict[Job, Done] = {}
         self.news = asyncio.Event()
 
-    def room(self, nbytes: int, tenant: str = "") -> Memory:
+    def allocate(self, nbytes: int, tenant: str = "") -> Memory:
         if not self.ready:
             raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
-        self.rooms.append(Memory(nbytes))
-        return self.rooms[-1]
+        self.allocations.append(Memory(nbytes))
+        return self.allocations[-1]
 
-    def tensor_room(self, nbytes: int) -> Memory:
+    def allocate_tensor(self, nbytes: int) -> Memory:
         return Memory(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:

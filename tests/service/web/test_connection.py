@@ -329,7 +329,7 @@ LARGE = bytes(range(256)) * 4096
 
 
 class TestLargeBodies:
-    """They are received into a room that is reserved from the head on."""
+    """They are received into memory that is reserved from the head on."""
 
     @pytest.mark.parametrize(
         "sent", [post(LARGE), chunked(LARGE), chunked(*[LARGE[i : i + 999] for i in range(0, len(LARGE), 999)])]
@@ -342,21 +342,21 @@ class TestLargeBodies:
                 assert (await client.response())[1] == b"forward:" + LARGE
                 assert (await client.response())[1] == b"forward:next"
                 large, small = opened.pool.jobs
-                assert (large.room, small.room) == (opened.pool.rooms[0], None)
-                assert not opened.pool.rooms[0].given_back, "that is the pool's to do"
+                assert (large.memory, small.memory) == (opened.pool.allocations[0], None)
+                assert not opened.pool.allocations[0].given_back, "that is the pool's to do"
 
         run(scenario, loop)
 
-    def test_a_small_body_in_chunks_takes_no_room(self, loop: Loop) -> None:
+    def test_a_small_body_in_chunks_takes_no_memory(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house() as opened:
                 await opened.ask(chunked(b"a" * 1000, b"b" * 1000))
-                assert not opened.pool.rooms
+                assert not opened.pool.allocations
 
         run(scenario, loop)
 
     @pytest.mark.parametrize("leaves", [True, False])
-    def test_a_room_is_given_back_when_its_body_does_not_come(self, loop: Loop, *, leaves: bool) -> None:
+    def test_memory_is_given_back_when_its_body_does_not_come(self, loop: Loop, *, leaves: bool) -> None:
         async def scenario() -> None:
             async with house(body_timeout=0.2) as opened:
                 client = await opened.connect()
@@ -364,7 +364,7 @@ class TestLargeBodies:
                 if leaves:
                     client.writer.write_eof()
                 assert await client.status() == (400 if leaves else 408)
-                assert [room.given_back for room in opened.pool.rooms] == [True]
+                assert [memory.given_back for memory in opened.pool.allocations] == [True]
                 assert not opened.pool.jobs
 
         run(scenario, loop)

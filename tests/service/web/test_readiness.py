@@ -12,7 +12,7 @@ from service.pool.pool import Done
 from service.pool.stats import Stats
 from service.state.fence import Fence
 from service.state.journal import Forgetful
-from service.transport.heap import Heap
+from service.transport.heap_allocation import HeapAllocation
 from service.transport.job import Job, Reply
 from service.web import readiness
 from service.web.readiness import Readiness
@@ -28,8 +28,8 @@ class Workers:
         self.statuses = list(statuses)
         self.busy, self.ready = busy, ready
 
-    def room(self, nbytes: int) -> Heap:
-        return Heap(nbytes)
+    def allocate(self, nbytes: int) -> HeapAllocation:
+        return HeapAllocation(nbytes)
 
     def submit(self, job: Job, done: Done) -> None:
         done(Reply(self.statuses.pop(0), "", []))

@@ -43,9 +43,9 @@ SIZES = [1, 1000, COPIED, COPIED + 1, 300_000, (1 << 20) + 1]
 
 def place(pool: Pool, name: str, version: int, nbytes: int, namespace: str = "") -> None:
     """Keep so many bytes, all of which tell the version."""
-    room = pool.tensor_room(nbytes)
-    np.frombuffer(room.view, np.uint8)[:] = version % 251
-    pool.place(namespace, name, TensorVersion("uint8", (nbytes,), f"{version:016x}", room))
+    memory = pool.allocate_tensor(nbytes)
+    np.frombuffer(memory.view, np.uint8)[:] = version % 251
+    pool.place(namespace, name, TensorVersion("uint8", (nbytes,), f"{version:016x}", memory))
 
 
 async def read(pool: ProcessPool, *names: str, namespace: str = "", **told: Any) -> list[Any]:
@@ -118,7 +118,7 @@ async def test_a_view_that_was_taken_stays_what_it_is() -> None:
     async with processes(1) as pool:
         for nbytes in SIZES:
             place(pool, "w", 7, nbytes)
-            view = pool.residents["", "w"].room.view
+            view = pool.residents["", "w"].memory.view
             for version in range(8, 20):
                 place(pool, "w", version, nbytes)
             assert bytes(view) == b"\7" * nbytes
@@ -244,7 +244,7 @@ async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest
         place(pool, "w", 1, 100_000)
         monkeypatch.setattr(tensor_memory, "sealed_memory", fails)
         with pytest.raises(Refusal, match="for a resident tensor of 100000 bytes: Too many open files") as refused:
-            pool.tensor_room(100_000)
+            pool.allocate_tensor(100_000)
         assert refused.value.code == "store_full"
         assert await read(pool, "w") == [seen(1, 100_000)]
 

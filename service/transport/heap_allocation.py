@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-class Heap:
+class HeapAllocation:
     """Memory of a body or of a tensor, as this process gives it."""
 
     def __init__(self, nbytes: int) -> None:

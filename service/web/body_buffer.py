@@ -1,6 +1,6 @@
-"""A body for a worker: a small one in one piece, a large one received straight into a room of the pool.
+"""A body for a worker: a small one in one piece, a large one received straight into memory of the pool.
 
-Nothing is reserved for what a head announces: room is taken as bytes come.
+Nothing is reserved for what a head announces: memory is claimed as bytes come.
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from service.allocation import GrowingAllocation
 from service.errors import Refusal
-from service.transport.job import BodyRoom
 
-#: bytes up to which a body is copied once more rather than given a room
+#: bytes up to which a body is copied once more rather than given memory of its own
 SMALL: Final = 64 << 10
 
 
-class Gathering:
+class BodyBuffer:
     """A body of `most` bytes at most, in what `rent` gives for so many of a tenant's."""
 
-    def __init__(self, rent: Callable[[int, str], BodyRoom], most: int, tenant: str) -> None:
+    def __init__(self, rent: Callable[[int, str], GrowingAllocation], most: int, tenant: str) -> None:
         self._rent, self._most, self._tenant = rent, most, tenant
         self._small = bytearray()
         self._got = 0
-        self.room: BodyRoom | None = None
+        self.memory: GrowingAllocation | None = None
 
     @property
     def got(self) -> int:
@@ -32,35 +32,35 @@ class Gathering:
     @property
     def body(self) -> bytes | memoryview:
         """What came; where it is large, as memory of `room`, which nobody takes back from now on."""
-        if self.room is None:
+        if self.memory is None:
             return bytes(self._small)
-        self.room.pin()
-        return self.room.view[: self._got]
+        self.memory.pin()
+        return self.memory.view[: self._got]
 
     def put(self, piece: bytes) -> None:
         """The next piece. Raises Refusal where there is no room for it."""
         end = self._got + len(piece)
-        if self.room is None and end > SMALL:
-            self.room = self._rent(self._most, self._tenant)
-            self.room.reserve(end)
-            self.room.view[: self._got] = self._small
+        if self.memory is None and end > SMALL:
+            self.memory = self._rent(self._most, self._tenant)
+            self.memory.reserve(end)
+            self.memory.view[: self._got] = self._small
             self._small = bytearray()
-        if self.room is None:
+        if self.memory is None:
             self._small += piece
         else:
-            self.room.reserve(end)
-            self.room.view[self._got : end] = piece
+            self.memory.reserve(end)
+            self.memory.view[self._got : end] = piece
         self._got = end
 
     def place(self, most: int) -> memoryview | None:
         """The room that is left, where it is to be had and worth it."""
-        if self.room is None or most < SMALL:
+        if self.memory is None or most < SMALL:
             return None
         try:
-            reserved = self.room.reserve(self._got + SMALL)
+            reserved = self.memory.reserve(self._got + SMALL)
         except Refusal:
             return None  # it is told of by the next piece
-        return self.room.view[self._got : min(self._got + most, reserved)]
+        return self.memory.view[self._got : min(self._got + most, reserved)]
 
     def placed(self, nbytes: int) -> None:
         """So many bytes were received there."""
@@ -68,5 +68,5 @@ class Gathering:
 
     def give_back(self) -> None:
         """Nobody wants the body."""
-        if self.room is not None:
-            self.room.give_back()
+        if self.memory is not None:
+            self.memory.give_back()

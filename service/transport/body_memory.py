@@ -14,16 +14,16 @@ from service.transport.shared_buffers import LARGEST, SharedBuffer, SharedBuffer
 #: bytes of buffers that wait for the next body
 _KEEP: Final = 64 << 20
 #: bytes that a body claims at a time
-ROOM_STEP: Final = 1 << 20
+CLAIM_STEP: Final = 1 << 20
 
 
-class SharedRoom:
+class BodyAllocation:
     """A body's place in a buffer."""
 
-    __slots__ = ("_refusal", "_rooms", "buffer", "claim", "still_referenced", "view", "written")
+    __slots__ = ("_owner", "_refusal", "buffer", "claim", "still_referenced", "view", "written")
 
-    def __init__(self, rooms: Rooms, buffer: SharedBuffer, nbytes: int, claim: Claim) -> None:
-        self._rooms = rooms
+    def __init__(self, owner: BodyMemory, buffer: SharedBuffer, nbytes: int, claim: Claim) -> None:
+        self._owner = owner
         self._refusal: Refusal | None = None
         self.buffer: SharedBuffer | None = buffer
         self.view = memoryview(buffer.memory)[:nbytes]
@@ -39,7 +39,7 @@ class SharedRoom:
         if self._refusal is not None:
             raise self._refusal
         if nbytes > self.written:
-            step = min(len(self.view), -(-nbytes // ROOM_STEP) * ROOM_STEP)
+            step = min(len(self.view), -(-nbytes // CLAIM_STEP) * CLAIM_STEP)
             self.claim.grow(step - self.written)
             self.written = step
         return self.written
@@ -68,11 +68,11 @@ class SharedRoom:
         if buffer is not None:
             self.view = memoryview(b"")
             self.claim.end()
-            self._rooms.take_back(buffer, self.written, still_referenced=self.still_referenced)
+            self._owner.take_back(buffer, self.written, still_referenced=self.still_referenced)
 
 
-class Rooms:
-    """Gives out room for bodies."""
+class BodyMemory:
+    """Allocates memory for bodies."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, dropped: Callable[[int], None]) -> None:
         """`dropped` is told the number of a buffer that nobody gets again."""
@@ -80,12 +80,12 @@ class Rooms:
         self._told = dropped
         self._buffers = SharedBuffers(_KEEP, self._dropped)
 
-    def room(self, nbytes: int, claim: Claim) -> SharedRoom:
+    def allocate(self, nbytes: int, claim: Claim) -> BodyAllocation:
         """Memory for a body of so many bytes; it is taken up, and claimed, as they come."""
-        return SharedRoom(self, self._buffers.take(max(1, nbytes)), nbytes, claim)
+        return BodyAllocation(self, self._buffers.take(max(1, nbytes)), nbytes, claim)
 
     def take_back(self, buffer: SharedBuffer, nbytes: int, *, still_referenced: bool) -> None:
-        """A room's buffer: cleared for the next one, or dropped; what takes long is not done on the event loop."""
+        """Clear a buffer for the next body, or drop it; not on the event loop where that takes long."""
         buffer.used = nbytes
         if still_referenced or buffer.size > LARGEST:
             self._dropped(buffer)

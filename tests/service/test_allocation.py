@@ -1,0 +1,50 @@
+"""What all memory does that is given back: once, however often it is asked for, and nobody sees it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+
+from service.allocation import Allocation
+from service.transport.body_memory import BodyMemory
+from service.transport.claims import Claims
+from service.transport.heap_allocation import HeapAllocation
+from service.transport.tensor_memory import COPIED, TensorMemory
+
+NBYTES: Final = 2 * COPIED
+KINDS: Final[dict[str, Callable[[asyncio.AbstractEventLoop], Allocation]]] = {
+    "heap": lambda loop: HeapAllocation(NBYTES),
+    "body": lambda loop: BodyMemory(loop, lambda number: None).allocate(NBYTES, Claims(1 << 30).claim("")),
+    "small tensor": lambda loop: TensorMemory(loop).allocate(COPIED),
+    "tensor": lambda loop: TensorMemory(loop).allocate(NBYTES),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_given_back_once(kind: str) -> None:
+    async def told() -> tuple[int, list[int]]:
+        memory = KINDS[kind](asyncio.get_running_loop())
+        memory.view[:1] = b"x"
+        before, after = len(memory.view), list[int]()
+        for _ in range(2):
+            memory.give_back()
+            after.append(len(memory.view))
+        return before, after
+
+    assert asyncio.run(told()) == (COPIED if kind == "small tensor" else NBYTES, [0, 0])
+
+
+def test_a_view_stays_what_it_was() -> None:
+    """A tensor's memory goes with the last who looks at it."""
+
+    async def seen() -> bytes:
+        memory = TensorMemory(asyncio.get_running_loop()).allocate(NBYTES)
+        memory.view[:3] = b"old"
+        view = memory.view[:3]
+        memory.give_back()
+        return bytes(view)
+
+    assert asyncio.run(seen()) == b"old"
