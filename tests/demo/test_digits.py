@@ -30,8 +30,8 @@ def demo(*options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """Where what is not about the server's life is asked."""
-    with running_server("--device", "cpu", "--workers", "1") as address:
+    """Where what is not about the server's life is asked: the same bits before and after kernels are there."""
+    with running_server("--device", "cpu", "--workers", "1", "--determinism", "bitwise") as address:
         yield address
 
 
