@@ -181,7 +181,7 @@ def test_no_memory_for_a_body_is_no_fault(client: Client, monkeypatch: pytest.Mo
     def exhausted(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("service.transport.heap.np.empty", exhausted)
+    monkeypatch.setattr("service.transport.heap_allocation.np.empty", exhausted)
     problem(client.post("/v1/forward", content=body(ECHO, {"feeds.0": X}), headers=BINARY), 413, "over_budget")
 
 
