@@ -21,8 +21,9 @@ from engine.graph.attributes import Attr
 from engine.graph.copying import copying
 from engine.graph.dtypes import DTYPES
 from engine.graph.errors import DtypeMismatch, OperandCount, counted
+from engine.graph.rewrite_rule import RewriteRule
 from engine.graph.sample import Sample
-from engine.graph.tensor_type import DType, TensorType
+from engine.graph.tensor_type import DType, Shape, TensorType
 from engine.graph.truth import Truth
 
 Emitted = Any  # engine.graph.ir.Value: the contract states rules, and does not know what they write into
@@ -67,6 +68,8 @@ class Definition(ABC):
     #: values and gradients from elsewhere, of this op and not of those derived from it; an op whose truths are in
     #: tests/reference need state none
     truths: ClassVar[tuple[Truth, ...]] = ()
+    #: what is tried to say a node shorter, in this order
+    rewrites: ClassVar[tuple[RewriteRule, ...]] = ()
     since: ClassVar[int] = 1
     #: swapping two operands leaves the result as it is, bit for bit
     commutative: ClassVar[bool] = False
@@ -102,6 +105,10 @@ class Definition(ABC):
     def decomposes(self) -> bool:
         """Whether it is a spelling for other ops, of some operands at least."""
         return type(self).decompose is not Definition.decompose
+
+    def number_everywhere(self, attrs: Mapping[str, Any]) -> Any:
+        """The number that all of the result is, where the attributes say so; else None."""
+        return None
 
     @cached_property
     def is_differentiable(self) -> bool:
@@ -260,6 +267,13 @@ class View(Op):
     @abstractmethod
     def view(self, xp: Namespace, *arrays: Any, **attrs: Any) -> Array:
         """The result as a view of the operand."""
+
+    def leading_part(self, read: Shape, operand: Shape, attrs: Mapping[str, Any]) -> Shape:
+        """Extents of the part of the operand, from its beginning, that holds this much of the result; by default all.
+
+        `read` are those of the result's part, `operand` the operand's own.
+        """
+        return operand
 
     def forward(self, xp: Namespace, *arrays: Any, out: Array, **attrs: Any) -> None:
         """Copy the view into `out`."""

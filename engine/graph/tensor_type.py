@@ -162,6 +162,13 @@ def to_average(dtype: DType) -> DType:
     return dtype if is_differentiable(dtype) else FLOAT64
 
 
+def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
+    """`shape` with `axes` reduced."""
+    if keepdims:
+        return tuple(1 if i in axes else e for i, e in enumerate(shape))
+    return tuple(e for i, e in enumerate(shape) if i not in axes)
+
+
 def broadcast(*shapes: Shape) -> Shape:
     """The broadcast of `shapes` by NumPy's rule. Raises ShapeMismatch naming both shapes and the axis."""
     if all(s == shapes[0] for s in shapes):

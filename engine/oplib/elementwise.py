@@ -17,6 +17,7 @@ from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.memory import Memory
 from engine.graph.op import Array, Definition, KernelCall, Namespace, NoGradient, Op, ResultTypes
+from engine.graph.rewrite_rule import RewriteRule
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, to_float
 from engine.loops.elements import MOST_BOUND, ElementKernel
@@ -26,6 +27,7 @@ from engine.oplib import batching
 from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, number_dtype, read_as
 from engine.oplib.permutation import shaped
 from engine.oplib.widening import widened
+from engine.rewrites.movement import MOVING
 
 #: the partial derivative by one operand: `partial(y, *operands, **attrs)`; a number, or a bool mask, is allowed
 Partial = Callable[..., "Value | float"]
@@ -43,6 +45,7 @@ class Elementwise(Op):
     #: one element of the result: `scalar(*operands, **attrs)`, or None where some attributes leave no formula
     scalar: ClassVar[ScalarFormula | None] = None
     partials: ClassVar[Sequence[Partial] | NoGradient]
+    rewrites: ClassVar[tuple[RewriteRule, ...]] = MOVING
     #: FLOPs for one element
     cost: ClassVar[int] = 1
     #: arrays of the result's size that a `compute` of its own allocates beside `out`

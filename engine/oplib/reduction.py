@@ -10,7 +10,7 @@ from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Namespace, Op, ResultTypes
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import DType, Shape, TensorType, normalise_axes
+from engine.graph.tensor_type import DType, TensorType, normalise_axes, reduced_shape
 from engine.oplib.batching import shift
 from engine.oplib.permutation import shaped
 
@@ -62,13 +62,6 @@ class Reduction(Op):
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """One for each element that is read."""
         return int(types[0].size)
-
-
-def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
-    """`shape` with `axes` reduced."""
-    if keepdims:
-        return tuple(1 if i in axes else e for i, e in enumerate(shape))
-    return tuple(e for i, e in enumerate(shape) if i not in axes)
 
 
 def broadcast_back(g: Value, x: Value, axes: Sequence[int]) -> Value:

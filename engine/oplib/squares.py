@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine.graph.tensor_type import DType, HostArray, TensorType
+from engine.graph.tensor_type import DType, HostArray, TensorType, reduced_shape
 from engine.oplib.accumulate import count
-from engine.oplib.reduction import reduced_shape
 
 #: squares that are added up in one go: beyond, sums of sums are more accurate, and BLAS would take several threads
 LONGEST: Final = 4096

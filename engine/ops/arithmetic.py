@@ -15,6 +15,9 @@ from engine.graph.tensor_type import TensorType
 from engine.oplib.accumulate import room_for_parts
 from engine.oplib.elementwise import Binary, unbroadcast
 from engine.oplib.widening import wide, widened
+from engine.rewrites.arithmetic import by_a_number, sign_out, sum_with_negated, without
+from engine.rewrites.movement import MOVING
+from engine.rewrites.spans import sum_of_spans
 
 
 class Add(Binary):
@@ -26,6 +29,7 @@ class Add(Binary):
     commutative = True
     gradient = "da = g, db = g"
     partials = (lambda y, a, b: 1, lambda y, a, b: 1)
+    rewrites = (without(0.0, either=True), sum_with_negated, sum_of_spans, *MOVING)
 
 
 class Sub(Binary):
@@ -36,6 +40,7 @@ class Sub(Binary):
     ufunc = "subtract"
     gradient = "da = g, db = −g"
     partials = (lambda y, a, b: 1, lambda y, a, b: -1)
+    rewrites = (without(0.0, either=False), *MOVING)
 
 
 class Mul(Binary):
@@ -47,6 +52,7 @@ class Mul(Binary):
     commutative = True
     gradient = "da = g · b, db = g · a"
     partials = (lambda y, a, b: b, lambda y, a, b: a)
+    rewrites = (without(1.0, either=True), by_a_number, sign_out(0), sign_out(1), *MOVING)
 
 
 class Div(Binary):
@@ -57,6 +63,7 @@ class Div(Binary):
     ufunc = "divide"
     gradient = "da = g / b, db = −y · g / b"
     samples = tuple(Sample(a, Real(*b.shape, low=0.5, high=2)) for a, b in (s.operands for s in Binary.samples))
+    rewrites = (without(1.0, either=False), *MOVING)
     partials = NoGradient("written out in vjp")
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:

@@ -10,6 +10,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Namespace, Op, ResultTypes
 from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType
+from engine.rewrites.movement import unchanged
 
 
 class Cast(Op):
@@ -24,6 +25,7 @@ class Cast(Op):
     attrs: ClassVar[Mapping[str, Attr]] = {"dtype": Attr("dtype", doc="the result's dtype")}
     gradient = "g, cast back"
     may_disconnect = ("x",)
+    rewrites = (unchanged,)
     samples = (
         Sample(Real(2, 3), dtype="float64"),
         Sample(Real(2, 3), dtype="int32"),

@@ -12,6 +12,7 @@ from engine.graph.tensor_type import TensorType
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.reversing import reversing
 from engine.microkernels.routine import MOVED_AS
+from engine.rewrites.movement import unchanged
 
 
 class PassThrough(View):
@@ -19,6 +20,7 @@ class PassThrough(View):
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
     gradient: ClassVar[str] = "g"
+    rewrites = (unchanged,)
     samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)), Sample(Ints(3, high=5)))
     reshapes = True
 

@@ -122,6 +122,10 @@ class Full(Source):
         check_representable(attrs["fill"], attrs["dtype"])
         return attrs
 
+    def number_everywhere(self, attrs: Mapping[str, Any]) -> Any:
+        """`fill`."""
+        return attrs["fill"]
+
     def infer(self, *types: TensorType, shape: Sequence[int], fill: float, dtype: DType) -> ResultTypes:
         """As stated."""
         return TensorType(tuple(shape), dtype)

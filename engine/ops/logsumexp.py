@@ -12,10 +12,10 @@ import numpy as np
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DType, TensorType, to_average
+from engine.graph.tensor_type import DType, TensorType, reduced_shape, to_average
 from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator
-from engine.oplib.reduction import Reduction, keep, reduced_shape
+from engine.oplib.reduction import Reduction, keep
 from engine.oplib.rowwise import Rowwise
 from engine.oplib.squares import parts_bytes, sum_of_squares
 from engine.oplib.widening import widened
@@ -77,6 +77,7 @@ class LogSumExp(Rowwise, Scaled):
     aliases = {"LogSumExp": "minima", "logsumexp": "minima"}
     gradient = "g · exp(x − y)"
     rows = staticmethod(lambda x, count: _log_of_sum(x))
+    is_one_of_one = False
     empty = -math.inf
     temporaries = 2
 

@@ -12,10 +12,10 @@ from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient, Op, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import INT64, Shape, Strided, TensorType, normalise_axis, show_shape
+from engine.graph.tensor_type import INT64, Shape, Strided, TensorType, normalise_axis, reduced_shape, show_shape
 from engine.oplib.accumulate import count
 from engine.oplib.extremes import first_extreme, is_chosen
-from engine.oplib.reduction import KEEPDIMS, Reduction, keep, reduced_shape
+from engine.oplib.reduction import KEEPDIMS, Reduction, keep
 from engine.oplib.rowwise import Rowwise
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
@@ -15,6 +15,14 @@ from engine.graph.tensor_type import Shape, TensorType, normalise_axes, show_sha
 from engine.oplib.batching import shift
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.operands import require_axes
+from engine.rewrites.movement import (
+    broadcast_of_broadcast,
+    kept_sum,
+    reshape_of_reshape,
+    transpose_in_place,
+    transpose_of_transpose,
+)
+from engine.rewrites.products import transposed_product
 
 
 class Reshape(View):
@@ -31,6 +39,7 @@ class Reshape(View):
         "original_shape": Attr("ints", None, "x's shape, checked where given"),
     }
     gradient = "g, reshaped back"
+    rewrites = (reshape_of_reshape, kept_sum)
     reshapes = True
     samples = (
         Sample(Real(2, 3), shape=[3, -1]),
@@ -92,6 +101,7 @@ class BroadcastTo(View):
     operands = ("x",)
     attrs = {"shape": Attr("ints", (), "the result's shape", minimum=0)}
     gradient = "g, summed over the axes that were repeated"
+    rewrites = (broadcast_of_broadcast,)
     samples = (Sample(Real(3), shape=[2, 3]), Sample(Real(2, 1), shape=[2, 3]), Sample(Real(), shape=[]))
 
     def infer(self, x: TensorType, *, shape: Shape) -> ResultTypes:
@@ -129,6 +139,7 @@ class Transpose(View):
     operands = ("x",)
     attrs = {"axes": Attr("ints", None, "a permutation, or two axes to swap; absent: the last two")}
     gradient = "g, permuted back"
+    rewrites = (transpose_in_place, transpose_of_transpose, transposed_product)
     samples = (
         Sample(Real(2, 3)),
         Sample(Real(2, 3, 4), axes=[2, 0, 1]),
@@ -149,6 +160,11 @@ class Transpose(View):
     def view(self, xp: Namespace, x: Array, *, axes: Sequence[int]) -> Array:
         """NumPy's transpose: permuted strides."""
         return x.transpose(axes)
+
+    def leading_part(self, read: Shape, operand: Shape, attrs: Mapping[str, Any]) -> Shape:
+        """The same extents, on the axes where they come from."""
+        moved = dict(zip(attrs["axes"], read, strict=True))
+        return tuple(moved[axis] for axis in range(len(operand)))
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Sequence[int]) -> Sequence[Value | None]:
         """The inverse permutation."""

@@ -10,6 +10,8 @@ from engine.graph.ir import Value
 from engine.graph.op import NoGradient
 from engine.graph.sample import Ints, Real, Sample
 from engine.oplib.elementwise import WithConstants
+from engine.rewrites.arithmetic import scalar_of_negated, scalars_together, without_scalar
+from engine.rewrites.movement import MOVING
 
 
 class WithScalar(WithConstants):
@@ -26,6 +28,7 @@ class AddScalar(WithScalar):
     aliases = {"AddScalar": "born, minima"}
     gradient = "g"
     scalar = staticmethod(lambda x, scalar: x + scalar)
+    rewrites = (without_scalar(0.0), *MOVING)
     partials = (lambda y, x, scalar: 1,)
 
 
@@ -36,6 +39,7 @@ class SubScalar(WithScalar):
     aliases = {"SubScalar": "born"}
     gradient = "g"
     scalar = staticmethod(lambda x, scalar: x - scalar)
+    rewrites = (without_scalar(0.0), *MOVING)
     partials = (lambda y, x, scalar: 1,)
 
 
@@ -46,6 +50,7 @@ class MulScalar(WithScalar):
     aliases = {"MulScalar": "born, minima", "ScalarMul": "cjc"}
     gradient = "g · scalar"
     scalar = staticmethod(lambda x, scalar: x * scalar)
+    rewrites = (without_scalar(1.0), scalar_of_negated, scalars_together, *MOVING)
     partials = (lambda y, x, scalar: scalar,)
 
 
@@ -55,6 +60,7 @@ class DivScalar(WithScalar):
     name = "div_scalar"
     aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
     gradient = "g / scalar"
+    rewrites = (without_scalar(1.0), *MOVING)
     scalar = staticmethod(lambda x, scalar: x / scalar)
     partials = NoGradient("written out in vjp")
 

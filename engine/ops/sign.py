@@ -5,6 +5,8 @@ from __future__ import annotations
 from engine.graph.op import NoGradient
 from engine.graph.sample import Ints, Real, Sample
 from engine.oplib.elementwise import Unary
+from engine.rewrites.arithmetic import negated_scalar, twice
+from engine.rewrites.movement import MOVING
 
 
 class Neg(Unary):
@@ -15,6 +17,7 @@ class Neg(Unary):
     ufunc = "negative"
     cost = 1
     gradient = "−g"
+    rewrites = (twice("neg"), negated_scalar, *MOVING)
     partials = (lambda y, x: -1,)
 
 

@@ -35,6 +35,7 @@ class Softmax(Rowwise, Op):
     attrs = {"axis": Attr("int", -1, "the axis that adds up to 1")}
     gradient = "y · (g − Σ g·y), the sum along the axis"
     rows = staticmethod(lambda x, count: _share(x))
+    reduces = False
     samples = (
         Sample(Real(4)),
         Sample(Real(2, 3)),

@@ -14,6 +14,8 @@ from engine.oplib.accumulate import accumulator, count, over, room_for_parts, to
 from engine.oplib.reduction import Reduction, broadcast_back
 from engine.oplib.rows import adding_up
 from engine.oplib.rowwise import Rowwise
+from engine.rewrites.movement import sum_of_broadcast, sum_of_transpose
+from engine.rewrites.products import sum_of_product
 
 #: elements from which a kernel of their shape is worth its compiling
 _MANY: Final = 1 << 12
@@ -26,6 +28,11 @@ class Sum(Rowwise, Reduction):
     aliases = {"SumDimOp": "born", "SumDim": "born", "Sum": "born, cjc", "Summation": "minima"}
     gradient = "g, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum())
+    rewrites = (sum_of_broadcast, sum_of_transpose, sum_of_product)
+
+    def divisor(self, extent: int) -> float | None:
+        """None that changes anything."""
+        return 1.0
 
     def result_dtype(self, dtype: DType) -> DType:
         """int64 for what is not float."""
@@ -66,6 +73,10 @@ class Mean(Rowwise, Reduction):
     aliases = {"MeanDimOp": "born", "MeanDim": "born", "Mean": "born, cjc"}
     gradient = "g / n, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum() / count)
+
+    def divisor(self, extent: int) -> float | None:
+        """Their number."""
+        return float(extent)
 
     def result_dtype(self, dtype: DType) -> DType:
         """float64 for what is not float."""

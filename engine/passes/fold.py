@@ -22,8 +22,6 @@ MOST_FLOPS = 1 << 20
 #: all results together: they live while planning, and on in the plan, outside the budget of an execution
 MOST_BYTES_IN_ALL = 1 << 24
 
-_SOURCES = frozenset({"constant", "full", "arange"})
-
 
 def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     """`graph` with nodes on constant operands replaced by constants, within MOST_BYTES and MOST_FLOPS a node, and
@@ -52,9 +50,9 @@ def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
     constant, found = set[int](), []
     for i, node in enumerate(allowance.over(graph.nodes)):
         if not node.operands:
-            if node.op.name in _SOURCES:
+            if not node.op.is_leaf:
                 constant.add(i)
-        elif constant.issuperset(node.operands) and not (node.op.several or node.op.name == "get_output"):
+        elif constant.issuperset(node.operands) and not node.op.several:
             constant.add(i)
             found.append(i)
     return found
@@ -94,7 +92,7 @@ class _Values:
         except EngineError:
             return None
         value.flags.writeable = False
-        return value if finite or node.op.name in _SOURCES else None
+        return value if finite or not node.operands else None
 
 
 def _is_small(node: Node, types: Sequence[ResultTypes]) -> bool:

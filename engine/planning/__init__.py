@@ -28,8 +28,8 @@ Files:
     kernel_selection  Selection of microkernels: nodes whose ops have some for their shapes, and memory to work in, are
                       made by these
     layout            How operands lie over the rows and columns of a loop, which the loop's strides then say
-    leading           What of each result is ever read, where that is its leading part: what lies beyond need not be
-                      computed
+    leading           Leading-extent analysis: the part of each result, from its beginning, that is ever read; no more
+                      need be computed
     many              The plan for many runs of a plan at once: what each is fed, and what each gives, are rows
     microkernel_op    The op that takes the place of a node whose op has kernels for its shapes
     pause             Python's garbage collector paused while a plan is made: every node is kept, and looking for

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from engine.graph.ir import Graph, Node
-from engine.graph.tensor_type import Strided, TensorType
+from engine.graph.op import View
+from engine.graph.tensor_type import Shape, Strided, TensorType
 from engine.loops.program import Level, LoopBuilder, Scalar, Scalars
 from engine.oplib.accumulate import count
 from engine.oplib.elementwise import Elementwise
@@ -228,8 +229,7 @@ class _Writer:
     def _number(self, operand: int) -> float | None:
         """The number that a node holds everywhere, where that is a float of the loop's dtype."""
         node = self.nodes[operand]
-        is_number = node.op.name == "full" and node.type.dtype == self.group.domain.dtype
-        return node.attrs["fill"] if is_number else None
+        return node.op.number_everywhere(node.attrs) if node.type.dtype == self.group.domain.dtype else None
 
     def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:
         node, member = self.nodes[i], self._member(i)
@@ -238,7 +238,7 @@ class _Writer:
             assert found is not None, f"{node.op.name} is no member of a loop"
             return found
         (x,) = operands
-        if node.op.name == "reshape" or member.ending == "columns" or not self.group.domain.shape:
+        if isinstance(node.op, View) or member.ending == "columns" or not self.group.domain.shape:
             return x
         if member.ending == "total" and x.level == Level.ROW and self._stands_at_rows(node.operands[0]):
             return x
@@ -343,10 +343,18 @@ def _place(graph: Graph, loop: WrittenLoop, nodes: list[Node], moved: dict[int, 
     for k, i in enumerate(loop.results):
         node = graph.nodes[i]
         nodes.append(Node(ops["get_output"], (fused,), {"index": k}, node.types, node.origin))
-        if node.op.name == "mean" and loop.adds_up(k):
-            divisor = float(count(graph.nodes[node.operands[0]].type.shape, node.attrs["axes"]))
+        divisor = _divisor(node, graph.nodes[node.operands[0]].type.shape) if loop.adds_up(k) else 1.0
+        if divisor != 1:
             nodes.append(Node(ops["div_scalar"], (len(nodes) - 1,), {"scalar": divisor}, node.types, node.origin))
         moved[i] = len(nodes) - 1
+
+
+def _divisor(node: Node, shape: Shape) -> float:
+    """What the sum that stands in the place of a node is divided by."""
+    assert isinstance(node.op, Rowwise)
+    found = node.op.divisor(count(shape, node.op.row_axes(node.attrs)))
+    assert found is not None, f"{node.op.name} is no sum"
+    return found
 
 
 def _moved(node: Node, moved: Mapping[int, int]) -> Node:

@@ -13,9 +13,11 @@ from collections.abc import Container, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from engine.graph.ir import Graph, Node
+from engine.graph.op import View
 from engine.graph.tensor_type import DType, Shape, TensorType
 from engine.loops.program import Level
 from engine.oplib.elementwise import Elementwise
+from engine.oplib.rowwise import Rowwise
 
 #: the longest row that is reduced in one piece: several of them fit in a core's own cache
 LONGEST_ROW: Final = 1 << 16
@@ -26,11 +28,8 @@ LONGEST_WHOLE: Final = 1 << 14
 MOST_ELEMENTS: Final = 1 << 32
 
 Ending = Literal["columns", "total"]
-_ROW_REDUCTIONS: Final = frozenset({"sum", "mean", "max", "min", "prod", "logsumexp"})
-_SUMS: Final = frozenset({"sum", "mean"})
 #: dtypes of loops
 _COMPUTED: Final = ("float32", "float64")
-_ROW_OPS: Final = frozenset({"softmax", "log_softmax"})
 
 
 class Domain(NamedTuple):
@@ -133,11 +132,9 @@ class Grouping:
     def _member(self, node: Node) -> Member | None:
         if isinstance(node.op, Elementwise):
             return self._elementwise(node)
-        if node.op.name in _ROW_OPS:
-            return self._row_op(node)
-        if node.op.name in _ROW_REDUCTIONS:
-            return self._reduction(node)
-        return self._of_a_row(node) if node.op.name == "reshape" else None
+        if isinstance(node.op, Rowwise):
+            return self._rowwise(node, node.op) if node.op.joins_loops else None
+        return self._of_a_row(node) if isinstance(node.op, View) and node.op.reshapes else None
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
@@ -154,19 +151,22 @@ class Grouping:
                 return member if node.type.shape in self._row_shapes(member.domain) else None
         return None
 
+    def _rowwise(self, node: Node, op: Rowwise) -> Member | None:
+        return self._reduction(node, op) if op.reduces else self._row_op(node)
+
     def _row_op(self, node: Node) -> Member | None:
         x = self._types(node)[0]
         domain = Domain(x.shape, node.type.dtype)
         is_last = self.row_axes.get(domain) == 1 and node.attrs["axis"] == x.ndim - 1
         return self._element(domain) if is_last and x.dtype == node.type.dtype and _is_computed(x) else None
 
-    def _reduction(self, node: Node) -> Member | None:
-        x, axes = self._types(node)[0], node.attrs["axes"]
+    def _reduction(self, node: Node, op: Rowwise) -> Member | None:
+        x, axes = self._types(node)[0], op.row_axes(node.attrs)
         if x.dtype != node.type.dtype or not _is_computed(x):
             return None
         if not x.ndim:
-            return self._element(Domain((), x.dtype)) if node.op.name != "logsumexp" else None
-        whole = self._total_of_rows(node, axes)
+            return self._element(Domain((), x.dtype)) if op.is_one_of_one else None
+        whole = self._total_of_rows(node, op, axes)
         if whole is not None:
             return whole
         domain = Domain(x.shape, x.dtype)
@@ -175,16 +175,16 @@ class Grouping:
         rows = self.row_axes.get(domain)
         if rows is not None and axes == tuple(range(x.ndim - rows, x.ndim)):
             return Member(domain, Level.ROW)
-        if node.op.name not in _SUMS or not axes or axes != tuple(range(len(axes))):
+        if not _is_sum(op) or not axes or axes != tuple(range(len(axes))):
             return None
         if len(axes) == x.ndim:
             return Member(domain, Level.ROW, "total")
         return Member(domain, Level.ELEMENT, "columns") if rows == x.ndim - len(axes) else None
 
-    def _total_of_rows(self, node: Node, axes: Sequence[int]) -> Member | None:
+    def _total_of_rows(self, node: Node, op: Rowwise, axes: Sequence[int]) -> Member | None:
         """The sum of all that stands at one value a row."""
         member, x = self.members[node.operands[0]], self._types(node)[0]
-        if member is None or member.level != Level.ROW or member.ending or node.op.name not in _SUMS:
+        if member is None or member.level != Level.ROW or member.ending or not _is_sum(op):
             return None
         return Member(member.domain, Level.ROW, "total") if len(axes) == x.ndim and x.ndim else None
 
@@ -201,6 +201,10 @@ class Grouping:
         return [self.graph.nodes[i].type for i in node.operands]
 
 
+def _is_sum(op: Rowwise) -> bool:
+    return op.divisor(1) is not None
+
+
 def _is_computed(type: TensorType) -> bool:
     return type.dtype.name in _COMPUTED
 
@@ -212,22 +216,21 @@ def _row_axes(graph: Graph) -> dict[Domain, int]:
     """
     wanted: dict[Domain, Counter[int]] = {}
     for node in graph.nodes:
-        if node.op.name in _ROW_OPS or node.op.name in _ROW_REDUCTIONS:
+        if isinstance(node.op, Rowwise) and node.op.joins_loops:
             x = graph.nodes[node.operands[0]].type
-            rows = _trailing(node, x)
+            rows = _trailing(node.op, node.op.row_axes(node.attrs), x)
             if rows and math.prod(x.shape[x.ndim - rows :]) <= LONGEST_ROW:
                 wanted.setdefault(Domain(x.shape, x.dtype), Counter())[rows] += 1
     return {domain: max(counts, key=lambda rows: (counts[rows], -rows)) for domain, counts in wanted.items()}
 
 
-def _trailing(node: Node, x: TensorType) -> int:
-    """The trailing axes that a node reduces over, or leaves alone where it adds up leading ones; 0: neither."""
-    axes = (node.attrs["axis"],) if node.op.name in _ROW_OPS else node.attrs["axes"]
+def _trailing(op: Rowwise, axes: Sequence[int], x: TensorType) -> int:
+    """The trailing axes that an op reduces over, or leaves alone where it adds up leading ones; 0: neither."""
     if len(axes) == x.ndim:
         return x.ndim if x.size <= LONGEST_WHOLE else 0
     if axes and axes == tuple(range(x.ndim - len(axes), x.ndim)):
         return len(axes)
-    is_leading = bool(axes) and axes == tuple(range(len(axes))) and node.op.name in _SUMS
+    is_leading = bool(axes) and axes == tuple(range(len(axes))) and _is_sum(op)
     return x.ndim - len(axes) if is_leading else 0
 
 

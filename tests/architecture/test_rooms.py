@@ -21,6 +21,7 @@ ENGINE = (
     "loops",
     "functions",
     "microkernels",
+    "rewrites",
     "oplib",
     "ops",
     "transforms",

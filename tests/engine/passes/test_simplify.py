@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,12 @@ from engine import (
     open_executor,
     registry,
 )
+from engine.graph.ir import Node
+from engine.graph.rewrite_rule import rewrite
 from engine.graph.text import print_graph
+from engine.oplib.elementwise import Elementwise
 from engine.passes import simplify
+from engine.rewrites.movement import MOVING
 
 OPS = registry().ops
 F = TensorType((2, 3), np.dtype("float64"))
@@ -83,7 +87,8 @@ def written(x: Value) -> dict[str, Value]:
 
 def graphs() -> Iterator[tuple[str, Graph]]:
     """Each op with rules, and two without, on operands made by every other op."""
-    for name in sorted({*simplify.RULES, *simplify.ALONE, "maximum", "where", "exp"}):
+    own = {name for name, op in OPS.items() if op.rewrites not in ((), MOVING)}
+    for name in sorted({*own, "maximum", "where", "exp"}):
         op, forms = OPS[name], list(written(Builder(registry()).leaf(F, 0)))
         if name == "reshape":
             forms = [form for form in forms if form != "broadcast_to (1, 3)"]
@@ -111,3 +116,22 @@ def test_no_rule_is_missed_for_what_operands_tell(monkeypatch: pytest.MonkeyPatc
     tried = {case: print_graph(simplify.simplify(graph)) for case, graph in graphs()}
     assert told == tried
     assert sum(told[case] != print_graph(graph) for case, graph in graphs()) > 100
+
+
+def test_whatever_computes_each_element_by_itself_has_the_rules_for_that() -> None:
+    """An op that declares rules of its own, and forgets them, would keep broadcasts and transposes."""
+    lacking = [op.name for op in OPS.values() if isinstance(op, Elementwise) and op.rewrites[-len(MOVING) :] != MOVING]
+    assert not lacking
+
+
+def test_what_an_op_declares_is_found_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    @rewrite(needs=["abs"])
+    def even(_: Node, operands: Sequence[Value]) -> Value:
+        return operands[0].builder.value(operands[0].node.operands[0]).cos()
+
+    monkeypatch.setattr(type(OPS["cos"]), "rewrites", (even,))
+    builder = Builder(registry())
+    x = builder.leaf(F, 0)
+    simplified = simplify.simplify(builder.graph([x.abs().cos(), x.sin().cos()]))
+    assert [node.op.name for node in simplified.nodes] == ["input", "abs", "cos", "sin", "cos"]
+    assert simplified.nodes[simplified.outputs[0]].operands == (0,)

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.graph.ir import Node, Value
-from engine.passes.matching import NUMBER, Rule, broadcasted, fill_of, needs_operand, source
+from engine.graph.rewrite_rule import RewriteRule, rewrite
+from engine.rewrites.matching import NUMBER, broadcasted, fill_of, source
 
 
-def without(neutral: float, *, either: bool) -> Rule:
+def without(neutral: float, *, either: bool) -> RewriteRule:
     """x ∘ c = x for the neutral element c; on either side, or on the right alone."""
 
-    @needs_operand(*NUMBER)
+    @rewrite(needs=NUMBER)
     def rule(node: Node, operands: Sequence[Value]) -> Value | None:
         a, b = operands
         if fill_of(b) == neutral and a.dtype == node.type.dtype:
@@ -26,12 +27,12 @@ def without(neutral: float, *, either: bool) -> Rule:
     return rule
 
 
-def without_scalar(neutral: float) -> Rule:
+def without_scalar(neutral: float) -> RewriteRule:
     """x ∘ scalar = x for the neutral scalar."""
-    return lambda node, operands: operands[0] if node.attrs["scalar"] == neutral else None
+    return RewriteRule(lambda node, operands: operands[0] if node.attrs["scalar"] == neutral else None)
 
 
-@needs_operand(*NUMBER)
+@rewrite(needs=NUMBER)
 def by_a_number(node: Node, operands: Sequence[Value]) -> Value | None:
     """x · c, c one number everywhere, as mul_scalar: c need not be spread out."""
     a, b = operands
@@ -41,7 +42,7 @@ def by_a_number(node: Node, operands: Sequence[Value]) -> Value | None:
     return None
 
 
-@needs_operand("mul_scalar")
+@rewrite(needs=["mul_scalar"])
 def scalars_together(node: Node, operands: Sequence[Value]) -> Value | None:
     """(x · a) · b, a a power of two, as x · (a b), or x where that is x · 1: exact, short of overflow."""
     inner = source(operands[0], "mul_scalar")
@@ -67,26 +68,26 @@ def _negated(x: Value) -> Value | None:
     return source(x, "neg") if x.type.is_float else None
 
 
-def twice(op: str) -> Rule:
+def twice(op: str) -> RewriteRule:
     """f(f(x)) = x."""
-    return needs_operand(op)(lambda node, operands: source(operands[0], op))
+    return rewrite(needs=[op])(lambda node, operands: source(operands[0], op))
 
 
-@needs_operand("mul_scalar")
+@rewrite(needs=["mul_scalar"])
 def negated_scalar(_: Node, operands: Sequence[Value]) -> Value | None:
     """−(x · c) = x · (−c)."""
     inner = source(operands[0], "mul_scalar")
     return inner.mul_scalar(scalar=-operands[0].node.attrs["scalar"]) if inner and inner.type.is_float else None
 
 
-@needs_operand("neg")
+@rewrite(needs=["neg"])
 def scalar_of_negated(node: Node, operands: Sequence[Value]) -> Value | None:
     """(−x) · c = x · (−c)."""
     inner = _negated(operands[0])
     return inner.mul_scalar(scalar=-node.attrs["scalar"]) if inner else None
 
 
-@needs_operand("neg")
+@rewrite(needs=["neg"])
 def sum_with_negated(_: Node, operands: Sequence[Value]) -> Value | None:
     """a + (−b) = a − b, (−a) + b = b − a."""
     a, b = operands
@@ -94,10 +95,10 @@ def sum_with_negated(_: Node, operands: Sequence[Value]) -> Value | None:
     return a - minus_b if minus_b else b - minus_a if minus_a else None
 
 
-def sign_out(position: int) -> Rule:
+def sign_out(position: int) -> RewriteRule:
     """(−a) ∘ b = −(a ∘ b), and a ∘ (−b) too, for what is linear: a sign that is passed on may meet another."""
 
-    @needs_operand("neg")
+    @rewrite(needs=["neg"], alone=position)
     def rule(node: Node, operands: Sequence[Value]) -> Value | None:
         inner = _negated(operands[position])
         if inner is None:

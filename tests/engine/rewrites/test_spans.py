@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, open_executor, registry
-from engine.passes import spans
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
+from engine.rewrites import spans
 from engine.transforms.vjp import vjp
 
 WIDE = TensorType((4, 6), np.dtype("float64"))

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Final
 
-from engine.graph.ir import Node, Value
+from engine.graph.ir import Value
 from engine.graph.kinds.typed_number import typed_number
 from engine.graph.tensor_type import Shape
-
-#: `rule(node, operands)`: what a node on these operands comes down to, or None
-Rule = Callable[[Node, Sequence[Value]], Value | None]
 
 #: ops that leave one number everywhere what it is, and those by which `fill_of` knows one
 _SPREADING: Final = ("broadcast_to", "reshape")
@@ -22,29 +17,14 @@ NUMBER: Final = ("full", *_SPREADING)
 _LOOKS_THROUGH = 4
 
 
-def needs_operand(*ops: str) -> Callable[[Rule], Rule]:
-    """Mark a rule that finds nothing unless an operand of the node is one of these `ops`: it need not be tried."""
-
-    def marked(rule: Rule) -> Rule:
-        vars(rule)["needed"] = frozenset(ops)
-        return rule
-
-    return marked
-
-
-def needed_operands(*rules: Rule) -> frozenset[str] | None:
-    """The ops of which an operand must be one for any of these rules to find something; None where one is unmarked."""
-    needed = [vars(rule).get("needed") for rule in rules]
-    return None if None in needed else frozenset(chain.from_iterable(filter(None, needed)))
-
-
 def fill_of(x: Value) -> float | None:
     """The number that x holds everywhere, where that is known."""
     for _ in range(_LOOKS_THROUGH):
         if x.node.op.name in _SPREADING:
             x = x.builder.value(x.node.operands[0])
+    number = x.node.op.number_everywhere(x.node.attrs)
     # As the dtype holds it: 0.1 in float32 is not 0.1.
-    return typed_number(x.dtype.type(x.node.attrs["fill"]).item(), x.dtype) if x.node.op.name == "full" else None
+    return None if number is None else typed_number(x.dtype.type(number).item(), x.dtype)
 
 
 def source(x: Value, op: str) -> Value | None:

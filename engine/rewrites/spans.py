@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from engine.graph.ir import Node, Value
-from engine.passes.matching import fill_of, needs_operand, source
+from engine.graph.rewrite_rule import rewrite
+from engine.rewrites.matching import fill_of, source
 
 #: spans of one tensor, and how many tensors within one another are looked into: a client may have any number of both
 MOST_SPANS: Final = 64
@@ -22,7 +23,7 @@ class Span(NamedTuple):
     value: Value
 
 
-@needs_operand("pad", "cat")
+@rewrite(needs=["pad", "cat"])
 def sum_of_spans(node: Node, operands: Sequence[Value]) -> Value | None:
     """A sum whose operands are zero where the other one is not, as what stands in each place: nothing is added to 0.
 

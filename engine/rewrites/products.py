@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.graph.ir import Node, Value
-from engine.oplib.permutation import shaped
-from engine.passes.matching import needs_operand, source
+from engine.graph.rewrite_rule import rewrite
+from engine.rewrites.matching import reshaped, source
 
 #: float16 adds up in float32, and rounds to itself between a product and its sum; whole numbers may wrap
 _DTYPES = ("float32", "float64")
 
 
-@needs_operand("matmul", "neg")
+@rewrite(needs=["matmul", "neg"], alone=0)
 def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     """Σᵢ (a b)ᵢⱼ = (Σᵢ aᵢ) b over the rows, and over the columns a (Σⱼ bⱼ); of −a b as well.
 
@@ -31,11 +31,11 @@ def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     b = b.sum(axes=(b.ndim - 1,), keepdims=True) if column in axes else b
     y = a.matmul(b)
     others = tuple(axis for axis in axes if axis < row)
-    y = shaped(y.sum(axes=others) if others else y, node.type.shape)
+    y = reshaped(y.sum(axes=others) if others else y, node.type.shape)
     return -y if negated else y
 
 
-@needs_operand("matmul")
+@rewrite(needs=["matmul"], alone=0)
 def transposed_product(node: Node, operands: Sequence[Value]) -> Value | None:
     """(a b)ᵀ = bᵀ aᵀ, which lies as it is to be read: a product reads its operands by rows or by columns.
 

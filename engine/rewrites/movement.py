@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from engine.graph.ir import Node, Value
-from engine.graph.tensor_type import broadcast
-from engine.oplib.reduction import reduced_shape
-from engine.passes.arithmetic import holds
-from engine.passes.matching import broadcasted, needs_operand, reshaped, source
+from engine.graph.rewrite_rule import rewrite
+from engine.graph.tensor_type import broadcast, reduced_shape
+from engine.rewrites.arithmetic import holds
+from engine.rewrites.matching import broadcasted, reshaped, source
 
 
+@rewrite()
+def unchanged(_: Node, operands: Sequence[Value]) -> Value | None:
+    """The operand itself, where the op changes nothing: identity, reshape or cast to what it is, a pad of no width."""
+    return operands[0]
+
+
+@rewrite()
 def reshape_of_reshape(node: Node, operands: Sequence[Value]) -> Value | None:
     """One reshape of two, or none where it changes nothing."""
     (x,) = operands
     return reshaped(x, node.type.shape) if source(x, "reshape") else x
 
 
+@rewrite()
 def broadcast_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     """One broadcast_to of two, or none where it changes nothing."""
     (x,) = operands
     return broadcasted(x, node.type.shape) if source(x, "broadcast_to") else x
 
 
-@needs_operand("transpose")
+@rewrite(needs=["transpose"])
 def transpose_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
     """One permutation, or none."""
     inner = source(operands[0], "transpose")
@@ -34,6 +43,7 @@ def transpose_of_transpose(node: Node, operands: Sequence[Value]) -> Value | Non
     return _moved_in_place(inner, axes) or inner.transpose(axes=axes)
 
 
+@rewrite()
 def transpose_in_place(node: Node, operands: Sequence[Value]) -> Value | None:
     """A permutation that moves only axes of extent 1, or none, is a reshape or nothing."""
     return _moved_in_place(operands[0], node.attrs["axes"])
@@ -44,6 +54,7 @@ def _moved_in_place(x: Value, axes: Sequence[int]) -> Value | None:
     return reshaped(x, tuple(x.shape[a] for a in axes)) if moved == sorted(moved) else None
 
 
+@rewrite(needs=["broadcast_to"])
 def broadcast_in_place(node: Node, operands: Sequence[Value]) -> Value | None:
     """f(broadcast_to(a), b) = f(a, b) where b has the result's shape: elementwise ops broadcast by themselves."""
     kept = list(operands)
@@ -59,6 +70,7 @@ def broadcast_in_place(node: Node, operands: Sequence[Value]) -> Value | None:
     return kept[0].builder.copy(node, kept)
 
 
+@rewrite(needs=["transpose"], of_outputs=False)
 def transposed_last(node: Node, operands: Sequence[Value]) -> Value | None:
     """f(transpose(a), transpose(b), c) = transpose(f(a, b, c)), where that turns rows and c is one number.
 
@@ -75,7 +87,11 @@ def transposed_last(node: Node, operands: Sequence[Value]) -> Value | None:
     return turned[0].builder.emit(node.op, inner, node.attrs).transpose(axes=axes)
 
 
-@needs_operand("transpose")
+#: of whatever computes each element by itself
+MOVING: Final = (broadcast_in_place, transposed_last)
+
+
+@rewrite(needs=["transpose"])
 def sum_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
     """A sum over the same numbers as they lie, where the axes that are left keep their order."""
     inner, axes = source(operands[0], "transpose"), node.attrs["axes"]
@@ -89,7 +105,7 @@ def sum_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
     return reshaped(total, node.type.shape)
 
 
-@needs_operand("sum")
+@rewrite(needs=["sum"], alone=0)
 def kept_sum(node: Node, operands: Sequence[Value]) -> Value | None:
     """A sum whose axes are put back at extent 1, as a sum that keeps them; or the other way round."""
     inner, attrs = source(operands[0], "sum"), operands[0].node.attrs
@@ -100,7 +116,7 @@ def kept_sum(node: Node, operands: Sequence[Value]) -> Value | None:
     return inner.sum(axes=attrs["axes"], keepdims=keeps) if fits and attrs["axes"] else None
 
 
-@needs_operand("broadcast_to")
+@rewrite(needs=["broadcast_to"])
 def sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     """Summing over axes that x was repeated along is multiplying by how often."""
     (repeated,), axes = operands, node.attrs["axes"]
