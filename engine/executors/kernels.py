@@ -18,11 +18,11 @@ from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
 from engine.loops.within_range import bind_within_range
 from engine.microkernels.binding import PhaseCode, bind_recipe, load_phase
+from engine.native.fallback import fallback
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.machine_code import machine_code, target
 from engine.native.runner import Runner, shared_runner
-from engine.native.turns import make_calls
 from engine.planning.fused import Fused
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Plan, Step
@@ -181,13 +181,13 @@ class LoopBinder(Binder):
         """As its parent."""
         op, found = step.op, self.compiled.get(step.op)
         if isinstance(op, MicrokernelOp) and found is not None and not isinstance(found, CompiledLoop):
-            by_op = partial(bind_step, xp, step)
+            by_op = partial(_bind_one, xp, step)
             return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), workspace, by_op)
         if not isinstance(op, Fused):
             return bind_step(xp, step, operands, out)
-        if not isinstance(found, CompiledLoop):
-            return [(_run_blocks, (op, operands, out))]
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
+        if not isinstance(found, CompiledLoop):  # bound with each run: many loops hold the blocks of one at a time
+            return [fallback(by_numpy, operands, out)]
         kernel, loop, sums = found
         return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, workspace, sums)
 
@@ -195,12 +195,11 @@ class LoopBinder(Binder):
         return min(self._threads, op.threads)
 
 
+def _bind_one(xp: Namespace, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> Sequence[KernelCall]:
+    return bind_step(xp, step, operands, results[0])
+
+
 def sum_kinds(op: Fused) -> list[str]:
     """The kinds of the op's results that several blocks make parts of."""
     kinds = {result.kind for result in op.expanded.results if result.adds_up}
     return sorted(kinds) if block_count(op.space) > 1 else []
-
-
-def _run_blocks(op: Fused, operands: Sequence[Array], out: Array) -> None:
-    """Bound anew with each run, so that a plan of many loops holds the blocks of one at a time."""
-    make_calls(bind_blocks(op.loop, op.space, operands, out, op.threads))

@@ -12,10 +12,10 @@ from engine.graph.errors import DeadlineExceeded, EngineError
 from engine.graph.ir import Origin, at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.tensor_type import HostArray
-from engine.native.helping_threads import PIECES_PER_THREAD
 from engine.native.native_call import NativeCall, NativeGuard
 from engine.native.runner import Runner
 from engine.native.runner_layout import MOST_HELPERS, MOST_STEP_PARTS, NEVER_COMES, StepEntry, WatchEntry
+from engine.native.sharing import CHUNKS_PER_THREAD
 
 #: a part takes less, at a nanosecond a FLOP and a byte that is written, where its step has items enough
 PART_NANOSECONDS: Final = 5_000_000
@@ -113,11 +113,11 @@ def _write(row: HostArray, step: NativeStep) -> None:
         row[StepEntry.TABLE] = call.word.ctypes.data
         return
     threads = min(len(call.entries), MOST_HELPERS + 1)
-    pieces = max(PIECES_PER_THREAD * threads if threads > 1 else 1, step.nanoseconds // PART_NANOSECONDS)
+    parts = max(CHUNKS_PER_THREAD * threads if threads > 1 else 1, step.nanoseconds // PART_NANOSECONDS)
     row[StepEntry.FUNCTION] = call.address
     row[StepEntry.ITEMS] = call.items
     row[StepEntry.TABLE] = call.entries.ctypes.data
     row[StepEntry.STRIDE] = call.entries.strides[0]
-    row[StepEntry.PARTS] = min(pieces, call.items, MOST_STEP_PARTS)
+    row[StepEntry.PARTS] = min(parts, call.items, MOST_STEP_PARTS)
     row[StepEntry.HELPERS] = threads - 1
     row[StepEntry.NANOSECONDS] = step.nanoseconds

@@ -13,9 +13,9 @@ from engine.executors.witness import place_named
 from engine.graph.errors import EngineError
 from engine.graph.ir import Origin, at_origin
 from engine.graph.op import KernelCall
+from engine.native.calls import joined
 from engine.native.native_call import NativeCall, NativeGuard
 from engine.native.runner import Runner
-from engine.native.turns import joined
 from engine.planning.plan import Step
 
 #: a segment ends where it has so many calls, or takes so long, at a nanosecond a FLOP and a byte that is written

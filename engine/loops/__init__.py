@@ -8,6 +8,7 @@ runs machine code, which is `engine.native`'s; and how functions are expanded, w
 Files:
     array_functions    Functions of the loop language that NumPy does not have, on whole arrays: of NumPy block by
                        block, in float64
+    assembly           LLVM IR while it is written: values, labels and loops of a function, and the module about it
     block_calls        The calls for one block: each scalar of a loop by its ufunc, from array to array
     blocks             The NumPy printer: a loop as calls of ufuncs on blocks that stay in a core's own cache
     bounds_writer      A build of kernels for tests: each access is compared with the extent of its buffer before it is

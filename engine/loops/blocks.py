@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +23,8 @@ from engine.loops.registers import Register, Registers, assign_registers, is_fol
 from engine.loops.row_blocks import LEAST_SHARED, RowBlock, blocks_of, extents, first_block, is_flat
 from engine.loops.special import block_workspace
 from engine.loops.ufuncs import FOLDS, UFUNCS
-from engine.native.turns import make_calls, make_shared
+from engine.native.calls import make_calls
+from engine.native.sharing import share
 
 
 def bind_blocks(
@@ -76,8 +78,15 @@ def bind_frame(frame: Frame, threads: int) -> list[KernelCall]:
         for maker, share in zip(makers, shares, strict=True)
     ]
     if len(made) > 1:
-        return [(make_shared, ([[call for calls in part for call in calls] for part in made],))]
+        parts = [[call for calls in part for call in calls] for part in made]
+        return [(share, (partial(_make_parts, parts), len(parts), range(len(parts))))]
     return [(make_calls, (calls,)) for calls in made[0]] if len(frame.blocks) > 1 else made[0][0] if made[0] else []
+
+
+def _make_parts(parts: Sequence[Sequence[KernelCall]], first: int, past: int, _: int) -> None:
+    """Each of which works in memory of its own."""
+    for part in parts[first:past]:
+        make_calls(part)
 
 
 def frame_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Sequence[RowBlock], shares: int) -> int:

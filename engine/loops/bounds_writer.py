@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import Template
 from typing import Final, NamedTuple
 
-from engine.loops.llvm_instructions import Assembly
+from engine.loops.assembly import Assembly
 from engine.native.bounds import LENGTH_WORD, RECORD_WORD, FaultEntry, first_word
 
 

@@ -16,7 +16,7 @@ from engine.loops.registers import Registers, assign_registers
 from engine.loops.row_blocks import SHARED_ROW_BLOCK, block_elements, row_blocks
 from engine.loops.ufuncs import UFUNCS
 from engine.loops.whole import WholeLoop
-from engine.native.turns import make_calls
+from engine.native.calls import make_calls
 
 #: elements of a result whose calls are worth binding: beyond, arrays of its size would be kept to save little time
 MOST_BOUND = 1 << 12

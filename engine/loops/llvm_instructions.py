@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from engine.loops.assembly import Assembly
 from engine.loops.extremes import extreme
 from engine.loops.program import Loop, Scalars
 
@@ -22,57 +22,6 @@ _INTRINSICS: Final = {
     "abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "rint": "rint", "copysign": "copysign",
     "fma": "fma",
 }  # fmt: skip
-
-
-@dataclass(eq=False, slots=True)
-class Assembly:
-    """The text of a function while it is written: its lines, and what it calls. Floats are of one dtype."""
-
-    dtype: str
-    lines: list[str] = field(default_factory=list)
-    declarations: set[str] = field(default_factory=set)
-    _count: int = 0
-
-    @property
-    def bits(self) -> int:
-        """The width of a float, and of an int."""
-        return 32 if self.dtype == "float32" else 64
-
-    def line(self, text: str) -> None:
-        """A line: an instruction without a result, or a label."""
-        self.lines.append(text)
-
-    def value(self, text: str, name: str = "") -> str:
-        """The name of an instruction's result: a new one, unless it is given."""
-        if not name:
-            self._count += 1
-            name = f"%v{self._count}"
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def name(self, type: Scalars, lanes: int = 0) -> str:
-        """A type in LLVM's words; a vector, if lanes are given."""
-        scalar = {"float": "float" if self.bits == 32 else "double", "int": f"i{self.bits}", "bool": "i1"}[type]
-        return f"<{lanes} x {scalar}>" if lanes else scalar
-
-    def stored(self, type: Scalars, lanes: int = 0) -> str:
-        """A type as it lies in memory: a bool is a byte."""
-        return self.name(type, lanes).replace("i1", "i8") if type == "bool" else self.name(type, lanes)
-
-    def suffix(self, type: Scalars, lanes: int = 0) -> str:
-        """What an intrinsic on a type is called after its dot."""
-        scalar = {"float": f"f{self.bits}", "int": f"i{self.bits}", "bool": "i8"}[type]
-        return f"v{lanes}{scalar}" if lanes else scalar
-
-    def declare(self, result: str, function: str, *takes: str) -> None:
-        """A function that is called."""
-        self.declarations.add(f"declare {result} @{function}({', '.join(takes)})")
-
-    def splat(self, scalar: str, type: Scalars, lanes: int) -> str:
-        """A vector of one scalar."""
-        vector = self.name(type, lanes)
-        first = self.value(f"insertelement {vector} poison, {self.name(type)} {scalar}, i32 0")
-        return self.value(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
 
 
 def literal(number: float, type: Scalars) -> str:

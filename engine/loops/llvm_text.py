@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from engine.loops.llvm_instructions import Assembly, instruction, larger, literal
+from engine.loops.assembly import Assembly, CarriedValue, LoopNames
+from engine.loops.llvm_instructions import instruction, larger, literal
 from engine.loops.memory import KernelMemory
 from engine.loops.program import Loop, Scalars
 from engine.loops.schedule import Schedule, Sweep, schedule
@@ -17,8 +19,6 @@ from engine.loops.table import TableEntry, TableLayout, table_layout
 #: what a reduction begins with
 _FIRST = {"row_sum": 0.0, "row_prod": 1.0, "row_max": float("-inf"), "row_min": float("inf")}
 _COMBINING = {"row_sum": "fadd", "row_prod": "fmul"}
-#: no instruction of a kernel may trap, and vectors are as wide as the machine's
-_ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }'
 
 
 def llvm_text(loop: Loop, lanes: int) -> str:
@@ -30,7 +30,7 @@ def llvm_text(loop: Loop, lanes: int) -> str:
     to = Assembly(loop.dtype)
     text = _KernelText(loop, lanes, schedule(loop), table_layout(loop), to, KernelMemory(to))
     text.kernel()
-    return "\n".join((*text.to.lines, *sorted(text.to.declarations), _ATTRIBUTES, ""))
+    return to.module
 
 
 @dataclass(eq=False, slots=True)
@@ -47,15 +47,10 @@ class _KernelText:
     row: dict[int, str] = field(default_factory=dict)
 
     def kernel(self) -> None:
-        self.to.line("define void @kernel(i64 %first, i64 %past, ptr noalias readonly %table) #0 {\nentry:")
         self._read_table()
-        self.to.line("  br label %blocks\nblocks:\n  %block = phi i64 [ %first, %entry ], [ %block.next, %block.end ]")
-        self.to.line("  %block.more = icmp slt i64 %block, %past")
-        self.to.line("  br i1 %block.more, label %block.begin, label %end\nblock.begin:")
-        self._block()
-        self.to.line("block.end:")
-        self._store_totals()
-        self.to.line("  %block.next = add i64 %block, 1\n  br label %blocks\nend:\n  ret void\n}")
+        with self.to.loop(_names("block", "blocks", "block.begin", "end"), "%first", "%past"):
+            self._block()
+            self._store_totals()
 
     # the table
 
@@ -69,10 +64,10 @@ class _KernelText:
             for axis in range(self.loop.row_axes if strided else 0):
                 self.memory.word(position + 1 + axis, "i64", f"%{name}.stride{axis}")
         self.memory.word(self.layout.scratch, "ptr", "%scratch")
-        self.to.line(f"  %padded.up = add i64 %columns, {self.lanes - 1}")
-        self.to.line(f"  %padded = and i64 %padded.up, {-self.lanes}")
+        self.to.value(f"add i64 %columns, {self.lanes - 1}", "%padded.up")
+        self.to.value(f"and i64 %padded.up, {-self.lanes}", "%padded")
         for k in range(len(self.schedule.scratch)):
-            self.to.line(f"  %kept{k}.at = mul i64 %padded, {k}")
+            self.to.value(f"mul i64 %padded, {k}", f"%kept{k}.at")
             self.memory.further("%scratch", self.to.name("float"), f"%kept{k}.at", f"%kept{k}")
             self.memory.part(f"%kept{k}", self.to.name("float"), "%padded")
 
@@ -88,30 +83,29 @@ class _KernelText:
 
     def _block(self) -> None:
         """A block: its first and last row, its parts of sums made zero, and its rows."""
-        self.to.line("  %row.first = mul i64 %block, %block_rows\n  %row.most = add i64 %row.first, %block_rows")
-        self._least("row.past", "%row.most", "%rows")
-        self.to.line("  %part = mul i64 %block, %columns")
+        self.to.value("mul i64 %block, %block_rows", "%row.first")
+        self.to.value("add i64 %row.first, %block_rows", "%row.most")
+        self.to.least("%row.most", "%rows", "%row.past")
+        self.to.value("mul i64 %block, %columns", "%part")
         for n in self._results("columns"):
             self.memory.further(f"%result{n}", self.to.name("float"), "%part", f"%part{n}")
         self._zero_parts()
-        self.to.line("  br label %block.rows\nblock.rows:\n  br label %rows.head\nrows.head:")
-        self.to.line("  %row = phi i64 [ %row.first, %block.rows ], [ %row.next, %row.end ]")
-        zero = literal(0.0, "float")
-        for n in self._results("total"):
-            self.to.line(f"  %sum{n} = phi {self.to.name('float')} [ {zero}, %block.rows ], [ %sum{n}.next, %row.end ]")
-        self.to.line("  %row.more = icmp slt i64 %row, %row.past")
-        self.to.line("  br i1 %row.more, label %row.begin, label %block.end\nrow.begin:")
-        self._row()
-        self.to.line("  br label %row.end\nrow.end:\n  %row.next = add i64 %row, 1\n  br label %rows.head")
+        self.to.label("block.rows")
+        totals = [
+            CarriedValue(f"%sum{n}", self.to.name("float"), literal(0.0, "float")) for n in self._results("total")
+        ]
+        rows = _names("row", "rows.head", "row.begin", "block.end")
+        with self.to.loop(rows, "%row.first", "%row.past", carried=totals) as given:
+            self._row()
+            given.extend(f"{total.name}.next" for total in totals)
+            self.to.label("row.end")
 
     def _zero_parts(self) -> None:
         if not self._results("columns"):
             return
-        self.to.line("  br label %zero.head\nzero.head:\n  %z = phi i64 [ 0, %block.begin ], [ %z.next, %zero ]")
-        self.to.line("  %z.more = icmp slt i64 %z, %columns\n  br i1 %z.more, label %zero, label %zero.end\nzero:")
-        for n in self._results("columns"):
-            self._store_sum(literal(0.0, "float"), f"%part{n}", "%z")
-        self.to.line("  %z.next = add i64 %z, 1\n  br label %zero.head\nzero.end:")
+        with self.to.loop(_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
+            for n in self._results("columns"):
+                self._store_sum(literal(0.0, "float"), f"%part{n}", "%z")
 
     def _store_totals(self) -> None:
         for n in self._results("total"):
@@ -120,20 +114,18 @@ class _KernelText:
     def _results(self, kind: str) -> list[int]:
         return [n for n, result in enumerate(self.loop.results) if result.kind == kind]
 
-    def _least(self, name: str, one: str, other: str) -> None:
-        self.to.line(f"  %{name}.is = icmp slt i64 {one}, {other}")
-        self.to.line(f"  %{name} = select i1 %{name}.is, i64 {one}, i64 {other}")
-
     # rows
 
     def _row(self) -> None:
         self.row.clear()
         self._point_at_row()
-        self.to.line("  %start = mul i64 %row, %columns\n  %left = sub i64 %length, %start")
-        self._least("count", "%columns", "%left")
-        self.to.line(f"  %whole = and i64 %count, {-self.lanes}")
+        self.to.value("mul i64 %row, %columns", "%start")
+        self.to.value("sub i64 %length, %start", "%left")
+        self.to.least("%columns", "%left", "%count")
+        self.to.value(f"and i64 %count, {-self.lanes}", "%whole")
         if self.lanes > 1:
-            self.to.line("  %tail = sub i64 %count, %whole\n  %tail.any = icmp ne i64 %tail, 0")
+            self.to.value("sub i64 %count, %whole", "%tail")
+            self.to.value("icmp ne i64 %tail, 0", "%tail.any")
         for number, sweep in enumerate(self.schedule.sweeps):
             self._between(sweep.before)
             self._sweep(number, sweep)
@@ -143,7 +135,7 @@ class _KernelText:
             self._store(self._scalar(value), self._type(value), f"%result{n}.row")
         for n in self._results("total"):
             added = self._scalar(self.loop.results[n].value)
-            self.to.line(f"  %sum{n}.next = fadd {self.to.name('float')} %sum{n}, {added}")
+            self.to.value(f"fadd {self.to.name('float')} %sum{n}, {added}", f"%sum{n}.next")
 
     def _point_at_row(self) -> None:
         """Where each array has this row: only several axes take divisions to tell."""
@@ -187,31 +179,25 @@ class _KernelText:
 
     def _sweep(self, p: int, sweep: Sweep) -> None:
         """A pass over the row; its reductions become scalars of the row."""
-        to = self.to
-        to.line(f"  br label %s{p}.begin\ns{p}.begin:\n  br label %s{p}.head\ns{p}.head:")
-        to.line(f"  %c{p} = phi i64 [ 0, %s{p}.begin ], [ %c{p}.next, %s{p} ]")
-        head = len(to.lines)
-        to.line(f"  %c{p}.more = icmp slt i64 %c{p}, %whole\n  br i1 %c{p}.more, label %s{p}, label %s{p}.rest\ns{p}:")
-        reduced = self._body(sweep, f"%c{p}")
-        to.line(f"  %c{p}.next = add i64 %c{p}, {self.lanes}\n  br label %s{p}.head\ns{p}.rest:")
-        floats = to.name("float", self.lanes)
-        to.lines[head:head] = [
-            f"  %r{i} = phi {floats} [ {self._first(i)}, %s{p}.begin ], [ {name}, %s{p} ]"
-            for i, name in reduced.items()
-        ]
+        self.to.label(f"s{p}.begin")
+        floats = self.to.name("float", self.lanes)
+        reduced = [CarriedValue(f"%r{i}", floats, self._first(i)) for i in sweep.reductions]
+        names = _names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.rest")
+        with self.to.loop(names, 0, "%whole", self.lanes, reduced) as given:
+            given.extend(self._body(sweep, names.counter))
         if self.lanes > 1:
             self._tail(p, sweep)
         for i in sweep.reductions:
-            self.row[i] = self._halved(i, f"%r{i}" + (".end" if self.lanes > 1 else ""))
+            vector = f"%r{i}" + (".end" if self.lanes > 1 else "")
+            self.row[i] = self.to.halved(vector, self.lanes, partial(self._combined, i))
 
     def _tail(self, p: int, sweep: Sweep) -> None:
         """What is left of the row, in one masked vector."""
-        self.to.line(f"  br i1 %tail.any, label %s{p}.tail, label %s{p}.end\ns{p}.tail:")
-        reduced = self._body(sweep, "%whole", self._mask())
-        self.to.line(f"  br label %s{p}.end\ns{p}.end:")
-        for i, name in reduced.items():
-            floats = self.to.name("float", self.lanes)
-            self.to.line(f"  %r{i}.end = phi {floats} [ %r{i}, %s{p}.rest ], [ {name}, %s{p}.tail ]")
+        with self.to.when("%tail.any", f"s{p}.tail", f"s{p}.end"):
+            reduced = self._body(sweep, "%whole", self._mask())
+        floats = self.to.name("float", self.lanes)
+        for i, name in zip(sweep.reductions, reduced, strict=True):
+            self.to.value(f"phi {floats} [ %r{i}, %s{p}.rest ], [ {name}, %s{p}.tail ]", f"%r{i}.end")
 
     def _first(self, reduction: int) -> str:
         start = literal(_FIRST[self.loop.instructions[reduction].op], "float")
@@ -221,12 +207,11 @@ class _KernelText:
         """Which lanes of the last vector are of the row."""
         words = f"<{self.lanes} x i32>"
         left = self.to.value("trunc i64 %tail to i32")
-        first = self.to.value(f"insertelement {words} poison, i32 {left}, i32 0")
-        count = self.to.value(f"shufflevector {words} {first}, {words} poison, {words} zeroinitializer")
+        count = self.to.splat(left, "i32", self.lanes)
         lanes = ", ".join(f"i32 {i}" for i in range(self.lanes))
         return self.to.value(f"icmp ult {words} <{lanes}>, {count}")
 
-    def _body(self, sweep: Sweep, at: str, mask: str = "") -> dict[int, str]:
+    def _body(self, sweep: Sweep, at: str, mask: str = "") -> list[str]:
         """One vector of each scalar of a sweep, read, computed, kept, stored: what its reductions then are."""
         found: dict[int, str] = {}
         for number in sweep.fetched:
@@ -243,8 +228,8 @@ class _KernelText:
             self._store(found[number], self._type(number), self._kept(number, at), self.lanes)
         for n in sweep.results:
             self._store_result(n, self._vector(self.loop.results[n].value, found), at, mask)
-        given = {i: self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions}
-        return {i: self._reduced(i, value, mask) for i, value in given.items()}
+        given = [self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions]
+        return [self._reduced(i, value, mask) for i, value in zip(sweep.reductions, given, strict=True)]
 
     def _vector(self, number: int, found: dict[int, str]) -> str:
         """A scalar in all lanes. What is the same for the row is spread here, beside its use: registers are few."""
@@ -252,7 +237,7 @@ class _KernelText:
         if constant.op == "constant":
             return f"splat ({self.to.name(constant.type)} {literal(constant.data, constant.type)})"
         if number not in found:
-            found[number] = self.to.splat(self._scalar(number), self._type(number), self.lanes)
+            found[number] = self.to.splat(self._scalar(number), self.to.name(self._type(number)), self.lanes)
         return found[number]
 
     def _store_result(self, n: int, value: str, at: str, mask: str) -> None:
@@ -278,18 +263,6 @@ class _KernelText:
             return self.to.value(f"{_COMBINING[op]} {self.to.name('float', lanes)} {other}, {one}")
         return larger(self.to, "maximum" if op == "row_max" else "minimum", one, other, lanes)
 
-    def _halved(self, i: int, vector: str) -> str:
-        """The lanes of a reduction combined: the lower half with the upper one, until there is one."""
-        lanes = self.lanes
-        while lanes > 1:
-            whole, lanes = f"<{lanes} x {self.to.name('float')}>", lanes // 2
-            halves = [
-                self.to.value(f"shufflevector {whole} {vector}, {whole} poison, <{lanes} x i32> <{_numbers(k, lanes)}>")
-                for k in (0, lanes)
-            ]
-            vector = self._combined(i, halves[0], halves[1], lanes)
-        return self.to.value(f"extractelement {self.to.name('float', 1)} {vector}, i32 0")
-
     # memory
 
     def _at(self, base: str, type: Scalars, index: str) -> str:
@@ -312,5 +285,5 @@ class _KernelText:
         self.memory.store(self.to.name("float"), value, self._at(base, "float", index), says_align=False)
 
 
-def _numbers(first: int, count: int) -> str:
-    return ", ".join(f"i32 {i}" for i in range(first, first + count))
+def _names(counter: str, head: str, body: str, past: str) -> LoopNames:
+    return LoopNames(f"%{counter}", head, body, past, f"%{counter}.more", f"%{counter}.next")

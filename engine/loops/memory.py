@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from engine.loops.assembly import Assembly
 from engine.loops.bounds_writer import BoundsWriter, BufferExtent
-from engine.loops.llvm_instructions import Assembly
 from engine.native.bounds import WATCHED
 
 #: what intrinsics call types that they do not call by their names
@@ -73,10 +73,10 @@ class KernelMemory:
         """Write a scalar, or a vector, or its lanes inside the mask. An alignment that is not said is the type's."""
         pointer, taken, size = self._bounded(pointer, type, lanes, mask), _taken(type, lanes), _size(type)
         if not mask:
-            self._to.line(f"  store {taken} {value}, ptr {pointer}" + (f", align {size}" if says_align else ""))
+            self._to.line(f"store {taken} {value}, ptr {pointer}" + (f", align {size}" if says_align else ""))
             return
         name = self._intrinsic("void", f"store.{_suffix(type, lanes)}.p0", taken, "ptr", "i32", _mask(lanes))
-        self._to.line(f"  call void @{name}({taken} {value}, ptr {pointer}, i32 {size}, {_mask(lanes)} {mask})")
+        self._to.line(f"call void @{name}({taken} {value}, ptr {pointer}, i32 {size}, {_mask(lanes)} {mask})")
 
     def gather(self, type: str, pointers: str, lanes: int, mask: str, outside: str = "zeroinitializer") -> str:
         """A vector of what is at each pointer; lanes outside the mask as with `load`."""
@@ -93,7 +93,7 @@ class KernelMemory:
         places = f"<{lanes} x ptr>"
         name = self._intrinsic("void", f"scatter.{_suffix(type, lanes)}.v{lanes}p0", taken, places, "i32", _mask(lanes))
         self._to.line(
-            f"  call void @{name}({taken} {value}, {places} {pointers}, i32 {_size(type)}, {_mask(lanes)} {mask})"
+            f"call void @{name}({taken} {value}, {places} {pointers}, i32 {_size(type)}, {_mask(lanes)} {mask})"
         )
 
     def _intrinsic(self, result: str, name: str, *takes: str) -> str:

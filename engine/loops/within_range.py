@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,11 +10,7 @@ from engine.graph.op import NONE, KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.compiled import NativeKernel, bind_native
 from engine.loops.program import Loop, Space
-from engine.native.native_call import FollowedArray, NativeGuard, followed
-from engine.native.turns import make_calls
-
-#: binds operands and results to calls that compute the same
-Otherwise = Callable[[Sequence[HostArray], Sequence[HostArray]], Sequence[KernelCall]]
+from engine.native.fallback import Otherwise, guarded
 
 
 def bind_within_range(
@@ -39,10 +35,4 @@ def bind_within_range(
     count: HostArray = np.ndarray((), loop.dtype, word)
     wider = space._replace(strides=(*space.strides, ()))
     calls = bind_native(kernel, loop, wider, operands, [*results, count], threads, workspace, sums)
-    read, written = ([followed(array, calls) for array in arrays] for arrays in (operands, results))
-    return [*calls, (NativeGuard(word, (_compute_again, (otherwise, read, written))), ())]
-
-
-def _compute_again(otherwise: Otherwise, read: Sequence[FollowedArray], written: Sequence[FollowedArray]) -> None:
-    """With the arrays as they lie now."""
-    make_calls(otherwise([x.now for x in read], [x.now for x in written]))
+    return guarded(calls, word, otherwise, operands, results)

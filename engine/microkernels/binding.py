@@ -13,12 +13,9 @@ from engine.graph.tensor_type import HostArray
 from engine.loops.compiled import WORTH_THREADS
 from engine.microkernels.recipe import KernelPhase, Recipe
 from engine.native.bounds import WATCHED
-from engine.native.native_call import SIGNATURE, FollowedArray, NativeCall, NativeGuard, followed
+from engine.native.fallback import Otherwise, guarded
+from engine.native.native_call import SIGNATURE, NativeCall
 from engine.native.object_file import load_function
-from engine.native.turns import make_calls
-
-#: binds operands and a result to calls that compute the same
-ByOp = Callable[[Sequence[HostArray], HostArray], Sequence[KernelCall]]
 
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
@@ -43,7 +40,7 @@ def bind_recipe(
     result: HostArray,
     threads: int,
     workspace: HostArray,
-    otherwise: ByOp,
+    otherwise: Otherwise,
 ) -> list[KernelCall]:
     """The calls that compute `result` from `operands`, of the types and strides that the recipe is for.
 
@@ -57,11 +54,7 @@ def bind_recipe(
         call = NativeCall(code.function, code.address, phase.items, entries, (code, workspace))
         _point(call, phase, recipe, operands, result, workspace)
         calls.append((call, ()))
-    if recipe.checked:
-        read = [followed(array, calls) for array in operands]
-        again = (_compute_again, (otherwise, read, followed(result, calls)))
-        calls.append((NativeGuard(workspace[:8].view(np.int64), again), ()))
-    return calls
+    return guarded(calls, workspace[:8].view(np.int64), otherwise, operands, [result]) if recipe.checked else calls
 
 
 def _point(
@@ -84,7 +77,3 @@ def _point(
             case "own":
                 owns = start + recipe.shared + recipe.own * np.arange(len(call.entries))
                 call.place(position, owns + number, min(nbytes, recipe.own - number))
-
-
-def _compute_again(otherwise: ByOp, read: Sequence[FollowedArray], written: FollowedArray) -> None:
-    make_calls(otherwise([x.now for x in read], written.now))

@@ -171,7 +171,7 @@ def spread_word(to: Routine, number: Int64) -> str:
     if isinstance(number, int):
         return f"splat ({word} {number})"
     narrow = number if word == "i64" else to.to.value(f"trunc i64 {number} to {word}")
-    return to.to.splat(narrow, "int", to.lanes)
+    return to.to.splat(narrow, word, to.lanes)
 
 
 def _store_wide(to: Routine, words: str, pointer: str, mask: str) -> None:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from engine.loops.llvm_instructions import Assembly, literal
+from engine.loops.assembly import Assembly, CarriedValue, LoopNames
+from engine.loops.llvm_instructions import literal
 from engine.loops.memory import KernelMemory
 from engine.microkernels.recipe import KernelPhase, PlaceKind, TableEntryOf
 
@@ -18,8 +19,6 @@ Int64 = int | str
 
 #: elements of so many bytes are moved as these floats, whatever their bits mean
 MOVED_AS: Final = {4: "float32", 8: "float64"}
-
-_ATTRIBUTES: Final = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no-trapping-math"="true" }'
 
 
 @dataclass(eq=False, slots=True)
@@ -40,7 +39,6 @@ class Routine:
         self.lanes = lanes
         self.places: list[TableEntryOf] = []
         self._names = 0
-        self._block = "entry"
 
     @property
     def size(self) -> int:
@@ -59,9 +57,7 @@ class Routine:
 
     def phase(self, items: int, work: int) -> KernelPhase:
         """What has been written."""
-        head = "define void @kernel(i64 %first, i64 %past, ptr noalias readonly %table) #0 {\nentry:"
-        text = "\n".join([head, *self.to.lines, "  ret void\n}", *sorted(self.to.declarations), _ATTRIBUTES, ""])
-        return KernelPhase(text, items, tuple(self.places), work)
+        return KernelPhase(self.to.module, items, tuple(self.places), work)
 
     # whole numbers
 
@@ -106,8 +102,7 @@ class Routine:
         """The smaller of the two."""
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
-        is_less = self.to.value(f"icmp slt i64 {a}, {b}")
-        return self.to.value(f"select i1 {is_less}, i64 {a}, i64 {b}")
+        return self.to.least(a, b)
 
     def most(self, a: Int64, b: Int64) -> Int64:
         """The larger of the two."""
@@ -184,7 +179,7 @@ class Routine:
         if step != 2 * self.size:
             return self.gather(pointer, step, self.first(self.lanes))
         halves = [self.load(self.at(pointer, k * self.lanes * self.size)) for k in (0, 1)]
-        return self._shuffled(halves[0], halves[1], range(0, 2 * self.lanes, 2))
+        return self.shuffled(halves[0], halves[1], range(0, 2 * self.lanes, 2))
 
     def scatter(self, value: str, pointer: str, step: int, mask: str) -> None:
         """Write the lanes inside the mask `step` bytes apart."""
@@ -208,7 +203,7 @@ class Routine:
 
     def broadcast(self, pointer: str) -> str:
         """A vector of one number."""
-        return self.to.splat(self.load_number(pointer), "float", self.lanes)
+        return self.to.splat(self.load_number(pointer), self.number, self.lanes)
 
     # vectors
 
@@ -233,21 +228,14 @@ class Routine:
 
     def halved(self, vector: str) -> str:
         """The sum of the lanes: the lower half and the upper one, until there is one number."""
-        lanes = self.lanes
-        while lanes > 1:
-            whole, lanes = self.to.name("float", lanes), lanes // 2
-            halves = [
-                self.to.value(
-                    f"shufflevector {whole} {vector}, {whole} poison, <{lanes} x i32> <{_lanes(range(k, k + lanes))}>"
-                )
-                for k in (0, lanes)
-            ]
-            vector = self.to.value(f"fadd {self.to.name('float', lanes)} {halves[0]}, {halves[1]}")
-        return self.to.value(f"extractelement {self.to.name('float', 1)} {vector}, i32 0")
+        return self.to.halved(vector, self.lanes, self._sum_of_halves)
+
+    def _sum_of_halves(self, low: str, high: str, lanes: int) -> str:
+        return self.to.value(f"fadd {self.to.name('float', lanes)} {low}, {high}")
 
     def reversed(self, vector: str) -> str:
         """The lanes from the last to the first."""
-        return self._shuffled(vector, "poison", range(self.lanes - 1, -1, -1))
+        return self.shuffled(vector, "poison", range(self.lanes - 1, -1, -1))
 
     def transposed(self, rows: Sequence[str]) -> list[str]:
         """As many vectors as there are lanes, transposed: off-diagonal blocks are exchanged, ever larger."""
@@ -263,11 +251,11 @@ class Routine:
         n = self.lanes
         low = [lane if not lane & h else n + (lane ^ h) for lane in range(n)]
         high = [(lane | h) if not lane & h else n + lane for lane in range(n)]
-        return self._shuffled(a, b, low), self._shuffled(a, b, high)
+        return self.shuffled(a, b, low), self.shuffled(a, b, high)
 
-    def _shuffled(self, a: str, b: str, lanes: Sequence[int]) -> str:
-        numbers = f"<{len(lanes)} x i32> <{_lanes(lanes)}>"
-        return self.to.value(f"shufflevector {self.vector} {a}, {self.vector} {b}, {numbers}")
+    def shuffled(self, a: str, b: str, lanes: Sequence[int]) -> str:
+        """These lanes of two vectors."""
+        return self.to.shuffled(a, b, self.lanes, lanes)
 
     # masks
 
@@ -320,10 +308,7 @@ class Routine:
         """A number, at most a few times the lanes in size, in all lanes; one that is far below is as good as any."""
         if isinstance(number, int):
             return f"splat (i32 {number})"
-        words = f"<{self.lanes} x i32>"
-        small = self.to.value(f"trunc i64 {self.most(number, -(1 << 30))} to i32")
-        first = self.to.value(f"insertelement {words} poison, i32 {small}, i32 0")
-        return self.to.value(f"shufflevector {words} {first}, {words} poison, <{self.lanes} x i32> zeroinitializer")
+        return self.to.splat(self.to.value(f"trunc i64 {self.most(number, -(1 << 30))} to i32"), "i32", self.lanes)
 
     def kept(self, vector: str, mask: str) -> str:
         """The lanes inside the mask, and zeros."""
@@ -347,41 +332,25 @@ class Routine:
         Inside, `carry` is to be set to the values of the next round; after the loop `carried` are those of the last.
         """
         self._names += 1
-        k, before = self._names, self._block
-        found = Rounds(f"%i{k}", [f"%c{k}.{j}" for j in range(len(carried))])
-        for (type, start), name in zip(carried, found.carried, strict=True):
+        k = self._names
+        names = LoopNames(f"%i{k}", f"h{k}", f"b{k}", f"x{k}", f"%m{k}", addition="add nsw")
+        values = [CarriedValue(f"%c{k}.{j}", type, start) for j, (type, start) in enumerate(carried)]
+        for name, type, start in values:
             if type == "ptr":
                 self.memory.same(name, start)
-        self.to.line(f"  br label %h{k}\nh{k}:")
-        head = len(self.to.lines)
-        self.to.line(f"  %m{k} = icmp slt i64 {found.index}, {past}\n  br i1 %m{k}, label %b{k}, label %x{k}\nb{k}:")
-        self._block = f"b{k}"
-        yield found
-        following = self.add(found.index, step)
-        phis = [f"  {found.index} = phi i64 [ {first}, %{before} ], [ {following}, %{self._block} ]"]
-        phis += [
-            f"  {name} = phi {type} [ {start}, %{before} ], [ {value}, %{self._block} ]"
-            for (type, start), name, value in zip(carried, found.carried, found.carry, strict=True)
-        ]
-        self.to.lines[head:head] = phis
-        self.to.line(f"  br label %h{k}\nx{k}:")
-        self._block = f"x{k}"
+        with self.to.loop(names, first, past, step, values) as given:
+            found = Rounds(names.counter, [value.name for value in values])
+            yield found
+            given.extend(found.carry)
 
     @contextmanager
     def when(self, comparison: str, a: Int64, b: Int64) -> Iterator[None]:
         """What is written inside happens where a compares so (LLVM's: slt, eq, …) with b."""
         self._names += 1
         k = self._names
-        self.to.line(f"  %w{k} = icmp {comparison} i64 {a}, {b}\n  br i1 %w{k}, label %t{k}, label %e{k}\nt{k}:")
-        self._block = f"t{k}"
-        yield
-        self.to.line(f"  br label %e{k}\ne{k}:")
-        self._block = f"e{k}"
+        with self.to.when(self.to.value(f"icmp {comparison} i64 {a}, {b}", f"%w{k}"), f"t{k}", f"e{k}"):
+            yield
 
 
 def _mask_of(inside: Sequence[bool]) -> str:
     return "<" + ", ".join(f"i1 {str(lane).lower()}" for lane in inside) + ">"
-
-
-def _lanes(numbers: Sequence[int]) -> str:
-    return ", ".join(f"i32 {i}" for i in numbers)

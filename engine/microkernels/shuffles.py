@@ -19,12 +19,8 @@ def _every(to: Routine, vectors: Sequence[str], start: int) -> str:
     for past, vector in zip(range(count, len(vectors) * count, count), vectors[1:], strict=True):
         # the lanes of this vector, behind those that were found and are where they belong
         here = [count + min(lane - past, count - 1) for lane in wanted]
-        found = _shuffled(
-            to,
-            found,
-            vector,
-            [old if lane < past else new for lane, old, new in zip(wanted, so_far, here, strict=True)],
-        )
+        lanes = [old if lane < past else new for lane, old, new in zip(wanted, so_far, here, strict=True)]
+        found = to.shuffled(found, vector, lanes)
         so_far = list(range(count))
     return found
 
@@ -33,9 +29,4 @@ def arranged(to: Routine, vector: str, lanes: Sequence[int | None]) -> str:
     """The lanes of these numbers, and zeros for None."""
     if list(lanes) == list(range(to.lanes)):
         return vector
-    return _shuffled(to, vector, to.zero, [to.lanes if lane is None else lane for lane in lanes])
-
-
-def _shuffled(to: Routine, a: str, b: str, lanes: Sequence[int]) -> str:
-    numbers = ", ".join(f"i32 {lane}" for lane in lanes)
-    return to.to.value(f"shufflevector {to.vector} {a}, {to.vector} {b}, <{to.lanes} x i32> <{numbers}>")
+    return to.shuffled(vector, to.zero, [to.lanes if lane is None else lane for lane in lanes])

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.native.bounds import WATCHED, reach
-from engine.native.helping_threads import run_in_pieces
+from engine.native.sharing import share
 
 #: void kernel(int64 first, int64 past, const int64* table)
 SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
@@ -55,7 +55,7 @@ class NativeCall:
         if len(self._tables) == 1:
             self.function(0, self.items, self._tables[0])
         else:
-            run_in_pieces(self.function, self._tables, self.items)
+            share(self.function, self.items, self._tables)
 
     def forget(self, position: int) -> None:
         """Let go of the array there. Until `point` says where it lies then, this cannot be called."""

@@ -22,7 +22,7 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, to_float
 from engine.loops.elements import MOST_BOUND, ElementKernel
 from engine.loops.program import PRIMITIVES, Level, LoopBuilder, Scalar, Scalars
-from engine.native.turns import joined
+from engine.native.calls import joined
 from engine.oplib import batching
 from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, number_dtype, read_as
 from engine.oplib.permutation import shaped

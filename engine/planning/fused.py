@@ -15,7 +15,7 @@ from engine.loops.blocks import bind_blocks, workspace_bytes
 from engine.loops.compiled import block_count, native_workspace
 from engine.loops.on_arrays import run_on_arrays
 from engine.loops.program import Loop, Space
-from engine.native.turns import make_calls
+from engine.native.calls import make_calls
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.loops import compiled as native
-from engine.loops.llvm_instructions import Assembly
+from engine.loops.assembly import Assembly
 from engine.loops.table import TableEntry, TableLayout
 from engine.microkernels import product
 from engine.microkernels.columns import Columns

@@ -27,8 +27,8 @@ from engine.loops.schedule import lanes_of
 from engine.loops.table import table_layout
 from engine.native import machine_code
 from engine.native.bounds import WATCHED, FaultEntry, reach
+from engine.native.calls import make_calls
 from engine.native.native_call import NativeCall
-from engine.native.turns import make_calls
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.kernel_selection import select_microkernels

@@ -12,7 +12,7 @@ import pytest
 from engine.functions.expansions import expand_functions
 from engine.loops.compiled import bind_native, compile_loop, native_kernel
 from engine.loops.program import Level, LoopBuilder, Space
-from engine.native.turns import make_calls
+from engine.native.calls import make_calls
 from tests.engine.loops.accuracy import DTYPES
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")

@@ -13,7 +13,7 @@ from engine.functions.expansions import WRITERS, expand_functions
 from engine.functions.float_parts import FORMATS
 from engine.loops.compiled import bind_native, compile_loop, native_kernel
 from engine.loops.program import Level, Loop, LoopBuilder, Scalar, Space
-from engine.native.turns import make_calls
+from engine.native.calls import make_calls
 
 Array = np.ndarray[Any, Any]
 

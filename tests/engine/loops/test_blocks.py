@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from itertools import product
-from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +14,7 @@ from engine.loops import row_blocks
 from engine.loops.blocks import bind_blocks, workspace_bytes
 from engine.loops.program import Level, Loop, LoopBuilder, Scalar, Space
 from engine.loops.registers import assign_registers, needed
-from engine.native import turns
-from engine.native.turns import make_calls, make_shared
+from engine.native.calls import make_calls
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(7)
@@ -307,32 +304,3 @@ def test_blocks_cover_everything_once(dims: tuple[int, ...], whole: int) -> None
         assert part.size <= 16_384 or whole
         part += 1
     assert (seen == 1).all()
-
-
-def test_what_a_thread_raises_is_raised_once_all_have_stopped() -> None:
-    begun, made = Event(), list[int]()
-
-    def fail() -> None:
-        begun.set()
-        raise ValueError("in a thread")
-
-    with pytest.raises(ValueError, match="in a thread"):
-        make_shared([[(begun.wait, (60,)), (made.append, (1,))], [(fail, ())]])
-    assert made == [1]
-
-
-def test_parts_that_no_thread_begins_are_made_by_the_one_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-    with ThreadPoolExecutor(1) as busy:
-        held = Event()
-        busy.submit(held.wait)
-        monkeypatch.setattr(turns, "helping_threads", lambda: busy)
-        make_shared([[(made.append, (part,))] for part in range(3)])
-        held.set()
-    assert made == [0, 1, 2]
-
-
-def test_threads_are_as_quiet_as_the_one_that_asks() -> None:
-    divide: Callable[..., object] = np.divide
-    with np.errstate(all="ignore"):
-        make_shared([[(divide, (np.ones(2), np.zeros(2)))]] * 2)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.loops.llvm_instructions import Assembly
+from engine.loops.assembly import Assembly
 from engine.loops.llvm_text import llvm_text
 from engine.loops.memory import KernelMemory
 from engine.microkernels.recipe import KernelPhase

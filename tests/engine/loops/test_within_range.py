@@ -15,9 +15,10 @@ from engine.loops.blocks import bind_blocks
 from engine.loops.compiled import NativeKernel, compile_loop, native_kernel
 from engine.loops.on_arrays import run_on_arrays
 from engine.loops.program import Level, Loop, LoopBuilder, Space
-from engine.loops.within_range import Otherwise, bind_within_range
+from engine.loops.within_range import bind_within_range
+from engine.native.calls import make_calls
+from engine.native.fallback import Otherwise
 from engine.native.native_call import NativeCall
-from engine.native.turns import make_calls
 
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 

@@ -55,8 +55,8 @@ def run_recipe(
     return out
 
 
-def _by_nothing(_: Sequence[Array], result: Array) -> Sequence[KernelCall]:
-    return [(result.fill, (np.nan,))]
+def _by_nothing(_: Sequence[Array], results: Sequence[Array]) -> Sequence[KernelCall]:
+    return [(results[0].fill, (np.nan,))]
 
 
 @cache

@@ -44,7 +44,7 @@ def whole(write: Callable[[Routine, Sequence[Int64]], Sequence[Int64]], *given_n
     taken = [to.to.value(f"load i64, ptr {to.at(x, 8 * i)}") for i in range(len(given_numbers))]
     made = write(to, taken)
     for i, value in enumerate(made):
-        to.to.line(f"  store i64 {value}, ptr {to.at(y, 8 * i)}")
+        to.to.line(f"store i64 {value}, ptr {to.at(y, 8 * i)}")
     recipe = Recipe((to.phase(1, 0),))
     found = run_recipe(recipe, [np.array(given_numbers, "int64")], (len(made),), "int64")
     return [int(number) for number in found]
