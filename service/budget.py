@@ -1,4 +1,4 @@
-"""What a worker may keep between requests: every share of the memory that there is for plans, in one place."""
+"""Budget of a worker between requests: every share of the memory that there is for plans, in one place."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from schemas import Problem
 
 
 class Kind(NamedTuple):
-    """What a code means to HTTP and to a reader."""
+    """Meaning of a code to HTTP and to a reader."""
 
     status: int
     title: str

@@ -1,4 +1,4 @@
-"""What this machine, or the container it runs in, can give: the ground of the default budgets."""
+"""Means of this machine, or the container it runs in: the ground of the default budgets."""
 
 from __future__ import annotations
 

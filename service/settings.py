@@ -92,7 +92,7 @@ def _default_allowed_hosts(stated: dict[str, Any]) -> tuple[str, ...]:
 
 
 class Settings(BaseSettings):
-    """How the server runs."""
+    """Settings of the server."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 

@@ -1,4 +1,4 @@
-"""What a person may have meant by a word that is not known."""
+"""Spelling of words that are not known: what a person may have meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked of a program. Each call is one class: which nodes it needs, and the results that it writes.
+"""Calls: the questions that can be asked of a program. Each is one class: the nodes it needs, the results it writes.
 
 A call is data: it can be compared and hashed, and a plan is cached under it. It knows node numbers and types, no
 arrays. What may live here: the calls' defaults and checks, in terms of the transforms. What may not: rules of

@@ -20,7 +20,7 @@ GivenTypes = tuple[tuple[int, TensorType], ...]
 
 
 class Label(NamedTuple):
-    """What a result is: its kind (values, gradients, tangents, jacobian, hvp, hessian), and of which nodes."""
+    """Name of a result: its kind (values, gradients, tangents, jacobian, hvp, hessian), and the nodes that it is of."""
 
     kind: str
     nodes: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What runs a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules.
+"""Executors, which run a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules.
 
 Files:
     binding        From a step to the calls that run it. What fuses steps, or has kernels of its own, puts its binder in
@@ -10,8 +10,8 @@ Files:
     cuda_bound     A plan made ready to run on a card again and again: memory of its own, and all that it launches,
                    bound to it
     cuda_capture   Calls in a row on a card: recorded once as a graph of CUDA, and launched again by one call
-    cuda_flags     What the kernels of one run find in their data, noted on the card, so that nobody waits before the
-                   end
+    cuda_flags     Flags on the card: faults that the kernels of one run find in their data, so that nobody waits before
+                   the end
     cuda_kernels   Loops as kernels of a card: compiled once for its kind by NVRTC, kept, and launched where a plan has
                    them
     cupy_backend   A GPU. CuPy is imported when an executor is opened, never before
@@ -21,7 +21,8 @@ Files:
                    bytes
     interpreter    The loop that runs a plan step by step, for any array module that looks like NumPy
     kernels        Loops as machine code: compiled once for this processor, kept, and bound where a plan has them
-    lifetimes      What of a plan stays in memory from run to run, and what comes and goes with each
+    lifetimes      Lifetimes of a plan's memory: the part that stays from run to run, and the part that comes and goes
+                   with each
     numpy_backend  The CPU
     output_buffer  Memory of large results. Most callers drop a result before they ask for the next one; then it serves
                    again
@@ -33,11 +34,12 @@ Files:
                    by threads
     segments       Calls in a row. Between two segments a run looks at the clock; an error inside one is told from its
                    position
-    stopwatch      How long the steps of a run take: what is compiled first is told from it
-    tiered         What runs bound plans, and has compiled ones take their places: alike on processors and on cards
-    tiers          Which way a plan runs: by NumPy at first, and by compiled kernels once that is worth the compiling
-    witness        What this process is computing at this moment, in memory that outlives it: told by whoever finds that
-                   it has died
+    stopwatch      Time that each step of a run takes: the order of compiling is told from it
+    tiered         Tiered execution: bound plans are run, and compiled ones take their places, alike on processors and
+                   on cards
+    tiers          Tiers of a plan: run by NumPy at first, and by compiled kernels once that is worth the compiling
+    witness        Witness of what this process computes at this moment, in memory that outlives it: read by whoever
+                   finds it dead
 """
 
 from __future__ import annotations

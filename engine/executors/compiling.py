@@ -82,7 +82,7 @@ class BackgroundCompiler:
 
 
 class _Queue:
-    """What the thread shares with those who hand in. It does not know its compiler, so that this one can be lost."""
+    """State that the thread shares with those who hand in. It does not know its compiler, so that this can be lost."""
 
     def __init__(self, most_waiting: int) -> None:
         self.closing = False

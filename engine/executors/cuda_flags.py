@@ -1,4 +1,4 @@
-"""What the kernels of one run find in their data, noted on the card, so that nobody waits before the end."""
+"""Flags on the card: faults that the kernels of one run find in their data, so that nobody waits before the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a plan stays in memory from run to run, and what comes and goes with each."""
+"""Lifetimes of a plan's memory: the part that stays from run to run, and the part that comes and goes with each."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Lasting(Enum):
 
 
 class Root(NamedTuple):
-    """What owns memory: a slot, and which of its results it is, where it has several."""
+    """Owner of memory: a slot, and which of its results it is, where it has several."""
 
     slot: int
     which: int
 
 
 class Lifetimes:
-    """Which feeds are copied in, which steps are constants made once, and which buffers are handed out.
+    """Feeds that are copied in, steps that are constants made once, and buffers that are handed out.
 
     `copied` and `constant` are slots: of feeds, and of results that no result of the plan looks at. `handed` are the
     buffers that go to the caller as they are; smaller kept results are copied out. `beside` counts the bytes of all

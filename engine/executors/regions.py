@@ -32,7 +32,7 @@ class NativeStep(NamedTuple):
 
 
 class RegionWatch:
-    """What the regions of a run look at: its deadline, and the byte that ends it. Without one they look at nothing."""
+    """Words that the regions of a run look at: its deadline, and the byte that ends it. Without one, at nothing."""
 
     def __init__(self) -> None:
         self._entries: HostArray = np.array([NEVER_COMES, 0], np.int64)

@@ -1,4 +1,4 @@
-"""How long the steps of a run take: what is compiled first is told from it."""
+"""Time that each step of a run takes: the order of compiling is told from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs bound plans, and has compiled ones take their places: alike on processors and on cards."""
+"""Tiered execution: bound plans are run, and compiled ones take their places, alike on processors and on cards."""
 
 from __future__ import annotations
 

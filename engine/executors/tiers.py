@@ -1,4 +1,4 @@
-"""Which way a plan runs: by NumPy at first, and by compiled kernels once that is worth the compiling."""
+"""Tiers of a plan: run by NumPy at first, and by compiled kernels once that is worth the compiling."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ class ExecutionTier(NamedTuple):
 
 
 class _Rest(NamedTuple):
-    """What is to take the place of what has taken a plan's, and the order in which its kernels are made."""
+    """Successor of what has taken a plan's place, and the order in which its kernels are made."""
 
     plan: Plan
     order: Sequence[Kernel]
 
 
 class _PlanState:
-    """How a plan fares: its runs, and what takes its place, as soon as there is something. Known by its identity."""
+    """State of a plan: its runs, and what takes its place, as soon as there is something. Known by its identity."""
 
     __slots__ = ("asked", "decided", "instead", "lock", "rest", "runs", "seconds", "spared")
 

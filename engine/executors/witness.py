@@ -1,4 +1,4 @@
-"""What this process is computing at this moment, in memory that outlives it: told by whoever finds that it has died."""
+"""Witness of what this process computes at this moment, in memory that outlives it: read by whoever finds it dead."""
 
 from __future__ import annotations
 

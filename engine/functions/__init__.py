@@ -13,7 +13,7 @@ Files:
     expansions        Functions of the mathematical library, written out in primitives that every processor has
     exponentials      exp, expm1 and tanh written in IEEE primitives: x = n ln 2 + r, exp(x) = 2ⁿ exp(r), and exp(r) is
                       a polynomial
-    float_parts       What expansions are made of: the format of a float, its powers of two, and polynomials
+    float_parts       Parts of floats, of which expansions are made: the format, its powers of two, and polynomials
     gamma_functions   log Γ(x) and its second derivative for x > 0, written in IEEE primitives, in float32
     logarithms        log, log2 and log1p written in IEEE primitives: x = 2ᵏ (1 + f) with 1 + f from √½ to √2, log(1 +
                       f) a polynomial

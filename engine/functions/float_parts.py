@@ -1,4 +1,4 @@
-"""What expansions are made of: the format of a float, its powers of two, and polynomials."""
+"""Parts of floats, of which expansions are made: the format, its powers of two, and polynomials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.loops.program import Scalar
 
 
 class FloatFormat(NamedTuple):
-    """How a float is laid out: sign, exponent, then `mantissa` bits; the exponent of 1 is stored as `bias`."""
+    """Layout of a float: sign, exponent, then `mantissa` bits; the exponent of 1 is stored as `bias`."""
 
     width: int
     mantissa: int

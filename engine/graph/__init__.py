@@ -8,28 +8,28 @@ What may live here: the terms in which everything else is written. What may not:
 import from another room of the engine.
 
 Files:
-    alignment     Where arrays begin: at multiples of what is a line of the cache, and the widest vector
+    alignment     Alignment of arrays: they begin at multiples of what is a line of the cache, and the widest vector
     attributes    Attributes of ops: their declarations, and the check of what a client sent
     copying       Copies of views: NumPy's own, and for what lies across its rows, one in strips, so that lines stay in
                   the cache
     dtypes        The dtypes of the opset: one table, and what types, attributes, ops, messages and bodies read in it
-    errors        What can be wrong with a graph, as the client will read it
-    familiar      What other systems call ops and attributes, to suggest ours: `familiar_names.toml`, read when a name
-                  is not known
+    errors        Errors: all that can be wrong with a graph, as the client will read it
+    familiar      Names that other systems have for ops and attributes, to suggest ours: `familiar_names.toml`, read
+                  when needed
     faults        All that is wrong with something in one answer, instead of one thing at a time
-    identity      What makes two graphs the same graph: a canonical text, and its hash
-    inference     What an op makes of operand types and attributes: its canonical attributes, its result's types, and
-                  what it takes
+    identity      Identity of a graph: a canonical text, and its hash
+    inference     Inference: the canonical attributes of an op on operands of some types, its result's types, and what
+                  it takes
     ir            The intermediate representation: typed nodes in a list, each referring to earlier ones only
-    limits        How much one request may take: budgets that are compared before anything is allocated, and its time
-    memory        What rules make of types and attributes, remembered for the whole process: bounded, and exact about
+    limits        Limits of one request: budgets that are compared before anything is allocated, and its time
+    memory        Memory of what rules make of types and attributes, for the whole process: bounded, and exact about
                   numbers
     near          The name that a person may have meant: the nearest of those that there are, or none
     op            The contract of an op: what one definition states so that everything else can be derived from it
     program       A client's graph as it was written: ops and references checked, types not yet known
     registry      The opset as one object: ops by all their names, and one type for each attribute name
     rewrite_rule  A rule of simplification, as the op declares it whose nodes it rewrites
-    run_tier      How much of a run compiled kernels do: as it is told to those who asked for the run
+    run_tier      Share of a run that compiled kernels did: as it is told to those who asked for the run
     sample        Sample operands: what an op states about its own domain, and what the contract tests are derived from
     tensor_type   Shapes and dtypes: the static type of every value, and how types combine
     text          Graphs as text, and back: one line a node, for tests of transforms and passes, and for people

@@ -1,4 +1,4 @@
-"""Where arrays begin: at multiples of what is a line of the cache, and the widest vector."""
+"""Alignment of arrays: they begin at multiples of what is a line of the cache, and the widest vector."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ ElementKind = Literal["boolean", "integer", "floating"]
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """What is known of one dtype.
+    """Properties of one dtype.
 
     `name` is NumPy's, which JSON and graphs have, too, and `width` counts bytes. `is_differentiable` says whether
     derivatives of and in its numbers exist. Bodies call it what safetensors does, and an element takes at most

@@ -1,4 +1,4 @@
-"""What can be wrong with a graph, as the client will read it.
+"""Errors: all that can be wrong with a graph, as the client will read it.
 
     EngineError
     ├── UnknownOp            unknown_op

@@ -1,4 +1,4 @@
-"""What other systems call ops and attributes, to suggest ours: `familiar_names.toml`, read when a name is not known.
+"""Names that other systems have for ops and attributes, to suggest ours: `familiar_names.toml`, read when needed.
 
 These are no aliases: a request that uses one is refused, and told the name to use.
 """

@@ -1,4 +1,4 @@
-"""What an op makes of operand types and attributes: its canonical attributes, its result's types, and what it takes."""
+"""Inference: the canonical attributes of an op on operands of some types, its result's types, and what it takes."""
 
 from __future__ import annotations
 

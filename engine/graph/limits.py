@@ -1,4 +1,4 @@
-"""How much one request may take: budgets that are compared before anything is allocated, and its time."""
+"""Limits of one request: budgets that are compared before anything is allocated, and its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules make of types and attributes, remembered for the whole process: bounded, and exact about numbers.
+"""Memory of what rules make of types and attributes, for the whole process: bounded, and exact about numbers.
 
 Graphs say the same few things over and over, each in itself and one after the other. What is remembered is shared by
 the nodes that say the same, and never changed.

@@ -48,7 +48,7 @@ class NoGradient:
 
 
 class Definition(ABC):
-    """What every op of the opset states: its name, operands and attributes, and the type of its result.
+    """Statement of every op of the opset: its name, operands and attributes, and the type of its result.
 
     Rules receive operands by position and attributes by keyword, completed and made canonical: axes count from the
     front, absent ones are filled in. Docstring of a subclass: formula, shapes, source.

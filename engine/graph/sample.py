@@ -12,7 +12,7 @@ from engine.graph.tensor_type import Shape
 
 @dataclass(frozen=True)
 class Operand:
-    """How to draw one operand: uniformly from [low, high), in a float, integer or bool dtype.
+    """Recipe for drawing one operand: uniformly from [low, high), in a float, integer or bool dtype.
 
     `diagonal` is added where the last two axes have equal indices.
     """

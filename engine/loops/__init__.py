@@ -14,7 +14,7 @@ Files:
     bounds_writer      A build of kernels for tests: each access is compared with the extent of its buffer before it is
                        made
     c_expressions      Single instructions of a loop as expressions of C, and what they are written in
-    c_loop             What every text of C has of a loop: its arrays in a row, its scalars, and what a sweep computes
+    c_loop             Parts of every text of C for a loop: its arrays in a row, its scalars, and what a sweep computes
                        of an element
     compiled           Compiled loops: machine code as a kernel, and kernels bound to their memory, ready to be called
     cuda_launch        The kernels of a loop bound to their memory: what is to be launched, on how many threads, with
@@ -31,7 +31,7 @@ Files:
     llvm_instructions  Single instructions of a loop as LLVM IR: on scalars (one of it), or on vectors of explicit width
     llvm_text          A loop as LLVM IR: blocks, rows, sweeps of explicit vectors, and a masked sweep over what is left
                        of a row
-    memory             Where kernels touch memory: every load and every store of theirs is printed here
+    memory             Accesses of kernels to memory: every load and every store of theirs is printed here
     normal_arrays      Inverse error function and logarithm of the normal distribution function by SciPy, mended where
                        it is wrong
     on_arrays          A loop over its space on whole arrays of any array module: what a card runs where it has no
@@ -39,13 +39,13 @@ Files:
     part_sums          Adding up the parts that the blocks of a loop made of its sums: by loops, in an order that is
                        always the same
     program            The loop language: a scalar program in single assignment, swept over rows of columns
-    registers          Where the scalars of a loop are kept while NumPy computes a block of it, and which of them share
-                       an array
-    row_blocks         How NumPy divides a space: into blocks of whole rows, that fit in a core's own cache
+    registers          Registers of a loop: where NumPy keeps its scalars while it computes a block, and which of them
+                       share an array
+    row_blocks         Blocks in which NumPy goes through a space: of whole rows, that fit in a core's own cache
     schedule           The passes of a loop: what each sweep over a row computes, keeps and reads back. Every printer
                        follows them
     special            Elementwise functions that NumPy does not have, for NumPy and CuPy arrays, each filling `out`
-    table              Where a kernel finds its sizes, addresses and strides: a table of whole numbers, alike for all
+    table              Table of whole numbers in which a kernel finds its sizes, addresses and strides, alike for all
                        that is compiled
     ufuncs             The primitives of the loop language as NumPy and CuPy have them
     whole              A loop on whole arrays of NumPy or CuPy: each scalar an array, freed when nothing reads it any

@@ -35,14 +35,14 @@ class Frame(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """What depends on no operand, by its number: as 0-d arrays; and some of it written out, for a whole block."""
+    """Values that depend on no operand, by number: as 0-d arrays; and some of them written out, for a whole block."""
 
     scalars: Mapping[int, HostArray]
     spread: Mapping[int, HostArray]
 
 
 class BlockCalls:
-    """What makes the calls for one block of a frame after another. Calls on registers alone are made once a shape."""
+    """Maker of the calls for one block of a frame after another. Calls on registers alone are made once a shape."""
 
     def __init__(self, frame: Frame, memory: Sequence[HostArray], fixed: Fixed) -> None:
         self.frame, self.memory, self.fixed = frame, memory, fixed

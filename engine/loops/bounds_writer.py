@@ -10,7 +10,7 @@ from engine.native.bounds import LENGTH_WORD, RECORD_WORD, FaultEntry, first_wor
 
 
 class BufferExtent(NamedTuple):
-    """What a pointer is of: the position in the table that it comes from; and in a checked kernel, names of bounds."""
+    """Buffer of a pointer: the position in the table that it comes from; and in a checked kernel, names of bounds."""
 
     position: int
     first: str = ""

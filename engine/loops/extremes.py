@@ -8,7 +8,7 @@ from engine.loops.program import Loop
 
 
 class Extreme(NamedTuple):
-    """How one is computed: `first` if it is NaN or exceeds `second`, else `second`, which so may be NaN.
+    """Choice of one of two: `first` if it is NaN or exceeds `second`, else `second`, which so may be NaN.
 
     `sees_nan` is false where `first` is a number: there is no need to look. Where `takes_ties`, it is `first` too if
     the two are equal. So of zeros of two signs it is the second operand of the loop's instruction, as in NumPy.

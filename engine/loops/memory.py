@@ -1,4 +1,4 @@
-"""Where kernels touch memory: every load and every store of theirs is printed here.
+"""Accesses of kernels to memory: every load and every store of theirs is printed here.
 
 A pointer comes out of the kernel's table, or is so many elements further than another one; so each is known to be of
 one buffer, and what is of none cannot be printed. A build with `WATCHED` compares each access with its buffer's extent.

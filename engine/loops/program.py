@@ -21,7 +21,7 @@ Scalars = Literal["float", "bool", "int"]  # float: of the loop's dtype; int: as
 
 
 class Level(IntEnum):
-    """How often a scalar is there."""
+    """Frequency of a scalar: how often it is there."""
 
     CONSTANT = 0
     ROW = 1
@@ -29,7 +29,7 @@ class Level(IntEnum):
 
 
 class Primitive(NamedTuple):
-    """What every printer can write: types of its operands and of its result."""
+    """Operation that every printer can write: types of its operands and of its result."""
 
     takes: tuple[Scalars, ...]
     gives: Scalars
@@ -87,7 +87,7 @@ class Instruction(NamedTuple):
 
 
 class LoopOperand(NamedTuple):
-    """What is read: one value an element, which lie side by side along a row, or one a row (all strides may be 0)."""
+    """Operand of a loop: one value an element, side by side along a row, or one a row (all strides may be 0)."""
 
     level: Level
     type: Scalars
@@ -97,7 +97,7 @@ ResultKind = Literal["element", "row", "columns", "total"]
 
 
 class LoopResult(NamedTuple):
-    """What is written.
+    """Result of a loop.
 
     `element` and `row` store a scalar of that level. `columns` adds elements up over the rows: one result a column.
     `total` adds up a scalar of level ROW over the rows: one result. Both add block by block, and then the blocks.

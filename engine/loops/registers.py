@@ -1,4 +1,4 @@
-"""Where the scalars of a loop are kept while NumPy computes a block of it, and which of them share an array."""
+"""Registers of a loop: where NumPy keeps its scalars while it computes a block, and which of them share an array."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.loops.program import Instruction, Level, Loop, Scalars
 
 
 class Home(NamedTuple):
-    """What holds a scalar: an operand or a result by its number, an array of the block's size, or one that is fixed."""
+    """Place of a scalar: an operand or a result by its number, an array of the block's size, or one that is fixed."""
 
     kind: Literal["constant", "operand", "result", "register"]
     number: int
@@ -22,7 +22,7 @@ class Register(NamedTuple):
 
 
 class Registers(NamedTuple):
-    """Where each scalar is that a result depends on, in their order, and which registers there are."""
+    """Homes of the scalars that a result depends on, in their order, and the registers that there are."""
 
     homes: dict[int, Home]
     registers: tuple[Register, ...]

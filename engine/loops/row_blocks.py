@@ -1,4 +1,4 @@
-"""How NumPy divides a space: into blocks of whole rows, that fit in a core's own cache.
+"""Blocks in which NumPy goes through a space: of whole rows, that fit in a core's own cache.
 
 How depends on the sizes alone, never on threads; so do the sums of a block.
 """
@@ -22,7 +22,7 @@ Index = tuple[int | slice, ...]
 
 
 class RowBlock(NamedTuple):
-    """Where a block lies along the axes of a space, its columns last, as an index; and its shape.
+    """Place of a block along the axes of a space, its columns last, as an index; and its shape.
 
     Every slice says where it ends. A space whose last row is short is seen through views of whole rows, which reach
     beyond its memory: all of such a view is more than there is.

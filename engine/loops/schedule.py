@@ -32,7 +32,7 @@ class Sweep(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """What to do with a row, in order: the sweeps, the ROW scalars `after` them, then the results row and total.
+    """Order of work on a row: the sweeps, the ROW scalars `after` them, then the results row and total.
 
     `scratch` has the kept scalars; that at position p lies in row p of scratch.
     """

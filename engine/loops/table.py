@@ -1,4 +1,4 @@
-"""Where a kernel finds its sizes, addresses and strides: a table of whole numbers, alike for all that is compiled."""
+"""Table of whole numbers in which a kernel finds its sizes, addresses and strides, alike for all that is compiled."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Files:
     correlation    Convolution as products of the kernel and columns, of which a panel exists at a time
     depthwise      Convolution of single channels: no tile of numbers and vectors, but vectors along the width of a
                    padded plane
-    offsets        How far apart what a kernel reads may lie, so that no offset that it computes wraps around
+    offsets        Offsets: how far apart what a kernel reads may lie, so that none that it computes wraps around
     packing        Packing: what a tile reads, vector by vector, is laid out so that the vectors of a step lie side by
                    side
     picking        Reading at indices, y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others; bits,

@@ -25,7 +25,7 @@ MOST_OWN: Final = 1 << 22
 
 
 class Tensor(NamedTuple):
-    """How an operand or the result lies: extents and bytes to step along its axes, [outer, channels, three spatial]."""
+    """Layout of an operand or the result: extents and bytes to step along its axes, [outer, channels, 3 spatial]."""
 
     shape: tuple[int, ...]
     steps: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""How far apart what a kernel reads may lie, so that no offset that it computes wraps around."""
+"""Offsets: how far apart what a kernel reads may lie, so that none that it computes wraps around."""
 
 from __future__ import annotations
 

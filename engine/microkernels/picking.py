@@ -22,7 +22,7 @@ _ITEM: Final = 1 << 12
 
 @dataclass(frozen=True)
 class Picking:
-    """What is read: `shape` is that of the index and of the result, strides are in bytes.
+    """Reading by an index: `shape` is that of the index and of the result, strides are in bytes.
 
     An entry of the index picks one of `extent` elements, `step` apart; besides, x is stepped through as the result is,
     with strides of 0 where it is not. The result is dense. On the last axis, the entries of the index follow one

@@ -8,7 +8,7 @@ PlaceKind = Literal["operand", "result", "shared", "own"]
 
 
 class TableEntryOf(NamedTuple):
-    """What an entry of a kernel's table points at.
+    """Kind of thing that an entry of a kernel's table points at.
 
     An operand or a result, by its number; or `nbytes` of workspace, by their offset in bytes: of all (`shared`), or of
     the thread that runs the kernel (`own`). How large arrays are is known of whoever hands them over.
@@ -37,7 +37,7 @@ class KernelPhase(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """What to do, in order. Workspaces are multiples of `ALIGNMENT` bytes.
+    """Phases to run, in order. Workspaces are multiples of `ALIGNMENT` bytes.
 
     With `checked`, the first eight bytes of the shared workspace are an int64 that is 0 before and after, unless the
     result is not to be used: then the op computes it in another way.

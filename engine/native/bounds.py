@@ -1,4 +1,4 @@
-"""Where the buffers of kernels begin and end, stated by whoever binds them: for a build that compares each access.
+"""Bounds of the buffers of kernels, stated by whoever binds them: for a build that compares each access.
 
 It stands in front of a kernel's table, with how long that is. An access that is not inside of its buffer is written
 down, the first of a process, and made elsewhere: so the kernel comes to its end, and nothing is read or written that is
@@ -40,7 +40,7 @@ class FaultEntry(IntEnum):
 
 
 class Bounds:
-    """Whether kernels are printed and bound so from now on, in this process; and the first fault of all of them."""
+    """Switch by which kernels are printed and bound so, in this process; and the first fault of all of them."""
 
     def __init__(self) -> None:
         self.checked = False

@@ -1,4 +1,4 @@
-"""What goes wrong on the way from a loop to its machine code: never a reason to fail, since NumPy computes the same."""
+"""Errors on the way from a loop to its machine code: never a reason to fail, since NumPy computes the same."""
 
 from __future__ import annotations
 

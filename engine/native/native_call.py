@@ -77,7 +77,7 @@ class NativeGuard:
 
 
 class TablePlace(NamedTuple):
-    """Where a table points at an array."""
+    """Place where a table points at an array."""
 
     call: NativeCall
     position: int

@@ -24,7 +24,7 @@ _RELATIVE: Final = (2, 4)
 
 
 class LoadedCode(NamedTuple):
-    """Where a function begins, and what has to live for it to be there."""
+    """Address of a function, and what has to live for it to be there."""
 
     address: int
     memory: Any

@@ -1,4 +1,4 @@
-"""Which processor this is, as the system describes it: in a tenth of a millisecond, and without LLVM."""
+"""Name and features of this processor, as the system describes it: in a tenth of a millisecond, and without LLVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a runner reads and its threads share: words of steps, of what ends a run, and of the pool."""
+"""Layout of what a runner reads and its threads share: words of steps, of what ends a run, and of the pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What definitions of ops share: bases of families, batching, windows, kernels that NumPy does not have, errors.
+"""Parts that definitions of ops share: bases of families, batching, windows, kernels that NumPy does not have, errors.
 
 What may live here: what several definitions use, and kernels that are more than a method of an op. What may not: an op
 with a name, or an import from `engine.ops`.
@@ -11,32 +11,32 @@ Files:
     attention_gradients  The way back through attention, a tile at a time: scores are computed anew, from the logarithms
                          that were kept
     attention_rows       Attention a block of queries at a time; the way back is in `attention_gradients`
-    batching             What batching rules share: bringing mapped operands, which have an extra leading axis, into
-                         line
+    batching             Alignment for batching rules: mapped operands, which have an extra leading axis, are brought
+                         into line
     col2im               The kernel of transposed convolution, the adjoint of `correlate`: products added where the
                          windows lie
-    convolution          What convolution and its adjoint share, on any number of spatial axes
-    element_formula      What the formula of an elementwise op is made of, and the dtype that its kernel computes in
+    convolution          Base of convolution and its adjoint, on any number of spatial axes
+    element_formula      Formulas of elementwise ops: what they are made of, and the dtype that their kernels compute in
     elementwise          Base of the elementwise ops: an op states a formula and one partial derivative an operand,
                          nothing else
     extremes             NaN where something is chosen by its size: it wins, as in NumPy, and what was chosen takes the
                          gradient
-    flat_places          Where in memory the elements lie that an index tensor picks from an array: found a chunk at a
+    flat_places          Places in memory of the elements that an index tensor picks from an array: found a chunk at a
                          time
     formula              Base of the ops of networks that are formulas over floats
     im2col               The kernels of convolution: sums of products over sliding windows, as matrix products on
                          columns
     index_notes          Index checks that do not wait: on a device, that an index is outside is noted, and read when
                          the run is over
-    indices              What holds for all index operands: integers, within the axis
+    indices              Checks of all index operands: integers, within the axis
     lapack               LAPACK on one matrix after the other, in doubles, as they lie; for matrices so large that this
                          pays
     library_function     Base of the functions that are SciPy's and CuPy's on whole arrays
-    matrices             What the decompositions share: square operands, linear systems, and a batch in which one matrix
+    matrices             Parts of all decompositions: square operands, linear systems, and a batch in which one matrix
                          has no answer
     operands             Errors that several families raise about the shape of an operand
     permutation          Axes put in order, and into another shape: nothing is written where nothing changes
-    pooling              What pools share: their attributes, which windows they look at, and how to go along one axis of
+    pooling              Parts of all pools: their attributes, the windows they look at, and the way along one axis of
                          these
     product              The type of a matrix product, by NumPy's rules, and what BLAS can read
     reduction            Base of the reductions: `axes` and `keepdims`, their shapes, their batching, and g brought back
@@ -44,19 +44,18 @@ Files:
     residues             The adjoint of a correlation with a stride, as correlations without one
     rows                 Short rows on the CPU. NumPy starts anew for each row of a reduction, which takes longer than a
                          short row itself
-    rowwise              What an op makes of a row of elements, as a formula over scalars of a loop: fused kernels read
-                         it
+    rowwise              Formulas for a row of elements, over scalars of a loop: fused kernels read them
     running              Running sums of floats on the CPU. NumPy's wait for each sum before they begin the next
-    score_op             What the ops that compute attention a tile at a time have in common
+    score_op             Base of the ops that compute attention a tile at a time
     score_tiles          Scores of queries and keys, a tile at a time: a tile stays in a core's own cache, and the whole
                          matrix nowhere
     slices               Parts of a tensor along one axis, and a tensor with zeros between its parts
     source               Base of the ops without operands, and which numbers an attribute of theirs may be
-    spatial              What convolutions and pools check of their operands and attributes, and say when it does not
-                         hold
+    spatial              Checks of the operands and attributes of convolutions and pools, and what they say where these
+                         do not hold
     squares              Sums of squares on the CPU, in one pass over memory
-    tiling               How much of a convolution is laid out in memory at a time, so that it stays in the cache, and
-                         in which order
+    tiling               Tiling of convolutions: how much of one is laid out at a time, so that it stays in the cache,
+                         and in which order
     widening             float16 in the course of a computation: in float32, and rounded once at its end
     windows              Sliding windows over the trailing axes of a tensor: how many there are, and which elements each
                          of them sees

@@ -13,7 +13,7 @@ from engine.oplib.elementwise import unbroadcast
 
 
 class Masking(NamedTuple):
-    """How scores are made of products of queries and keys. The scale goes to the queries, which are fewer."""
+    """Way from products of queries and keys to scores. The scale goes to the queries, which are fewer."""
 
     mask: Value | None
     scale: float
@@ -44,7 +44,7 @@ def _not_later(scores: Value) -> Value:
 
 
 class Saved(NamedTuple):
-    """What the way back reads: operands, the logarithm of each row's sum of exponentials, δ, and the cotangent g of y.
+    """Values that the way back reads: operands, the logarithm of rows' sums of exponentials, δ, and the cotangent g.
 
     δ = Σ g·y − the cotangent of those logarithms; both are [..., queries, 1].
     """

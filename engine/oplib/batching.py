@@ -1,4 +1,4 @@
-"""What batching rules share: bringing mapped operands, which have an extra leading axis, into line."""
+"""Alignment for batching rules: mapped operands, which have an extra leading axis, are brought into line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What convolution and its adjoint share, on any number of spatial axes."""
+"""Base of convolution and its adjoint, on any number of spatial axes."""
 
 from __future__ import annotations
 

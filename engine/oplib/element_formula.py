@@ -1,4 +1,4 @@
-"""What the formula of an elementwise op is made of, and the dtype that its kernel computes in."""
+"""Formulas of elementwise ops: what they are made of, and the dtype that their kernels compute in."""
 
 from __future__ import annotations
 

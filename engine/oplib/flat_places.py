@@ -1,4 +1,4 @@
-"""Where in memory the elements lie that an index tensor picks from an array: found a chunk at a time."""
+"""Places in memory of the elements that an index tensor picks from an array: found a chunk at a time."""
 
 from __future__ import annotations
 

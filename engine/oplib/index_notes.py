@@ -9,7 +9,7 @@ from engine.graph.op import Array
 
 
 class IndexNotes(Protocol):
-    """Where it is noted."""
+    """Place where it is noted."""
 
     def note(self, index: Array, extent: int, operand: int) -> None:
         """Note, on the device, whether an entry of `index`, that operand of the node, is not in [0, extent)."""

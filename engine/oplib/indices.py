@@ -1,4 +1,4 @@
-"""What holds for all index operands: integers, within the axis."""
+"""Checks of all index operands: integers, within the axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pools share: their attributes, which windows they look at, and how to go along one axis of these."""
+"""Parts of all pools: their attributes, the windows they look at, and the way along one axis of these."""
 
 from __future__ import annotations
 

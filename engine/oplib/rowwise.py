@@ -1,4 +1,4 @@
-"""What an op makes of a row of elements, as a formula over scalars of a loop: fused kernels read it."""
+"""Formulas for a row of elements, over scalars of a loop: fused kernels read them."""
 
 from __future__ import annotations
 

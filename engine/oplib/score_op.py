@@ -1,4 +1,4 @@
-"""What the ops that compute attention a tile at a time have in common."""
+"""Base of the ops that compute attention a tile at a time."""
 
 from __future__ import annotations
 

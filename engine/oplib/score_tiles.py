@@ -21,7 +21,7 @@ MOST_COLUMNS: Final = 512
 
 
 class ScoreTile(NamedTuple):
-    """Where a tile lies: neighbouring queries and keys, of one matrix of scores or of neighbouring ones."""
+    """Place of a tile: neighbouring queries and keys, of one matrix of scores or of neighbouring ones."""
 
     lead: tuple[int | slice, ...]
     queries: slice
@@ -46,7 +46,7 @@ class ScoreTile(NamedTuple):
 
 
 class Tiling(NamedTuple):
-    """How scores [*lead, queries, keys] are cut: tiles of at most `rows` × `columns` of `group` matrices."""
+    """Cut of scores [*lead, queries, keys]: tiles of at most `rows` × `columns` of `group` matrices."""
 
     lead: Shape
     queries: int

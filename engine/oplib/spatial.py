@@ -1,4 +1,4 @@
-"""What convolutions and pools check of their operands and attributes, and say when it does not hold."""
+"""Checks of the operands and attributes of convolutions and pools, and what they say where these do not hold."""
 
 from __future__ import annotations
 

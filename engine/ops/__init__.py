@@ -6,7 +6,7 @@ several families share (`engine.oplib` has them), or anything that knows of grap
 Files:
     activations       Activation functions. The smooth ones are formulas over stable parts; their gradients follow from
                       those
-    any_all           Whether any or all of the elements are true
+    any_all           Truth of any or of all of the elements
     arange            Ranges: numbers that are counted instead of sent
     arithmetic        Arithmetic of two operands. Each gradient is one line a partial derivative
     attention         Scaled dot-product attention
@@ -32,7 +32,7 @@ Files:
     grad              Differentiation as an op
     hyperbolic        The hyperbolic functions and their inverses
     identity          Ops that hand their operand on as it is: for differentiation too, or cut off from it
-    leaves            Where values come from: fed leaves, constants, and tensors that are described instead of sent
+    leaves            Leaves: fed ones, constants, and tensors that are described instead of sent
     lgamma            The logarithm of the gamma function, and its derivatives of every order
     linear            Dense layers
     log_softmax       The logarithm of softmax

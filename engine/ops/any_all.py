@@ -1,4 +1,4 @@
-"""Whether any or all of the elements are true."""
+"""Truth of any or of all of the elements."""
 
 from __future__ import annotations
 

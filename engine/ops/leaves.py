@@ -1,4 +1,4 @@
-"""Where values come from: fed leaves, constants, and tensors that are described instead of sent."""
+"""Leaves: fed ones, constants, and tensors that are described instead of sent."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Passes run after differentiation, when no node is referred to by the client's name for it any more.
 
 Files:
-    allowance  What optimising one request may take: the arithmetic of constants that are computed, and time
+    allowance  Allowance of optimising for one request: the arithmetic of constants that are computed, and time
     cse        Common subexpressions: value numbering, so that what is said twice is computed once
     dce        Dead code: nodes that no output depends on
     fold       Constant folding: what depends on constants alone is computed once, while planning; small things only

@@ -1,4 +1,4 @@
-"""What optimising one request may take: the arithmetic of constants that are computed, and time."""
+"""Allowance of optimising for one request: the arithmetic of constants that are computed, and time."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ PASSES: tuple[Pass, ...] = (dce, fold, simplify, cse, dce)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What one pass took, in seconds, and what it left."""
+    """Time that one pass took, in seconds, and the nodes it left."""
 
     name: str
     seconds: float

@@ -8,26 +8,25 @@ A `fused` node is written here, and runs like any other.
 What may live here: decisions that are made before anything runs. What may not: arrays of results.
 
 Files:
-    arena             Where results lie while a plan runs, decided before it does: in one arena, or in memory that goes
-                      to the caller
+    arena             Arena: places of results while a plan runs, decided before it does; in one buffer, or in the
+                      caller's memory
     cache             Bounded memory of what is costly to make: what was used lately is kept, and each thing is made by
                       one at a time
     compiler          From a client's program, the types of its feeds and a call to a plan: written, optimised, planned,
                       and kept
-    estimate          How long things will take, roughly: enough to tell a call of microseconds from one of seconds
-                      before it runs
+    estimate          Estimates of time, rough ones: enough to tell a call of microseconds from one of seconds before it
+                      runs
     fit               A compiled plan of no more memory than the plan whose place it takes: loops that need more are
                       taken apart
     fuse              Fusion: groups of nodes over one iteration space become one loop each, whose inner values never
                       reach memory
     fused             The op that fusion puts in place of a group of nodes: one loop over memory, with several results
-    groups            Which nodes become one loop: elementwise ones and reductions over one iteration space, without a
+    groups            Groups of nodes that become a loop: elementwise ones and reductions over one space, without a
                       detour outside
-    heaviest          What a run spends most time in for want of kernels: that is compiled first, and used before the
-                      rest is there
+    heaviest          Kernels that a run misses most: they are compiled first, and used before the rest is there
     kernel_selection  Selection of microkernels: nodes whose ops have some for their shapes, and memory to work in, are
                       made by these
-    layout            How operands lie over the rows and columns of a loop, which the loop's strides then say
+    layout            Layout of operands over the rows and columns of a loop, which the loop's strides then say
     leading           Leading-extent analysis: the part of each result, from its beginning, that is ever read; no more
                       need be computed
     many              The plan for many runs of a plan at once: what each is fed, and what each gives, are rows
@@ -36,9 +35,10 @@ Files:
                       garbage finds none
     plan              A graph made ready to run: linear steps, each knowing where its results lie and what is dead after
                       it
-    recompute         What one loop computes again rather than read from another: memory costs more than arithmetic
-    storage           Who owns memory while a graph runs: which results are views, how they lie, and how long each block
-                      is needed
+    recompute         Recomputation: what one loop computes again rather than read from another, since memory costs more
+                      than arithmetic
+    storage           Owners of memory while a graph runs: which results are views, how they lie, and how long each
+                      block is needed
     warm              A process's first plan takes several times as long as the next ones; this makes it before anybody
                       waits for it
 """

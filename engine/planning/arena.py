@@ -1,4 +1,4 @@
-"""Where results lie while a plan runs, decided before it does: in one arena, or in memory that goes to the caller.
+"""Arena: places of results while a plan runs, decided before it does; in one buffer, or in the caller's memory.
 
 A result that does not outlive the run gets a place in the arena. One that does has memory of its own, so that keeping
 it keeps nothing else; until it is written, that memory serves like the arena.
@@ -36,7 +36,7 @@ class Block(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a result lies: buffer 0 is the arena, the others are those of the kept results."""
+    """Place of a result: buffer 0 is the arena, the others are those of the kept results."""
 
     buffer: int
     offset: int

@@ -1,4 +1,4 @@
-"""How long things will take, roughly: enough to tell a call of microseconds from one of seconds before it runs."""
+"""Estimates of time, rough ones: enough to tell a call of microseconds from one of seconds before it runs."""
 
 from __future__ import annotations
 

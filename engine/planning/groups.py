@@ -1,4 +1,4 @@
-"""Which nodes become one loop: elementwise ones and reductions over one iteration space, without a detour outside.
+"""Groups of nodes that become a loop: elementwise ones and reductions over one space, without a detour outside.
 
 A node belongs to a `Domain`, the shape and dtype that it is computed over; as an element of it, or as one value a row.
 Its stage is how often the longest way to it has left a loop. Nodes of one domain and stage can be one loop whatever
@@ -40,7 +40,7 @@ class Domain(NamedTuple):
 
 
 class Member(NamedTuple):
-    """How a node belongs to a domain; a sum over rows ends there: only what is outside may read it."""
+    """Membership of a node in a domain; a sum over rows ends there: only what is outside may read it."""
 
     domain: Domain
     level: Level

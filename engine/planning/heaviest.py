@@ -1,4 +1,4 @@
-"""What a run spends most time in for want of kernels: that is compiled first, and used before the rest is there."""
+"""Kernels that a run misses most: they are compiled first, and used before the rest is there."""
 
 from __future__ import annotations
 

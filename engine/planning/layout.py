@@ -1,4 +1,4 @@
-"""How operands lie over the rows and columns of a loop, which the loop's strides then say."""
+"""Layout of operands over the rows and columns of a loop, which the loop's strides then say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one loop computes again rather than read from another: memory costs more than arithmetic.
+"""Recomputation: what one loop computes again rather than read from another, since memory costs more than arithmetic.
 
 The way back through a chain of elementwise nodes reads values of the way there. Where these can be computed from what
 is in memory anyway, or from fewer bytes, they are neither written nor kept in between. What stands at one value a row

@@ -1,4 +1,4 @@
-"""Who owns memory while a graph runs: which results are views, how they lie, and how long each block is needed."""
+"""Owners of memory while a graph runs: which results are views, how they lie, and how long each block is needed."""
 
 from __future__ import annotations
 

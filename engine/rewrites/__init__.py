@@ -9,7 +9,7 @@ the definition of an op.
 
 Files:
     arithmetic  Rules of simplification for numbers: neutral elements, factors and signs
-    matching    What rules of simplification look at, and what they write: nothing that changes nothing
+    matching    Patterns that rules of simplification look at, and nodes that they write: nothing that changes nothing
     movement    Rules of simplification for what moves or repeats elements
     products    Rules of simplification for products of matrices: a sum of one need not make all of it, nor a transpose
                 move it

@@ -1,4 +1,4 @@
-"""What rules of simplification look at, and what they write: nothing that changes nothing."""
+"""Patterns that rules of simplification look at, and nodes that they write: nothing that changes nothing."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _LOOKS_INTO: Final = 4
 
 
 class Span(NamedTuple):
-    """What stands from `start` to `stop`."""
+    """Part of a tensor that stands from `start` to `stop`."""
 
     start: int
     stop: int

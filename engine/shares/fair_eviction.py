@@ -1,4 +1,4 @@
-"""Who holds what of something bounded, and what goes first where it is too much."""
+"""Eviction that is fair: who holds what of something bounded, and what goes first where it is too much."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_OWNERS: Final = 16
 
 
 class _Holding:
-    """What one owner holds: sizes by key, what was used longest ago first; their sum; and when it was used last."""
+    """Holding of one owner: sizes by key, what was used longest ago first; their sum; and when it was used last."""
 
     __slots__ = ("size", "things", "used")
 

@@ -1,4 +1,4 @@
-"""Whose account the work of this thread goes on, from here on."""
+"""Owner on whose account the work of this thread goes, from here on."""
 
 from __future__ import annotations
 

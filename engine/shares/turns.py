@@ -1,4 +1,4 @@
-"""Whose turn it is, where several want the same: by what each of them has had."""
+"""Turns where several want the same: whose it is, by what each of them has had."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FEW: Final = 64
 
 
 class _Queue(Generic[_Item]):
-    """What one owner waits for, and where its next item begins on the scale of what owners have had."""
+    """Items that one owner waits for, and where its next one begins on the scale of what owners have had."""
 
     __slots__ = ("begins", "items")
 

@@ -1,4 +1,4 @@
-"""What is asked about a graph beside its results: cost, certificates, sources of NaN, its gradient as a graph.
+"""Questions about a graph beside its results: cost, certificates, sources of NaN, its gradient as a graph.
 
     analysis, catalogue, diagnose, export
     differences, point → links → chain → check (the certificate)
@@ -7,13 +7,12 @@
 What may live here: uses of the engine as a whole. What may not: anything that the engine needs to run.
 
 Files:
-    analysis     What a call would take, known without running it: shapes, arithmetic, memory, and where derivatives
-                 stop
+    analysis     Analysis of a call without running it: shapes, arithmetic, memory, and where derivatives stop
     catalogue    The op catalogue: what every op states about itself, as plain data
     chain        The chain rule, link by link: each value between `wrt` and `of` against what reads it, and nothing
                  beyond
     check        The certificate: gradients against central differences, in float64, along random directions
-    diagnose     Where NaN and infinity come from: a watch over an execution, which costs a look at every result
+    diagnose     Sources of NaN and infinity: a watch over an execution, which costs a look at every result
     differences  Central differences of a function along one direction, and what they say of its gradient
     export       A gradient as a program: the client's own statements, and behind them those that compute it
     links        The links of the chain rule: each value between `wrt` and `of`, and the ops that read it

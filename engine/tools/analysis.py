@@ -1,4 +1,4 @@
-"""What a call would take, known without running it: shapes, arithmetic, memory, and where derivatives stop."""
+"""Analysis of a call without running it: shapes, arithmetic, memory, and where derivatives stop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NodeCost:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a call would take, and whether that is within the limits.
+    """Needs of a call, and whether they are within the limits.
 
     `saved_bytes` are of results of the forward pass that the backward pass reads.
     """

@@ -49,7 +49,7 @@ Arrays = Mapping[Any, HostArray]
 
 
 class Measured(NamedTuple):
-    """How much φ changes at the moves; the mean over them of Σ |ȳ·Δy|; the largest Σ |ȳ·y|; and Σ |ȳ| · max |y|."""
+    """Change of φ at the moves; the mean over them of Σ |ȳ·Δy|; the largest Σ |ȳ·y|; and Σ |ȳ| · max |y|."""
 
     moved: HostArray
     terms: Any

@@ -1,4 +1,4 @@
-"""Where NaN and infinity come from: a watch over an execution, which costs a look at every result."""
+"""Sources of NaN and infinity: a watch over an execution, which costs a look at every result."""
 
 from __future__ import annotations
 

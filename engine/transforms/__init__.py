@@ -2,7 +2,7 @@
 
 Files:
     expand_grad  `grad` nodes → the nodes of the gradient. Comes before everything else that is done to a graph
-    forms        What nodes say, as numbers: nodes of one form have the same op and attributes, and operands of the same
+    forms        Forms of nodes, as numbers: nodes of one form have the same op and attributes, and operands of the same
                  types
     jacobian     Whole Jacobians: every row in one sweep of reverse mode, or every column in one of forward mode,
                  batched
@@ -11,10 +11,10 @@ Files:
                  writes, and which
     ragged       Lists of numbers of different lengths, one behind the other in arrays: what is done to all is done at
                  once
-    sketch       What gradients will write, as forms of nodes: what is refused costs neither the time nor the memory of
+    sketch       Sketch of what gradients will write, as forms: what is refused costs neither the time nor the memory of
                  writing it
     tape         Rules of derivatives, run once for operands of the same types, and from then on copied node by node
-    transcript   What one sweep of reverse mode writes, node by node, in the order of `vjp`: laid out as arrays
+    transcript   Transcript of one sweep of reverse mode, node by node, in the order of `vjp`: laid out as arrays
     vjp          Reverse mode: cotangents travel from outputs back to the nodes asked for, each op emitting its own rule
     vmap         Batching: a graph written for one example, on N examples at once
 """

@@ -1,4 +1,4 @@
-"""What nodes say, as numbers: nodes of one form have the same op and attributes, and operands of the same types.
+"""Forms of nodes, as numbers: nodes of one form have the same op and attributes, and operands of the same types.
 
 A rule sees types and attributes, never numbers, and never what its operands are made of. So what it writes for one
 node of a form it writes for all of them: it is found out once, on leaves of the same types.
@@ -40,7 +40,7 @@ class Given(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What was written on some values: forms of nodes, whose operands are numbers of these values, then of those nodes.
+    """Nodes written on some values: forms, whose operands are numbers of these values, then of those nodes.
 
     For a rule the values are the cotangents that have `arrived`, the node itself, and its operands. Where it raised an
     `error`, nothing was written.

@@ -29,7 +29,7 @@ class Outlined(NamedTuple):
 
 
 class Places:
-    """Where cotangents arrive: at a node, which is its first result, or behind all nodes, at one of its others."""
+    """Places where cotangents arrive: a node, which is its first result, or behind all nodes, one of its others."""
 
     def __init__(self, nodes: Outlined, forms: Forms) -> None:
         self.results = ints(len(form.node.types) for form in forms.forms)[nodes.forms]
@@ -56,7 +56,7 @@ class Places:
 
 
 class Stencils:
-    """What rules write, as arrays: each a list for every one of some numbers, where `at` says which is whose."""
+    """Writings of rules, as arrays: each a list for every one of some numbers, where `at` says which is whose."""
 
     def __init__(self, written: Sequence[Written], numbers: Int32s) -> None:
         used = [written[number] for number in numbers]
@@ -96,7 +96,7 @@ class Gifts(NamedTuple):
 
 
 class Downstream:
-    """Which nodes depend differentiably on one of `wrt`, of the first ones: as many as have been looked at."""
+    """Nodes that depend differentiably on one of `wrt`, of the first ones: as many as have been looked at."""
 
     def __init__(self, wrt: Sequence[int]) -> None:
         self.wrt = tuple(wrt)
@@ -114,7 +114,7 @@ class Downstream:
 
 
 class Pullback:
-    """What `vjp` does for these seeds: nodes whose rules are asked, from the last one on, and what they write.
+    """Course of `vjp` for these seeds: nodes whose rules are asked, from the last one on, and what they write.
 
     `count` is how many nodes that is in all. Raises EngineError where a rule does.
     """

@@ -1,4 +1,4 @@
-"""What gradients will write, as forms of nodes: what is refused costs neither the time nor the memory of writing it.
+"""Sketch of what gradients will write, as forms: what is refused costs neither the time nor the memory of writing it.
 
 A sweep over a graph is counted as a whole, in arrays, before anything of it is appended: half a microsecond for each
 operand that it looks at, and for each form of nodes one run of its rule.

@@ -23,7 +23,7 @@ _UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END
 
 
 class Tape(NamedTuple):
-    """What a rule writes, its operands numbered from 0: the cotangent, the result, what the op reads, the nodes before.
+    """Writing of a rule, its operands numbered from 0: the cotangent, the result, what the op reads, the nodes before.
 
     `gradients` are the numbers of those by the operands, None where there is none. `rank` and `span` are the largest
     of what is written.

@@ -1,4 +1,4 @@
-"""What one sweep of reverse mode writes, node by node, in the order of `vjp`: laid out as arrays.
+"""Transcript of one sweep of reverse mode, node by node, in the order of `vjp`: laid out as arrays.
 
 For each node that is pulled back: what its rule writes; then for each cotangent that it gives, the cast, and the sum
 with what has arrived there before.

@@ -23,7 +23,7 @@ MOST_SHARED_BYTES: Final = 1 << 16
 
 
 class Cost(NamedTuple):
-    """What doing a task will take, about: seconds, and bytes at the peak and, at most, in the answer."""
+    """Expected cost of doing a task: seconds, and bytes at the peak and, at most, in the answer."""
 
     seconds: float
     peak_bytes: int = 0
@@ -32,7 +32,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CachedRequest:
-    """What is left of a request that was answered: its plan by name, what it fed, and how its answer is written.
+    """Rest of a request that was answered: its plan by name, what it fed, and how its answer is written.
 
     It holds no tensors, no graph and no plan. `feeds` are those that came, and `residents` have a name each.
     `disconnected` is None where there are no gradients; `stats` are those of the answer, but for the time and the tier;

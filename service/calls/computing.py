@@ -37,7 +37,7 @@ TypesOfNodes = tuple[tuple[int, TensorType], ...]
 
 @dataclass(frozen=True)
 class CallArguments:
-    """What an engine call is made from: a program, the types of its feeds and, by role, of the tensors beside them."""
+    """Arguments of an engine call: a program, the types of its feeds and, by role, of the tensors beside them."""
 
     program: Program
     types: Mapping[int, TensorType]

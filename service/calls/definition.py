@@ -27,7 +27,7 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True)
 class Engine:
-    """What calls run on: a compiler with its plans, a device, and the limits of one request."""
+    """Engine that calls run on: a compiler with its plans, a device, and the limits of one request."""
 
     compiler: Compiler
     executor: Executor

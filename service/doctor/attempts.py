@@ -1,4 +1,4 @@
-"""What a confined process can do all the same: tried in a process of its own, whose answer is a list of these."""
+"""Attempts at what a confined process must not do: made in a process of its own, whose answer is a list of these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a certificate ends: asked of a handshake with itself in memory, since Python reads no certificate otherwise."""
+"""End of a certificate: asked of a handshake with itself in memory, since Python reads no certificate otherwise."""
 
 from __future__ import annotations
 

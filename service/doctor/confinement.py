@@ -1,4 +1,4 @@
-"""Whether workers are confined here, found by confining a process as they are, and having it try."""
+"""Confinement of workers here, found by confining a process as they are, and having it try."""
 
 from __future__ import annotations
 

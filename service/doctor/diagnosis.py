@@ -1,4 +1,4 @@
-"""What was found out about one thing, and what to do about it."""
+"""Diagnosis of one thing, and what to do about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.settings import Settings
 
 
 class Verdict(StrEnum):
-    """How bad it is: a server will not start, or not answer, after a FAIL."""
+    """Severity: a server will not start, or not answer, after a FAIL."""
 
     OK = "ok"
     WARN = "warn"

@@ -1,4 +1,4 @@
-"""What the machine, or the container, gives a server: processors, memory, descriptors, the time."""
+"""Resources that the machine, or the container, gives a server: processors, memory, descriptors, the time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What computes: Python, NumPy and its BLAS, compiled kernels, a GPU."""
+"""Software that computes: Python, NumPy and its BLAS, compiled kernels, a GPU."""
 
 from __future__ import annotations
 

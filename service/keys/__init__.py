@@ -1,9 +1,8 @@
-"""Who may call: bearer keys, what each may do, and how much of it.
+"""Keys: who may call, what each may do, and how much of it.
 
 Files:
     caller      Whoever sends a request, as far as the server knows
-    credential  What a request's head says of who asks: the digest of a key, or what is wrong. No part of a key goes any
-                further
+    credential  Credential in a request's head: the digest of a key, or what is wrong. No part of a key goes any further
     gate        Asked by both doors before anything of a body is looked at: who makes this request, and may they?
     key_file    The file of keys: hashes in JSON, readable for its owner, and at every moment either the old one or the
                 new one
@@ -11,5 +10,5 @@ Files:
                 environment
     keyholder   Whoever holds a key: who that is to the server, and how much of their share is used up
     record      A key as it is written down: everything but the key
-    tenant      Whose share a request comes out of
+    tenant      Tenant whose share a request comes out of
 """

@@ -11,7 +11,7 @@ from service.errors import Refusal
 
 
 class KeyScope(StrEnum):
-    """What a key may be good for."""
+    """Use that a key may be good for."""
 
     COMPUTE = "compute"  # the computing calls
     READ = "read"  # graphs and tensors that are kept, and the catalogue of both

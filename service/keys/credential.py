@@ -1,4 +1,4 @@
-"""What a request's head says of who asks: the digest of a key, or what is wrong. No part of a key goes any further."""
+"""Credential in a request's head: the digest of a key, or what is wrong. No part of a key goes any further."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _UNKNOWN: Final = "the server does not know this key; it may have been revoked"
 
 
 class Access(NamedTuple):
-    """What a request's head asks for, None where anybody may have it, and the key that it comes with."""
+    """Access that a request's head asks for, None where anybody may have it, and the key that it comes with."""
 
     needed: KeyScope | None
     credential: Credential

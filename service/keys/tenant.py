@@ -1,4 +1,4 @@
-"""Whose share a request comes out of."""
+"""Tenant whose share a request comes out of."""
 
 from __future__ import annotations
 

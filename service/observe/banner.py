@@ -1,4 +1,4 @@
-"""What a server says of itself when it starts: what it will do, and what it will refuse."""
+"""Banner of a server that starts: what it will do, and what it will refuse."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ BOUNDS: Final = (
 
 
 class Histogram:
-    """How many durations were at most each of BOUNDS, and their sum in seconds."""
+    """Counts of durations that were at most each of BOUNDS, and their sum in seconds."""
 
     __slots__ = ("_counts", "total")
 

@@ -1,4 +1,4 @@
-"""What is counted of requests. The front counts alone, whatever the number of workers: so it is right over all."""
+"""Tally of requests. The front counts alone, whatever the number of workers: so it is right over all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OTHER: Final = "other"
 
 
 class Holdings(NamedTuple):
-    """What is kept for callers at this moment: tensors, graphs, the bytes of both, and writes that are not on disk."""
+    """Things kept for callers at this moment: tensors, graphs, the bytes of both, and writes that are not on disk."""
 
     tensors: int = 0
     tensor_bytes: int = 0

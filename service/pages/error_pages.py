@@ -1,4 +1,4 @@
-"""What there is to say about each code, gathered: its explanation, the calls that answer it, and an example."""
+"""Pages of codes: for each its explanation, the calls that answer it, and an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each code means and how to mend it: the text of the pages that `type` leads to.
+"""Explanations of all codes and how to mend them: the text of the pages that `type` leads to.
 
 The pages, as the server shows them and as the site does, are made from this, from the codes in `service.errors` and
 from the examples in the OpenAPI document. Words between backticks are code.
@@ -13,7 +13,7 @@ from service.pages.examples import Failure
 
 
 class Explanation(NamedTuple):
-    """What happened, and what to do about it, in a sentence or two each."""
+    """Cause, and what to do about it, in a sentence or two each."""
 
     meaning: str
     remedy: str

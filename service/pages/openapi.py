@@ -1,4 +1,4 @@
-"""How the OpenAPI document is made: paths from the routes, messages from the schemas, what every call can refuse.
+"""Making of the OpenAPI document: paths from the routes, messages from the schemas, what every call can refuse.
 
 `make docs` makes it, and servers have it from a file. One document, no input and output variants, no nulls: it is
 written for the generators of clients.

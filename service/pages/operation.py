@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of one operation beyond its path and its docstring."""
+"""Description of one operation in the OpenAPI document, beyond its path and its docstring."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.pages.examples import Failure
 
 @dataclass(frozen=True)
 class Operation:
-    """What there is to say.
+    """All there is to say of one.
 
     `call` names the job that answers the examples, on the shared graph where that is `registered`, about the tensor
     that is its `subject`. `statuses` are those of its answers, each with what it means, and `bodiless` those without a

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of all operations."""
+"""Descriptions of all operations in the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser is told of a page beside the page: to load nothing else, and to let no other page near it.
+"""Headers that protect a page in a browser: to load nothing else, and to let no other page near it.
 
 By the rules of Mozilla's HTTP Observatory. Of transport security nothing is said: it would hold for all that the host
 serves, under any port.

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of resident tensors, and of the headers that have to do with them."""
+"""Descriptions of resident tensors in the OpenAPI document, and of the headers that have to do with them."""
 
 from __future__ import annotations
 

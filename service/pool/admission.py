@@ -1,4 +1,4 @@
-"""What is turned away before anything is done for it: more jobs than are held, or what cannot be in time."""
+"""Admission: more jobs than are held, or what cannot be in time, is turned away before anything is done for it."""
 
 from __future__ import annotations
 

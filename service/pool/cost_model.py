@@ -1,4 +1,4 @@
-"""What jobs are expected to take: as their plans say it, corrected by what was measured.
+"""Cost model of jobs: what their plans say, corrected by what was measured.
 
 The front does not read bodies, so it knows a job by its kind: whose it is, the call, the registered graph, the length,
 and the first bytes where no graph says what follows. A kind that turned out to be long is remembered, and only such a
@@ -44,7 +44,7 @@ _UNSURE, _SURE = 1.25, 1.1
 
 
 class _Kind:
-    """What one long kind's plan says, and what its jobs took: seconds, 0 before one has been measured, and how many."""
+    """Plan of one long kind, and what its jobs took: seconds, 0 before one has been measured, and how many."""
 
     __slots__ = ("count", "last", "plan", "taken")
 
@@ -78,7 +78,7 @@ class _Calibration:
 
 
 class JobKind(NamedTuple):
-    """What is the same for jobs of a caller that are expected to take the same time."""
+    """Properties that jobs of a caller share when they are expected to take the same time."""
 
     tenant: str
     about: Hashable

@@ -39,7 +39,7 @@ _logger = logging.getLogger("gradserve.workers")
 
 
 class Incident(NamedTuple):
-    """When (Unix seconds), by which signal, and at what: the plan's digest and the nodes, where they are known."""
+    """Death of a worker: when (Unix seconds), by which signal, and at what: the plan's digest and nodes, if known."""
 
     at: float
     signal: str

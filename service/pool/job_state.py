@@ -8,7 +8,7 @@ from typing import Final
 
 
 class JobState(IntEnum):
-    """Where a job is, and whether anybody waits for its reply: in all states but the last two, somebody does."""
+    """State of a job, and whether anybody waits for its reply: in all states but the last two, somebody does."""
 
     WAITING = 0, "in a lane: no worker has it"
     SENT = 1, "a worker has it, and was not seen to have begun"

@@ -1,4 +1,4 @@
-"""Which worker does a job: short ones the quick worker, so that they wait for no long one; long ones the others.
+"""Lanes of workers: short jobs go to the quick worker, so that they wait for no long one; long ones to the others.
 
 A caller alone has all of them. Where there are several, they take turns, in either lane by what they have had of it;
 and little is sent to a worker that has not begun what it has, since what is in its socket is out of turn.

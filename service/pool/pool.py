@@ -1,4 +1,4 @@
-"""What the front knows of the workers, whoever they are: processes of their own, or threads of this one."""
+"""Pool of workers as the front sees it, whoever they are: processes of their own, or threads of this one."""
 
 from __future__ import annotations
 

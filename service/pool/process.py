@@ -41,7 +41,7 @@ _SEEN: Final = 256
 
 
 class ProcessCallbacks(Protocol):
-    """Who is told that a worker comes and goes."""
+    """Callbacks for the coming and going of a worker."""
 
     def came(self, worker: WorkerProcess) -> None:
         """It is ready for jobs."""
@@ -54,7 +54,7 @@ class ProcessCallbacks(Protocol):
 
 
 class Receiver(Protocol):
-    """Who is told what has become of a job."""
+    """Callback for what has become of a job."""
 
     @property
     def residents(self) -> Mapping[TensorKey, TensorVersion]:

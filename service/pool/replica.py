@@ -1,4 +1,4 @@
-"""What a worker knows of the resident tensors, as the front sees it: those that it asked for, until they are too many.
+"""Replica of the resident tensors that a worker knows, as the front sees it: those it asked for, up to a number.
 
 A worker is never told in between: what has changed of what it knows goes down its socket before the next job does, so
 a job never reads an older version than its client could know of.

@@ -1,4 +1,4 @@
-"""What a pool says of itself, for whoever watches it."""
+"""Statistics of a pool, for whoever watches it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How much waits and runs at this moment, and what has become of workers since the start.
+    """Numbers of what waits and runs at this moment, and of what has become of workers since the start.
 
     `queued` and `workers` are by lane, `restarts` by the reason for which workers were replaced. Bytes: `reserved` for
     requests from their heads on, `resident` of the workers in all, `device` of their GPUs' pools. `compiled` are

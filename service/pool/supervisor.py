@@ -33,7 +33,7 @@ _STARTED_AT_ONCE: Final = 2
 
 
 class SupervisorCallbacks(Receiver, Protocol):
-    """Who gives the workers jobs."""
+    """Callbacks for whoever gives the workers jobs."""
 
     def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
         """A worker has ended that had these jobs, and executed one of them, or several as one."""

@@ -35,7 +35,7 @@ class Carrier(Protocol):
 
 
 class Length(IntEnum):
-    """What a job is taken for, and so with which others it waits."""
+    """Expected length of a job, by which it is told with which others it waits."""
 
     #: short, until it turns out otherwise
     SHORT = 0

@@ -1,4 +1,4 @@
-"""How many worker processes there are, and what each is for."""
+"""Topology: how many worker processes there are, and what each is for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is looked at every now and then, not by a timer each: deadlines, workers that do not stop or grow old."""
+"""Watch that is kept every now and then, not by a timer each: deadlines, workers that do not stop or grow old."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEVER: Final = float("inf")
 
 
 class Watched(Protocol):
-    """Who is told of what was seen."""
+    """Callbacks for what was seen."""
 
     def expired(self, ticket: Ticket) -> None:
         """A job's time is up."""

@@ -1,4 +1,4 @@
-"""What can be changed of what is kept: each change with the table that it is made to, and what is written of it."""
+"""Changes of what is kept: each with the table that it is made to, and what is written of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from service.state.writes import Name, Write, name_of
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Change:
-    """What a table is to have under a key, and how that is written down.
+    """New value of a table under a key, and how that is written down.
 
     `check` is given what will be there before it. It says whether the change is still needed, or raises Refusal.
     """

@@ -1,4 +1,4 @@
-"""What a request demands of the version that it would replace, or read (RFC 9110, section 13)."""
+"""Conditions of a request on the version that it would replace, or read (RFC 9110, section 13)."""
 
 from __future__ import annotations
 

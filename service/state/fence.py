@@ -1,4 +1,4 @@
-"""Whether what is in memory may be answered, at a place that other servers may have taken over meanwhile."""
+"""Fence around what is in memory, at a place that other servers may have taken over meanwhile."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _STATED: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 class Repetition(NamedTuple):
-    """What a request says of itself: the key that its client gave it, and a digest of all that it asks."""
+    """Identity of a request: the key that its client gave it, and a digest of all that it asks."""
 
     namespace: str
     key: str

@@ -1,4 +1,4 @@
-"""What a commit says, one by one: a value under a key, or that there is none any more."""
+"""Items of a commit, one by one: a value under a key, or that there is none any more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ItemKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What one commit says of one key, without its bytes: `nbytes` of them, or the end of the key where that is None.
+    """Statement of a commit on one key, without its bytes: `nbytes` of them, or the end of the key where that is None.
 
     `facts` are what the kind has to tell beside, as JSON. `came` is the commit that said it first: an item that is
     moved into a later object keeps it. Where the bytes are is known once it is in an object: from its byte `start` on,

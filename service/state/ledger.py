@@ -1,4 +1,4 @@
-"""Which object holds what is current: what may be deleted, and what is worth moving together.
+"""Ledger of objects: which hold what is current, what may be deleted, and what is worth moving together.
 
 An item is current until a later one has its key, or its time is over. An object of which nothing is current is dead and
 can be deleted in any order with others: what it said is said by none. One care is taken: the end of a key stays
@@ -25,7 +25,7 @@ _CROWDED: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Tidiness:
-    """How much may lie about before something is done about it."""
+    """Amount that may lie about before something is done about it."""
 
     #: dead objects, and their bytes, upon which they are deleted
     dead_objects: int = 64

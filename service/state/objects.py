@@ -1,4 +1,4 @@
-"""Where bytes are kept by key: the things that storage is asked for."""
+"""Object store, where bytes are kept by key: the things that storage is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may write to a place, and answer what is there: what a journal asks of it, whichever kind it is."""
+"""Ownership of a place, to write and to answer what is there: what a journal asks of it, whichever kind it is."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a commit says beside its items, at a place that several servers reach.
+    """Note in a commit beside its items, at a place that several servers reach.
 
     `lease`: seconds for which its server answers from memory after a look. `again`: the commit before it was sent more
     than once, and may arrive once more. `emptied`: it had items, of which none was current. `released`: its server

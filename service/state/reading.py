@@ -20,7 +20,7 @@ _READS_AT_ONCE: Final = 16  # objects that are read at a time
 
 
 class Vanished(Exception):
-    """What was to be read is not there any more: another server tidies the place."""
+    """Object that was to be read and is not there any more: another server tidies the place."""
 
 
 def commit_key(sequence: int) -> str:

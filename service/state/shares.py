@@ -1,4 +1,4 @@
-"""How much of what a server keeps one namespace may fill."""
+"""Share that one namespace may fill of what a server keeps."""
 
 from __future__ import annotations
 

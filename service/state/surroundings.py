@@ -1,4 +1,4 @@
-"""What a journal has of the system that it runs on: time, sleep, threads and locks. A simulation gives it others."""
+"""Surroundings of a journal: time, sleep, threads and locks. A simulation gives it others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept, by namespace and name: so many things of so many bytes at most, and some of them only on their way."""
+"""Table of what is kept, by namespace and name: so many things of so many bytes, and some of them only on their way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TableKey = tuple[str, str]  # namespace and name
 
 
 class Quota(NamedTuple):
-    """How many things there may be, and how many bytes they may take together."""
+    """Quota of things, and of the bytes that they may take together."""
 
     most: int
     most_bytes: int

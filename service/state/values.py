@@ -1,4 +1,4 @@
-"""What is written down: versions of tensors, answers that may be asked for again, and several of both as one."""
+"""Values that are written down: versions of tensors, answers that may be asked for again, and several as one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class GraphWrite:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What is kept as one: all of it or nothing."""
+    """Values kept as one: all of it or nothing."""
 
     tensors: Sequence[TensorWrite] = ()
     graphs: Sequence[GraphWrite] = ()

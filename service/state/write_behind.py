@@ -1,4 +1,4 @@
-"""What can be seen and is not on disk yet."""
+"""Writes that can be seen and are not on disk yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written down of a change, and several of them as one."""
+"""Writes of a change, and several of them as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes between the front and the workers, and the memory that it lies in.
+"""Transport between the front and the workers, and the memory that it goes by.
 
     job → frames; shared_buffers → rooms, tensor_memory
 
@@ -9,13 +9,13 @@ Files:
     body_memory      The bodies that the front receives: memory that workers can see, claimed as they come
     claims           The bytes that the server holds for others: claimed as they come, and taken back from whoever holds
                      most
-    control_page     What a worker process and the front both see at any time: which job is executed, what runs, which
-                     jobs are to stop
+    control_page     Control page that a worker process and the front both see: which job is executed, what runs, which
+                     are to stop
     frames           The messages between the front and a worker process, as bytes: a fixed part each, then texts and a
                      body
     heap_allocation  Memory of this process alone, where nobody else has to see it
-    job              What passes between the front and the workers: a `Job` goes in, a `Reply` comes out
-    job_result       What becomes of a job at a worker: a reply; or it was not done, for what the worker lacks
+    job              Messages between the front and the workers: a `Job` goes in, a `Reply` comes out
+    job_result       Outcome of a job at a worker: a reply; or it was not done, for what the worker lacks
     offload          Work on bytes, which takes longer the more they are: done on the event loop where they are few,
                      else beside it
     resident         Tensors that stay with the server: a version of one, as a job reads it

@@ -20,7 +20,7 @@ _MOST_WAITING: Final = 1024
 
 
 class Holder(Protocol):
-    """Who has the bytes of a claim, for as long as they may be taken back."""
+    """Holder of the bytes of a claim, for as long as they may be taken back."""
 
     @property
     def revocable(self) -> bool:

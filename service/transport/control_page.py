@@ -1,4 +1,4 @@
-"""What a worker process and the front both see at any time: which job is executed, what runs, which jobs are to stop.
+"""Control page that a worker process and the front both see: which job is executed, what runs, which are to stop.
 
 A kill may only hit the worker that executes the job it is meant for, and a job that is stopped must find out while it
 computes: neither can wait for a message to be read. What a worker was at when it died is asked once it says nothing
@@ -23,7 +23,7 @@ _BYTES: Final = 4096
 
 
 class Vitals(NamedTuple):
-    """What a worker says of itself: kernels that it has compiled or loaded, and bytes that it holds on its GPU."""
+    """Vital signs of a worker: kernels that it has compiled or loaded, and bytes that it holds on its GPU."""
 
     kernels: int
     device_bytes: int

@@ -40,7 +40,7 @@ _NO_BOUND: Final = float("inf")
 
 
 class Whereabouts(NamedTuple):
-    """Where a body lies: the number of a buffer, or 0 for the frame itself; and its length in bytes."""
+    """Place of a body: the number of a buffer, or 0 for the frame itself; and its length in bytes."""
 
     buffer: int
     nbytes: int
@@ -195,7 +195,7 @@ def _said(why: NotDone) -> tuple[int, list[Any]]:
 
 
 class TensorFrame(NamedTuple):
-    """What a worker is told of a resident tensor: a version, its elements in `data` or in a buffer; or no more of it.
+    """News of a resident tensor for a worker: a version, its elements in `data` or in a buffer; or no more of it.
 
     A version has a dtype.
     """

@@ -1,4 +1,4 @@
-"""What passes between the front and the workers: a `Job` goes in, a `Reply` comes out."""
+"""Messages between the front and the workers: a `Job` goes in, a `Reply` comes out."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Timings(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What a plan will take, as it is known before it runs: seconds, and bytes at the peak and in the answer."""
+    """Needs of a plan, as they are known before it runs: seconds, and bytes at the peak and in the answer."""
 
     seconds: float
     peak_bytes: int

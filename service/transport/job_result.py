@@ -1,4 +1,4 @@
-"""What becomes of a job at a worker: a reply; or it was not done, for what the worker lacks.
+"""Outcome of a job at a worker: a reply; or it was not done, for what the worker lacks.
 
 What was not done never leaves the pool, which gives the worker what it asks for, or gives the job to another one.
 """

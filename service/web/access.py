@@ -1,4 +1,4 @@
-"""What a request may be made by: decided from its method and the route that it takes, and from nothing else."""
+"""Access to routes: decided from a request's method and the route that it takes, and from nothing else."""
 
 from __future__ import annotations
 

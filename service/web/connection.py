@@ -39,7 +39,7 @@ SILENCE: Final = 0.25
 
 
 class ConnectionState(Enum):
-    """What a connection is at."""
+    """State of a connection."""
 
     HEAD = auto()  # waits for a request, or for the rest of its head
     ANSWER = auto()  # a door has the request, of which the body may still be coming
@@ -48,7 +48,7 @@ class ConnectionState(Enum):
 
 
 class Door(Protocol):
-    """What answers a request."""
+    """Handler that answers a request."""
 
     @property
     def full(self) -> bool:
@@ -74,7 +74,7 @@ class Door(Protocol):
 
 
 class CallDoor(Door, Protocol):
-    """What answers computing calls, one after the other."""
+    """Handler that answers computing calls, one after the other."""
 
     def begin(self, head: Head, order: Order, graph: Registered | None, length: int, data: bytes) -> Wanted | None:
         """A call that its caller may make: what is wanted of its body, of which `data` is there."""
@@ -84,7 +84,7 @@ class CallDoor(Door, Protocol):
 
 
 class ApplicationDoor(Door, Protocol):
-    """What has an application answer one request."""
+    """Handler that has an application answer one request."""
 
     def begin(self, length: int, data: bytes) -> Wanted | None:
         """Hand it over: what is wanted of its body, of which `data` is there."""

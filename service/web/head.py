@@ -1,4 +1,4 @@
-"""What a request's head alone decides: framing, size, media types, and what a computing call asks for."""
+"""Decisions that a request's head alone allows: framing, size, media types, and what a computing call asks for."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a computing call asks for, of which registered graph if of any, and in how many seconds."""
+    """Order of a computing call: which one, of which registered graph if of any, and in how many seconds."""
 
     call: str
     graph: str | None

@@ -61,7 +61,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a door wants of a body: how it is framed, where it goes, and in how many seconds it has to be here."""
+    """Wishes of a door for a body: how it is framed, where it goes, and in how many seconds it has to be here."""
 
     framing: Framing
     sink: Sink

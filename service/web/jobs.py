@@ -16,7 +16,7 @@ from service.web.head import Media
 
 
 class Asker(Protocol):
-    """What a job has from the request that it is; `arrived` is on the monotonic clock."""
+    """Request that a job is for; `arrived` is on the monotonic clock."""
 
     request_id: str
     arrived: float

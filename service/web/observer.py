@@ -1,4 +1,4 @@
-"""Who is told of every request that was answered, whichever door it came through."""
+"""Observers of every request that was answered, whichever door it came through."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.web.head import Order
 
 
 class RequestHead(Protocol):
-    """What is told of a request's head, whoever has read it; see Head, of our own connections."""
+    """Parts of a request's head that observers are told, whoever has read it; see Head, of our own connections."""
 
     @property
     def method(self) -> str:

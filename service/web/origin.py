@@ -27,7 +27,7 @@ _CROSS_SITE: Final = "cross-site"
 
 
 class OriginPolicy:
-    """What a server of these settings lets in."""
+    """Policy of a server of these settings on origins."""
 
     def __init__(self, settings: Settings) -> None:
         named = settings.allowed_hosts

@@ -1,4 +1,4 @@
-"""Whether the server gets work done, found out by giving it some; and whether its state is its own."""
+"""Readiness: a server gets work done, found out by giving it some; and its state is its own."""
 
 from __future__ import annotations
 

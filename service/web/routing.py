@@ -1,4 +1,4 @@
-"""Which route a request takes: asked by whatever depends on it, so that nobody else has an opinion on paths."""
+"""Routing: which route a request takes, so that nobody else has an opinion on paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the connections of a server share, and what is done for all of them together."""
+"""State that the connections of a server share, and what is done for all of them together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes share: made once, read by every request."""
+"""State that the routes share: made once, read by every request."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ Files:
     apart             The graph of a request apart from the rest of it, found by where its text begins and ends
     binary            Requests and answers as safetensors: an 8-byte length, a JSON header, and the tensors' bytes as
                       they lie in memory
-    familiar          What a person may have meant by a field that a message does not have, or by null
+    familiar          Suggestions for a field that a message does not have, or for null
     graph_source      Graphs as they came, and the programs that they stand for: no text is parsed and checked twice
     json_codec        Bytes to JSON values, strictly: no key twice, no NaN, no deep nesting, integers exact
     json_reader       Requests in JSON: of one whose graph was seen before, only the rest is parsed

@@ -29,7 +29,7 @@ _FIELDS: Final = {"jacobian": ("of", "wrt"), "hessian": ("row", "column")}
 
 @dataclass(frozen=True)
 class RunStats:
-    """What an execution took, and what it takes to have the same again."""
+    """Statistics of an execution, and what it takes to have the same again."""
 
     device: str
     plan_cached: bool

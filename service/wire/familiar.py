@@ -1,4 +1,4 @@
-"""What a person may have meant by a field that a message does not have, or by null."""
+"""Suggestions for a field that a message does not have, or for null."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where the value of a node goes, and upon what condition."""
+    """Place where the value of a node goes, and the condition for it."""
 
     node: int
     name: str

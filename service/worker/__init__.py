@@ -13,16 +13,16 @@ Files:
                   are
     child         A worker process: `python -m service.worker.child`, with the descriptors of its sockets and of its
                   cell
-    confinement   What a worker cannot do, by the kernel's leave alone: files are Landlock's, system calls are seccomp's
+    confinement   Confinement by the kernel alone: files are Landlock's, system calls are seccomp's
     job_context   A job while a worker has it: how much time it has, and when its parts ended
-    kernels       Where the kernels are kept that a server has compiled
-    permitted     Which files a worker of a server may open: what it is made of, and where its kernels are kept
+    kernels       Store of the kernels that a server has compiled
+    permitted     Permitted files of a worker: what a server is made of, and where its kernels are kept
     registration  A graph that is to be kept is checked by a worker, and written as it will be answered and read again
-    rehearsal     What a worker does once before it is ready: what is made at the first use is made in nobody's time
+    rehearsal     Rehearsal of a worker before it is ready: what is made at the first use is made in nobody's time
     residents     The resident tensors that a worker process knows: what the front has told it, in the order in which it
                   did
-    sandbox       What a worker process may not do: outlive the front, push it aside, or take memory without end
-    sharing       What doing several jobs as one asks of the work
+    sandbox       Sandbox of a worker process: it does not outlive the front, push it aside, or take memory without end
+    sharing       Sharing of work by several jobs that are done as one
     sharing_loop  Inside a worker process that executes together what waits together: a batch of the socket's, and its
                   replies
     tensor_jobs   Two jobs that are no calls: a tensor that is to be kept is read by a worker, and one that is kept is

@@ -1,4 +1,4 @@
-"""What a worker cannot do, by the kernel's leave alone: files are Landlock's, system calls are seccomp's.
+"""Confinement by the kernel alone: files are Landlock's, system calls are seccomp's.
 
 Both hold for a process to its end, for every thread that begins later, and whatever code runs in it. A thread that is
 there already is not held by Landlock: so this is done first of all, before NumPy starts the threads of its BLAS, and
@@ -47,7 +47,7 @@ class Permitted(NamedTuple):
 
 
 class Offered(NamedTuple):
-    """What this kernel has of both: the version of Landlock's interface, 0 for none; whether calls can be filtered."""
+    """Means of this kernel for both: the version of Landlock's interface, 0 for none; whether calls can be filtered."""
 
     landlock: int
     filters: bool

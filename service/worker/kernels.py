@@ -1,4 +1,4 @@
-"""Where the kernels are kept that a server has compiled."""
+"""Store of the kernels that a server has compiled."""
 
 from __future__ import annotations
 

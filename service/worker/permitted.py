@@ -1,4 +1,4 @@
-"""Which files a worker of a server may open: what it is made of, and where its kernels are kept."""
+"""Permitted files of a worker: what a server is made of, and where its kernels are kept."""
 
 from __future__ import annotations
 

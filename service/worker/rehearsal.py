@@ -1,4 +1,4 @@
-"""What a worker does once before it is ready: what is made at the first use is made in nobody's time."""
+"""Rehearsal of a worker before it is ready: what is made at the first use is made in nobody's time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker process may not do: outlive the front, push it aside, or take memory without end."""
+"""Sandbox of a worker process: it does not outlive the front, push it aside, or take memory without end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What doing several jobs as one asks of the work."""
+"""Sharing of work by several jobs that are done as one."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ class Worker:
 
 
 class KnownRequest(NamedTuple):
-    """What was asked before, of other numbers: what is left to do is to run its plan, and to write."""
+    """Question that was asked before, of other numbers: what is left to do is to run its plan, and to write."""
 
     context: JobContext
     repeated: CachedRequest
@@ -310,7 +310,7 @@ def _shared(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, tie
 
 
 class RequestKey(NamedTuple):
-    """What a request asks, and the numbers that it brings: with the same key, the same is asked of other numbers."""
+    """Key of a request: what it asks, and the numbers that it brings; of the same key, only numbers differ."""
 
     key: Hashable
     lifted: RequestTemplate

@@ -16,7 +16,7 @@ LONGEST_REMEMBERED: Final = 64
 
 
 class AttributeKind(ABC):
-    """What the values of one kind of attributes are: checked, verified, printed, sent, documented and told apart.
+    """Kind of attributes: how their values are checked, verified, printed, sent, documented and told apart.
 
     A value is *stated* as a client writes it in JSON, its tensors read; it is *bound* in the form that rules receive.
     """

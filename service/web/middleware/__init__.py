@@ -9,7 +9,7 @@
 What may live here: HTTP itself. What may not: JSON, tensors, or anything that a handler decides.
 
 Files:
-    cors       Which web pages may call, by the browser's rules
+    cors       Cross-origin calls: which web pages may make them, by the browser's rules
     envelope   The outermost layer: a request gets its id and its time of arrival, and a fault of ours still gets a
                report
     guard      In front of the body: a request is refused by its head where that suffices, else its body is counted as

@@ -1,4 +1,4 @@
-"""Which web pages may call, by the browser's rules."""
+"""Cross-origin calls: which web pages may make them, by the browser's rules."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Leaving:
 
 
 class _Client:
-    """Who asked, and the task that answers."""
+    """Client who asked, and the task that answers."""
 
     def __init__(self, receive: Receive, send: Send, task: asyncio.Task[object] | None) -> None:
         self._receive, self._send = receive, send
