@@ -19,6 +19,7 @@ BIN := $(VENV)/bin
 API := build/api
 OBSERVATORY := build/observatory
 BENCH := $(if $(PEERS),build/peers,$(VENV))
+DOCS := build/docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 # For the images' Python. The hashes are those of all files of a version, so of every architecture; no index is recorded.
@@ -31,6 +32,9 @@ TESTS := -q -n $(WORKERS) --dist worksteal
 
 # Tests and small requests gain nothing from several BLAS threads on top of several processes.
 export OPENBLAS_NUM_THREADS ?= 1
+
+# What people have written in these folders.
+files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
@@ -106,11 +110,25 @@ bench-service: $(VENV)/.dev $(if $(PEERS),build/service-peers/.installed) ## rat
 	$(BIN)/python -m benchmarks.service $(ARGS)
 	$(BIN)/python -m benchmarks.service.page
 
-docs: $(VENV)/.dev ## write the pages that come from the engine (docs/ops.md and others), and the site in build/site
+docs: $(DOCS)/site ## write the pages that come from the code, and the site in build/site, where what they are made of has changed
+
+# A file of each says when it was made: what the tables measure takes minutes of a core.
+$(DOCS)/pages: $(call files,engine schemas service scripts) docs/porting_notes.toml | $(VENV)/.dev
 	$(BIN)/python -m scripts.build_docs
+	@mkdir -p $(@D) && touch $@
+
+$(DOCS)/passes: $(call files,engine tests/passes tests/contract benchmarks/problems) scripts/passes_table.py | $(DOCS)/pages
 	$(BIN)/python -m scripts.passes_table
+	@touch $@
+
+$(DOCS)/accuracy: $(call files,engine/graph engine/native engine/loops engine/functions) tests/engine/loops/accuracy.py \
+  scripts/accuracy_table.py | $(DOCS)/pages
 	$(BIN)/python -m scripts.accuracy_table
+	@touch $@
+
+$(DOCS)/site: $(DOCS)/pages $(DOCS)/passes $(DOCS)/accuracy $(call files,docs examples) $(wildcard *.md)
 	$(BIN)/python -m scripts.website
+	@touch $@
 
 lint-api: $(VENV)/.dev $(API)/.installed ## lint both OpenAPI documents; needs Node 20.17 or newer, so not part of check
 	$(BIN)/python -m scripts.write_openapi $(API)

@@ -253,11 +253,9 @@ def pages() -> dict[Path, str]:
     }
 
 
-def stale(written: Mapping[Path, str]) -> list[str]:
-    """Names of the pages whose file is missing or says something else."""
-    return [
-        path.name for path, text in written.items() if not path.is_file() or path.read_text(encoding="utf-8") != text
-    ]
+def stale(written: Mapping[Path, str]) -> list[Path]:
+    """The pages whose file is missing or says something else."""
+    return [path for path, text in written.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
 
 
 def main() -> int:
@@ -266,12 +264,13 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a page is not current")
     options = parser.parse_args()
     written = pages()
+    behind = stale(written)
     if options.check:
-        behind = stale(written)
-        print(f"not current: {', '.join(behind)}; run `make docs`" if behind else "docs are current")
+        names = ", ".join(path.name for path in behind)
+        print(f"not current: {names}; run `make docs`" if behind else "docs are current")
         return bool(behind)
-    for path, text in written.items():
-        path.write_text(text, encoding="utf-8")
+    for path in behind:
+        path.write_text(written[path], encoding="utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
     return 0
 

@@ -45,20 +45,31 @@ class BoundsWriter:
 
         There are as many as lanes, one behind the other.
         """
+        if lanes == 1:
+            lanes, mask = 2, self._one_of_two(mask)
         return self._looked_at(_BOUNDED, f"bounded.{lanes}", "ptr", buffer, pointer, size, lanes, mask)
 
     def each_bounded(self, buffer: BufferExtent, pointers: str, size: int, lanes: int, mask: str) -> str:
         """As `bounded`, of a vector of pointers with an element each."""
+        if lanes == 1:
+            both = self._value(f"shufflevector <1 x ptr> {pointers}, <1 x ptr> poison, <2 x i32> zeroinitializer")
+            found = self.each_bounded(buffer, both, size, 2, self._one_of_two(mask))
+            return self._value(f"shufflevector <2 x ptr> {found}, <2 x ptr> poison, <1 x i32> zeroinitializer")
         type = f"<{lanes} x ptr>"
         return self._looked_at(_EACH_BOUNDED, f"bounded.each.{lanes}", type, buffer, pointers, size, lanes, mask)
+
+    def _one_of_two(self, mask: str) -> str:
+        """The mask of one lane as that of two, as a fault then says: LLVM 22 has no code for functions of <1 x i1>."""
+        inside = mask or "splat (i1 true)"
+        return self._value(f"shufflevector <1 x i1> {inside}, <1 x i1> zeroinitializer, <2 x i32> <i32 0, i32 1>")
 
     def _looked_at(
         self, text: Template, function: str, type: str, buffer: BufferExtent, at: str, size: int, lanes: int, mask: str
     ) -> str:
-        numbers = {"N": lanes, "ELSEWHERE": 8 * FaultEntry.SIZE, "RECORD": RECORD_WORD} | {
+        words = {"N": lanes, "ELSEWHERE": 8 * FaultEntry.SIZE, "RECORD": RECORD_WORD} | {
             entry.name: entry.value for entry in FaultEntry
         }
-        self._to.declarations.update(each.substitute(numbers) for each in (_REDUCTIONS, _OUTSIDE, text))
+        self._to.declarations.update(each.substitute(words) for each in (_REDUCTIONS, _OUTSIDE, text))
         which = f"i64 {buffer.first}, i64 {buffer.past}, i64 {buffer.position}, i64 {self._count + 1}, ptr %table"
         inside = mask or "splat (i1 true)"
         return self._value(f"call {type} @{function}({type} {at}, <{lanes} x i1> {inside}, i64 {size}, {which})")
