@@ -37,7 +37,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin runner test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -88,6 +88,9 @@ check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+runner: $(VENV)/.dev ## make the runner's LLVM IR of its C source; needs clang 19
+	$(BIN)/python -m scripts.runner_ir
 
 format: $(VENV)/.dev ## format the code and repair what the linter can repair
 	$(BIN)/ruff check --fix .

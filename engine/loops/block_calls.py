@@ -15,7 +15,7 @@ from engine.loops.array_functions import ARRAY_FUNCTIONS
 from engine.loops.program import Instruction, Level, Loop
 from engine.loops.registers import Home, Registers
 from engine.loops.row_blocks import RowBlock
-from engine.loops.ufuncs import BY_NAME, FOLDS, ufunc_of
+from engine.loops.ufuncs import BY_NAME, FOLDS, select_bits, ufunc_of
 
 
 class Frame(NamedTuple):
@@ -139,12 +139,13 @@ def calls_of(instruction: Instruction, out: HostArray, read: Sequence[HostArray]
     return [(partial(ufunc, out=out), tuple(read)) if op in BY_NAME else (ufunc, (*read, out))]
 
 
-def _chosen(out: HostArray, cond: HostArray, on_true: HostArray, on_false: HostArray) -> list[KernelCall]:
-    """One of two, by the bits in which they differ: of branches, half would be foreseen wrongly."""
-    bits = np.dtype(f"i{out.itemsize}")
-    into, first, second = (a.view(bits) for a in (out, on_true, on_false))
-    return [
-        (np.bitwise_xor, (first, second, into)),
-        (np.multiply, (into, cond.view(np.int8), into)),
-        (np.bitwise_xor, (into, second, into)),
-    ]
+def _chosen(out: HostArray, *read: HostArray) -> list[KernelCall]:
+    calls: list[KernelCall] = []
+    into = out.view(np.dtype(f"i{out.itemsize}"))
+
+    def bound(ufunc: np.ufunc, *args: HostArray) -> HostArray:
+        calls.append((ufunc, (*args, into)))
+        return into
+
+    select_bits(bound, *read)
+    return calls

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import call
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from engine.graph.tensor_type import DType
 from engine.loops.array_functions import ARRAY_FUNCTIONS
 from engine.loops.program import Loop
 from engine.loops.registers import needed
-from engine.loops.ufuncs import FOLDS, UFUNCS, ufunc_of
+from engine.loops.ufuncs import FOLDS, UFUNCS, select_bits, ufunc_of
 
 _FOUND = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
@@ -85,11 +86,7 @@ def _function(xp: Namespace, op: str) -> Any:
 
 
 def _chosen(cond: Array, on_true: Array, on_false: Array) -> Array:
-    """One of two, by the bits in which they differ: NumPy's `where` branches, and half of that is foreseen wrongly."""
-    bits = np.dtype(f"i{on_true.itemsize}")
-    differing = np.bitwise_xor(on_true.view(bits), on_false.view(bits))
-    found = np.multiply(differing, cond.view(np.int8))
-    return np.bitwise_xor(found, on_false.view(bits)).view(on_true.dtype)
+    return select_bits(call, cond, on_true, on_false).view(on_true.dtype)
 
 
 def _filled(xp: Namespace, function: Callable[..., None], x: Array) -> Array:

@@ -27,8 +27,5 @@ Files:
                    interpreter's lock
     runner_layout  Layout of what a runner reads and its threads share: words of steps, of what ends a run, and of the
                    pool
-    runner_pool    What the threads of a runner do together, as LLVM IR: parts of a step, claimed by whichever is free
-    runner_text    The runner as LLVM IR: steps one after the other, the long ones in parts, between which it looks at
-                   the time
     sharing        Work shared among threads: chunks of it, claimed by whichever is free
 """

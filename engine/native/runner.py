@@ -8,6 +8,8 @@ import logging
 import os
 import platform
 import sys
+from functools import cache
+from pathlib import Path
 from threading import Lock, Thread
 from typing import Final
 
@@ -19,7 +21,6 @@ from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.machine_code import machine_code, target
 from engine.native.object_file import load_function
 from engine.native.runner_layout import CLOSED, MOST_HELPERS, PoolEntry
-from engine.native.runner_text import runner_text
 
 #: the system calls and the pause of a runner are those of one system
 IS_SUPPORTED: Final = sys.platform == "linux" and platform.machine() == "x86_64"
@@ -93,6 +94,12 @@ class Runner:
 
     def _help(self, number: int) -> None:
         _HELP(self._help_code.address)(self.pool, number)
+
+
+@cache
+def runner_text() -> str:
+    """The module with `run` and `help` of `runner.c`, as a compiler made it, for Linux on x86-64."""
+    return Path(__file__).with_name("runner.ll").read_text("ascii")
 
 
 class _Shared:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Final, TypeVar
 
@@ -32,10 +32,10 @@ def share(work: Callable[[int, int, Own], object], count: int, owns: Sequence[Ow
     try:
         claim(owns[0])
     finally:
-        begun = [helper for helper in helpers if not helper.cancel()]
-        wait(begun)
-    for helper in begun:
-        helper.result()
+        raised = [helper.exception() for helper in helpers if not helper.cancel()]  # waits for each
+    for error in raised:
+        if error is not None:
+            raise error
 
 
 @cache

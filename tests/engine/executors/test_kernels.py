@@ -23,8 +23,7 @@ from engine.native import executable, machine_code
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.processor import described_processor
-from engine.native.runner import IS_SUPPORTED, shared_runner
-from engine.native.runner_text import runner_text
+from engine.native.runner import IS_SUPPORTED, runner_text, shared_runner
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.plan import make_plan

@@ -22,8 +22,8 @@ from engine.native.object_file import load_function
 from tests.engine.loops.cases import Array, random_case
 
 ROOT = Path(engine.__file__).parent
-#: what writes accesses: for kernels; and for what calls these, on memory of its own
-WRITERS = {"loops/memory.py", "loops/bounds_writer.py", "native/runner_text.py", "native/runner_pool.py"}
+#: what writes the accesses of kernels
+WRITERS = {"loops/memory.py", "loops/bounds_writer.py"}
 ACCESS = re.compile(r"""["' ](load|store|cmpxchg|atomicrmw) (atomic |\{|<|i\d|ptr|float|double)|llvm\.masked""")
 #: a pointer in the place of another
 LOOKED_AT = re.compile(r"  (%bounds\.\d+) = call [^(]* @bounded[^(]*\((?:ptr|<\d+ x ptr>) (%[^ ,]+)")

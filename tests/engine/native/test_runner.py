@@ -24,8 +24,7 @@ from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.machine_code import machine_code, target
 from engine.native.native_call import SIGNATURE, NativeCall, NativeGuard
 from engine.native.object_file import load_function
-from engine.native.runner import IS_SUPPORTED, Runner, shared_runner
-from engine.native.runner_text import runner_text
+from engine.native.runner import IS_SUPPORTED, Runner, runner_text, shared_runner
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="there is no runner for this system")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Barrier, Event
 
 import numpy as np
@@ -52,7 +52,8 @@ def test_what_a_thread_raises_is_raised_once_all_have_stopped() -> None:
 
 def test_what_the_calling_thread_raises_is_raised_once_all_have_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, waited_for, made = Event(), Event(), list[int]()
-    monkeypatch.setattr(sharing, "wait", lambda others: (waited_for.set(), wait(others)))
+    exception = Future.exception
+    monkeypatch.setattr(Future, "exception", lambda other: (waited_for.set(), exception(other))[1])
 
     def work(first: int, _past: int, own: int) -> None:
         if not own:
