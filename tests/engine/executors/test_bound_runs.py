@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,10 +26,12 @@ from engine import (
     registry,
 )
 from engine.executors import lifetimes
+from engine.executors.binding import Binder
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.segments import MOST_CALLS
-from engine.planning.plan import make_plan
+from engine.graph.op import KernelCall
+from engine.planning.plan import Step, make_plan
 
 Array = np.ndarray[Any, Any]
 LARGE = 50_000
@@ -241,6 +243,42 @@ def test_the_deadline_is_looked_at_every_few_milliseconds(length: int, size: int
             bound.run({0: feed}, Late(passes_at))
         assert bound.run({0: feed})[0] == size * (-1) ** (length - 1)
     assert len(bound.run({0: feed}, Late(looks + 1))) == 1
+
+
+class Stopping(Binder):
+    """Has the calls of one step stop halfway, with rubbish in its result, for as long as `stops`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.stops = True
+
+    def calls(
+        self, xp: Any, step: Step, operands: Sequence[Array], out: Array, workspace: Array
+    ) -> Sequence[KernelCall]:
+        """As its parent, with the stop before them."""
+        made = super().calls(xp, step, operands, out, workspace)
+        return [(self._stop, (out,)), *made] if step.op.name == self._name else made
+
+    def _stop(self, out: Array) -> None:
+        if self.stops:
+            out[...] = np.nan
+            raise DeadlineExceeded("late")
+
+
+@pytest.mark.parametrize("name", ["sin", "mul", "sum"])
+@pytest.mark.parametrize("size", [5, LARGE])
+def test_a_plan_runs_again_after_a_kernel_stopped_halfway(size: int, name: str) -> None:
+    x = leaf(size)
+    plan, executor, binder = planned(x.sin() * x, (x * x).sum()), NumPyExecutor(), Stopping(name)
+    prepared, feed = PreparedPlan(plan, executor, binder), np.linspace(-2.0, 2.0, size)
+    expected = executor.interpret(plan, {0: feed})
+    for binder.stops in (True, False, True, False):
+        if binder.stops:
+            with pytest.raises(DeadlineExceeded):
+                prepared.run({0: feed})
+        else:
+            found = prepared.run({0: feed})
+            assert [a.tobytes() for a in found] == [b.tobytes() for b in expected]
 
 
 # ---------------------------------------------------------------- threads
