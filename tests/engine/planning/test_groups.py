@@ -1,0 +1,96 @@
+"""Groups: which nodes become one loop, over which rows; and that nothing has to leave a loop and come back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine import Builder, TensorType, Value, registry
+from engine.graph.tensor_type import FLOAT32
+from engine.planning.groups import LONGEST_ROW, Grouping
+
+
+def leaf(*shape: int, dtype: str = "float64") -> Value:
+    return Builder(registry()).leaf(TensorType(shape, np.dtype(dtype)), 0)
+
+
+def grouped(*outputs: Value, least: int = 1) -> list[tuple[list[str], int | None]]:
+    """The ops of each group of several nodes, and its trailing axes."""
+    graph = outputs[0].builder.graph(outputs)
+    found = [group for group in Grouping(graph, least).groups() if len(group.nodes) > 1]
+    return [([graph.nodes[i].op.name for i in group.nodes], group.row_axes) for group in found]
+
+
+def test_elementwise_nodes_of_one_shape_are_one() -> None:
+    x = leaf(4, 6)
+    assert grouped(x.sin() * x.cos()) == [(["sin", "cos", "mul"], None)]
+
+
+def test_another_shape_or_dtype_is_another_loop() -> None:
+    x = leaf(4, 6)
+    assert grouped(x.sin().slice(starts=(0, 0), stops=(2, 6)).cos()) == []
+    assert grouped(leaf(4, 6).sin().cast(dtype=FLOAT32).cos()) == []
+
+
+def test_what_is_reduced_and_read_again_is_one_loop_by_rows() -> None:
+    x = leaf(4, 6)
+    assert grouped(x.sin() - x.sin().sum(axes=(1,), keepdims=True)) == [(["sin", "sin", "sum", "sub"], 1)]
+    assert grouped(leaf(4, 6).sin().softmax(axis=1).neg()) == [(["sin", "softmax", "neg"], 1)]
+
+
+def test_several_trailing_axes_are_a_row() -> None:
+    x = leaf(4, 2, 3)
+    assert grouped(x.sin().mean(axes=(1, 2)).exp()) == [(["sin", "mean", "exp"], 2)]
+
+
+def test_a_sum_over_rows_ends_the_loop() -> None:
+    x = leaf(4, 6)
+    assert grouped(x.sin().sum(axes=(0,)).exp()) == [(["sin", "sum"], 1)]
+
+
+def test_a_maximum_over_rows_is_none() -> None:
+    """Only sums are made in parts, block by block."""
+    x = leaf(4, 6)
+    assert grouped(x.sin().max(axes=(0,))) == []
+
+
+def test_variance_has_two_sweeps_and_stays_apart() -> None:
+    x = leaf(4, 6)
+    assert grouped(x.sin().var(axes=(1,))) == []
+
+
+def test_softmax_across_rows_stays_apart() -> None:
+    assert grouped(leaf(4, 6).sin().softmax(axis=0)) == []
+
+
+def test_a_way_out_and_back_makes_two_loops() -> None:
+    """sin and add could be one, if add did not need what the product makes of sin."""
+    x = leaf(4, 4)
+    y = x.sin()
+    assert grouped((y.exp() @ x) + y.cos()) == [(["sin", "exp", "cos"], None)]
+
+
+@pytest.mark.parametrize(("extent", "row_axes"), [(LONGEST_ROW, 1), (LONGEST_ROW + 1, None)])
+def test_rows_are_no_longer_than_caches(extent: int, row_axes: int | None) -> None:
+    x = leaf(2, extent)
+    y = x.sin() - x.sin().sum(axes=(1,), keepdims=True)
+    assert grouped(y)[0][1] == row_axes
+
+
+def test_little_is_left_alone() -> None:
+    assert grouped(leaf(4, 6).sin().cos(), least=25) == []
+    assert grouped(leaf(4, 6).sin().cos(), least=24) == [(["sin", "cos"], None)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int64"])
+def test_loops_are_of_float32_and_float64(dtype: str) -> None:
+    x = leaf(4, 6, dtype=dtype)
+    assert grouped(x.neg().abs()) == []
+
+
+def test_nodes_that_stay_apart_are_in_none() -> None:
+    x = leaf(4, 6)
+    y = x.sin()
+    graph = x.builder.graph([y.cos().exp()])
+    groups = list(Grouping(graph, 1, apart={y.index}).groups())
+    assert [[graph.nodes[i].op.name for i in group.nodes] for group in groups] == [["cos", "exp"]]
