@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.graph.op import Array, KernelCall, Namespace
-from engine.graph.tensor_type import HostArray
+from engine.graph.op import Array, KernelCall
+from engine.graph.run_context import RunContext
 from engine.native.runner import Runner
 from engine.planning.plan import Step
 
@@ -25,16 +25,14 @@ class Binder:
         """Bytes of memory that a step's calls work in: no other step's are made meanwhile, so that all share it."""
         return 0
 
-    def calls(
-        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
-    ) -> Sequence[KernelCall]:
+    def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """What makes `out` of `operands`: calls to be made in their order, again and again.
 
-        `workspace` has as many bytes as the steps want at most, which nothing is left in from call to call.
+        The workspace of `run` has as many bytes as any step wants at most.
         """
-        return bind_step(xp, step, operands, out)
+        return bind_step(run, step, operands, out)
 
 
-def bind_step(xp: Namespace, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
+def bind_step(run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
     """The op's own call."""
-    return (step.op.bind(xp, operands, out, step.attrs),)
+    return (step.op.bind(run, operands, out, step.attrs),)

@@ -8,7 +8,8 @@ from typing import Any
 
 from engine.executors.binding import Binder
 from engine.executors.cuda_kernels import CompiledCudaLoop, CudaKernels
-from engine.graph.op import Array, Kernel, KernelCall, Namespace
+from engine.graph.op import Array, Kernel, KernelCall
+from engine.graph.run_context import RunContext
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
@@ -30,14 +31,14 @@ class CudaBinder(Binder):
         return 0 if found is None else found.workspace
 
     def launches(
-        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Any, workspace: Array, flag: int
+        self, run: RunContext, step: Step, operands: Sequence[Array], out: Any, flag: int
     ) -> Sequence[KernelCall]:
         """As `calls`; `flag` is the address of a byte that becomes 1 where a loop is out of range."""
         found = self._compiled.get(step.op) if isinstance(step.op, Fused) else None
         if found is not None:
-            return found.launches(operands, out, workspace, flag)
+            return found.launches(operands, out, run.workspace, flag)
         # What an op's own `bind` comes down to may be in NumPy's words alone.
-        return [(partial(step.op.forward, xp, *operands, out=out, **step.attrs), ())]
+        return [(partial(step.op.forward, run, *operands, out=out, **step.attrs), ())]
 
 
 class CudaPlans:

@@ -16,6 +16,7 @@ from engine.executors.interpreter import Buffer, Executor
 from engine.executors.prepared_plan import CALL_BYTES
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, View
+from engine.graph.run_context import RunContext
 from engine.oplib.index_notes import INDEX_NOTES
 from engine.oplib.source import Source
 from engine.planning.plan import Plan, Step
@@ -45,13 +46,14 @@ class CudaBound:
         self._borrowed = _borrowed(plan)
         self._kept = plan.buffers[1:]
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]
-        self._workspace = executor.xp.empty(max(map(binder.workspace, plan.steps), default=0), "uint8")
+        shared = executor.xp.empty(max(map(binder.workspace, plan.steps), default=0), "uint8")
+        self._context = RunContext(executor.xp, workspace=shared)
         self._flags = CudaFlags(executor.xp, plan.steps)
         self._constants: dict[int, Array] = {}
         self._variants: list[_Variant] = []
         self._made = 0
         self._copies: dict[Hashable, Array] = {}
-        self._own_bytes = sum(plan.buffers[:1]) + int(self._workspace.nbytes)
+        self._own_bytes = sum(plan.buffers[:1]) + int(shared.nbytes)
 
     @property
     def nbytes(self) -> int:
@@ -63,6 +65,7 @@ class CudaBound:
         """As `Executor.execute`. After an error it can be called again. Raises LoopOutOfRange."""
         variant = self._variant(self._there(feeds))
         token = INDEX_NOTES.set(self._flags)
+        self._context.deadline = deadline
         try:
             with np.errstate(all="ignore"):
                 self._flags.begin()
@@ -73,6 +76,7 @@ class CudaBound:
                     raise LoopOutOfRange
         finally:
             INDEX_NOTES.reset(token)
+            self._context.deadline = NO_DEADLINE
         deadline.check()
         results = variant.hand_out(self._executor.xp)
         for k, feed in self._borrowed.items():
@@ -116,17 +120,17 @@ class CudaBound:
         return _Variant(addresses, recorder, segments, results, buffers[1:])
 
     def _bound(self, number: int, step: Step, slots: list[Array], buffers: Sequence[Buffer]) -> list[CudaCall]:
-        operands, xp = [slots[i] for i in step.operands], self._executor.xp
+        operands = [slots[i] for i in step.operands]
         if not step.places and isinstance(step.op, View):
-            slots[step.result] = step.op.view(xp, operands[0], **step.attrs)
+            slots[step.result] = step.op.view(self._executor.xp, operands[0], **step.attrs)
             return []
         if isinstance(step.op, Source) and step.result not in self._results:
             if step.result not in self._constants:
-                self._constants[step.result] = step.op.tensor(xp, step.types[0], **step.attrs)
+                self._constants[step.result] = step.op.tensor(self._context, step.types[0], **step.attrs)
             slots[step.result] = self._constants[step.result]
             return []
         out = slots[step.result] = self._executor.result(step, buffers)
-        calls = self._binder.launches(xp, step, operands, out, self._workspace, self._flags.address(number))
+        calls = self._binder.launches(self._context, step, operands, out, self._flags.address(number))
         return [CudaCall(number, step, call) for call in calls]
 
 

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.executors.feeds import fed
-from engine.graph.errors import EngineError
+from engine.graph.errors import DeadlineExceeded, EngineError
 from engine.graph.ir import at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace, View
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.planning.plan import Plan, Step
 
@@ -111,33 +112,37 @@ class Executor(ABC):
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
         memory = _Memory(self, [self.allocate(nbytes) for nbytes in plan.buffers])
-        turned = False
+        run, turned = RunContext(self.xp, deadline), False
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()
                 if not turned and step.origin is not None and step.origin.backward:
                     turned = True
                     deadline.turn()
-                self._run_step(step, slots, memory, watch)
+                self._run_step(run, step, slots, memory, watch)
         deadline.check()
         return [slots[i] for i in plan.results]
 
-    def _run_step(self, step: Step, slots: list[Array], memory: _Memory, watch: Observer | None) -> None:
+    def _run_step(
+        self, run: RunContext, step: Step, slots: list[Array], memory: _Memory, watch: Observer | None
+    ) -> None:
         operands = [slots[i] for i in step.operands]
         try:
-            slots[step.result] = self._compute(step, operands, memory)
+            slots[step.result] = self._compute(run, step, operands, memory)
+        except DeadlineExceeded:
+            raise  # the fault of no node
         except EngineError as error:
             raise at_origin(error, step.origin) from None
         if watch is not None:
-            watch(self.xp, step, operands, slots[step.result])
+            watch(run.xp, step, operands, slots[step.result])
         for i in step.dead:
             slots[i] = None
 
-    def _compute(self, step: Step, operands: Sequence[Array], memory: _Memory) -> Array:
+    def _compute(self, run: RunContext, step: Step, operands: Sequence[Array], memory: _Memory) -> Array:
         if not step.places and isinstance(step.op, View):
-            return step.op.view(self.xp, operands[0], **step.attrs)
+            return step.op.view(run.xp, operands[0], **step.attrs)
         out = memory.result(step)
-        step.op.fill(self.xp, operands, out, step.attrs)
+        step.op.fill(run, operands, out, step.attrs)
         return out
 
     def condemn(self, digest: bytes) -> None:  # noqa: B027 - nothing to do is an answer

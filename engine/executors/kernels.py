@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from engine.executors.binding import Binder, bind_step
-from engine.graph.op import Array, Kernel, KernelCall, Namespace
-from engine.graph.tensor_type import HostArray
+from engine.graph.op import Array, Kernel, KernelCall
+from engine.graph.run_context import RunContext
 from engine.loops.blocks import bind_blocks
 from engine.loops.compiled import NativeKernel, block_count, kernel_workspace, native_kernel, native_workspace
 from engine.loops.llvm_text import llvm_text
@@ -175,28 +175,26 @@ class LoopBinder(Binder):
         assert isinstance(found, CompiledLoop)
         return kernel_workspace(found.kernel, found.loop, step.op.space, self._threads)
 
-    def calls(
-        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
-    ) -> Sequence[KernelCall]:
+    def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """As its parent."""
         op, found = step.op, self.compiled.get(step.op)
         if isinstance(op, MicrokernelOp) and found is not None and not isinstance(found, CompiledLoop):
-            by_op = partial(_bind_one, xp, step)
-            return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), workspace, by_op)
+            by_op = partial(_bind_one, run, step)
+            return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), run.workspace, by_op)
         if not isinstance(op, Fused):
-            return bind_step(xp, step, operands, out)
+            return bind_step(run, step, operands, out)
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
         if not isinstance(found, CompiledLoop):  # bound with each run: many loops hold the blocks of one at a time
             return [fallback(by_numpy, operands, out)]
         kernel, loop, sums = found
-        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, workspace, sums)
+        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, run.workspace, sums)
 
     def _taking_part(self, op: MicrokernelOp) -> int:
         return min(self._threads, op.threads)
 
 
-def _bind_one(xp: Namespace, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> Sequence[KernelCall]:
-    return bind_step(xp, step, operands, results[0])
+def _bind_one(run: RunContext, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> Sequence[KernelCall]:
+    return bind_step(run, step, operands, results[0])
 
 
 def sum_kinds(op: Fused) -> list[str]:

@@ -23,6 +23,7 @@ from engine.executors.segments import Segments
 from engine.graph.alignment import aligned
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, KernelCall, View
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.source import Source
 from engine.planning.plan import Plan, Step
@@ -57,7 +58,6 @@ class PreparedPlan:
 
     def __init__(self, plan: Plan, executor: Executor, binder: Binder = _OWN_CALLS) -> None:
         self._executor = executor
-        self._xp = executor.xp
         self._binder = binder
         self._slots: list[Array] = [None] * plan.slots
         self._segments = Segments()
@@ -72,7 +72,8 @@ class PreparedPlan:
         sizes = [0 if k in lifetimes.handed else nbytes for k, nbytes in enumerate(plan.buffers)]
         sizes += [plan.feed_types[feed].nbytes if i in lifetimes.copied else 0 for feed, i in plan.feeds.items()]
         workspace = max(map(binder.workspace, plan.steps), default=0)
-        *memory, self._workspace = _cut(executor, [*sizes, workspace])
+        *memory, shared = _cut(executor, [*sizes, workspace])
+        self._run = RunContext(executor.xp, workspace=shared)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = [
             self._intake(lifetimes, plan, feed, own)
@@ -109,7 +110,7 @@ class PreparedPlan:
         for step in steps:
             if step.result in lifetimes.constant:
                 assert isinstance(step.op, Source)
-                self._slots[step.result] = step.op.tensor(self._xp, step.types[0], **step.attrs)
+                self._slots[step.result] = step.op.tensor(self._run, step.types[0], **step.attrs)
                 continue
             lasting = lifetimes.lasting(step)
             if lifetimes.is_handed(step):
@@ -136,10 +137,10 @@ class PreparedPlan:
 
     def _look(self, step: Step) -> None:
         assert isinstance(step.op, View)
-        self._slots[step.result] = step.op.view(self._xp, self._slots[step.operands[0]], **step.attrs)
+        self._slots[step.result] = step.op.view(self._run.xp, self._slots[step.operands[0]], **step.attrs)
 
     def _bind(self, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-        return self._binder.calls(self._xp, step, operands, out, self._workspace)
+        return self._binder.calls(self._run, step, operands, out)
 
     # ------------------------------------------------------------ running
 
@@ -147,6 +148,7 @@ class PreparedPlan:
         """All but handing out the results."""
         self._take(feeds)
         self._watch.begin(deadline)
+        self._run.deadline = deadline
         is_new = self._renew()
         if not self._is_gathered:
             self._gather()
@@ -201,6 +203,7 @@ class PreparedPlan:
     def _forget(self) -> None:
         """Let go of what was fed."""
         self._watch.end()
+        self._run.deadline = NO_DEADLINE
         for slot in self._passing:
             self._slots[slot] = None
         if self._is_gathered:

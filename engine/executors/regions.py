@@ -92,6 +92,8 @@ class Region:
     def _guard(self, at: int) -> None:
         try:
             self._calls[at]()
+        except DeadlineExceeded:
+            raise  # the fault of no node
         except EngineError as error:
             raise at_origin(error, self._origins[at]) from None
 

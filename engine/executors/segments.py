@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from engine.executors.regions import NativeStep, Region, RegionWatch
 from engine.executors.witness import place_named
-from engine.graph.errors import EngineError
+from engine.graph.errors import DeadlineExceeded, EngineError
 from engine.graph.ir import Origin, at_origin
 from engine.graph.op import KernelCall
 from engine.native.calls import joined
@@ -85,6 +85,8 @@ class Segment:
         try:
             for function, arguments in remaining:
                 function(*arguments)
+        except DeadlineExceeded:
+            raise  # the fault of no node
         except EngineError as error:
             origin = self._origins[len(self.calls) - length_hint(remaining) - 1]
             raise at_origin(error, origin) from None

@@ -22,6 +22,7 @@ from engine.graph.copying import copying
 from engine.graph.dtypes import DTYPES
 from engine.graph.errors import DtypeMismatch, OperandCount, counted
 from engine.graph.rewrite_rule import RewriteRule
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import DType, Shape, TensorType
 from engine.graph.truth import Truth
@@ -195,23 +196,26 @@ class Kernel(Definition):
     is_captured: ClassVar[bool] = True
 
     @abstractmethod
-    def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Any, **attrs: Any) -> None:
         """Write the result into the keyword argument `out`, C-contiguous and of the inferred type.
 
-        `xp` is numpy or cupy. Where `several`, `out` is a tuple. Floating-point warnings are off.
+        What takes long has `run` checked every few milliseconds of work. Where `several`, `out` is a tuple.
+        Floating-point warnings are off.
         """
 
-    def fill(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
+    def fill(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
         """`forward` on these arrays, the attributes as they stand in a plan: a subclass may know them as such."""
-        self.forward(xp, *operands, out=out, **attrs)
+        self.forward(run, *operands, out=out, **attrs)
 
-    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+    def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """`forward` on these arrays as one call, which may be made again whenever their elements have changed.
+
+        `run` is that of all runs of a plan, one after the other, each with a deadline of its own.
 
         A subclass may leave out what `forward` decides anew each time. What it decides here may depend on shapes,
         dtypes, strides and attributes, and never on an element: nothing has been computed yet.
         """
-        return partial(self.forward, xp, *operands, out=out, **attrs), ()
+        return partial(self.forward, run, *operands, out=out, **attrs), ()
 
     def recipe(self, out: Any, *types: Any, **attrs: Any) -> Any:
         """How compiled kernels make the result: an `engine.microkernels.recipe.Recipe`, for operands of these types.
@@ -275,13 +279,14 @@ class View(Op):
         """
         return operand
 
-    def forward(self, xp: Namespace, *arrays: Any, out: Array, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Any, out: Array, **attrs: Any) -> None:
         """Copy the view into `out`."""
-        function, arguments = self.bind(xp, arrays, out, attrs)
+        function, arguments = self.bind(run, arrays, out, attrs)
         function(*arguments)
 
-    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+    def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The copy, from the view to its place."""
+        xp = run.xp
         (x,) = operands
         if self.reshapes:
             return copying(xp, x, out.reshape(x.shape))

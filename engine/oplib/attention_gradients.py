@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.oplib import batching
 from engine.oplib.attention_formula import Saved, WayBack
@@ -45,8 +46,9 @@ class AttentionGradients(ScoreOp):
         lead = batch_axes(q, k, v, *others)
         return tuple(x.with_shape((*lead, *x.shape[-2:])) for x in (q, k, v))
 
-    def forward(self, xp: Namespace, *arrays: Array, out: tuple[Array, ...], **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Array, out: tuple[Array, ...], **attrs: Any) -> None:
         """Added up tile by tile."""
+        xp = run.xp
         dq, dk, dv = out
         for result in out:
             result.fill(0)
@@ -82,8 +84,9 @@ class AttentionMaskGradient(ScoreOp):
         """The mask's shape."""
         return q.with_shape(others[-1].shape)
 
-    def forward(self, xp: Namespace, *arrays: Array, out: Array, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
         """Added up tile by tile."""
+        xp = run.xp
         back = _Back(xp, arrays, attrs)
         out.fill(0)
         aligned = out.reshape((1,) * (len(back.tiling.lead) + 2 - out.ndim) + out.shape)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.op import Array, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.attention_formula import Masking
 from engine.oplib.attention_gradients import GRADIENTS, MASK_GRADIENT
@@ -44,7 +45,7 @@ class AttentionRows(ScoreOp):
 
     def forward(
         self,
-        xp: Namespace,
+        run: RunContext,
         q: Array,
         k: Array,
         v: Array,
@@ -55,6 +56,7 @@ class AttentionRows(ScoreOp):
         causal: bool,
     ) -> None:
         """Row block by row block, as `softmax` computes rows."""
+        xp = run.xp
         y, lse = out
         lead = y.shape[:-2]
         scores, values = (

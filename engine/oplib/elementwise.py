@@ -16,8 +16,9 @@ from engine.graph.dtypes import in_opset
 from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.memory import Memory
-from engine.graph.op import Array, Definition, KernelCall, Namespace, NoGradient, Op, ResultTypes
+from engine.graph.op import Array, Definition, KernelCall, NoGradient, Op, ResultTypes
 from engine.graph.rewrite_rule import RewriteRule
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, to_float
 from engine.loops.elements import MOST_BOUND, ElementKernel
@@ -56,11 +57,12 @@ class Elementwise(Op):
         """As NumPy 2 decides for the ufunc. Raises DtypeMismatch where NumPy has no loop for these dtypes."""
         return _ufunc_dtype(self.ufunc, dtypes)
 
-    def compute(self, xp: Namespace, *xs: Any, **attrs: Any) -> None:
+    def compute(self, run: RunContext, *xs: Any, **attrs: Any) -> None:
         """The kernel: write f(xs) into the keyword argument `out`."""
-        self._compute(xp, xs, attrs.pop("out"), attrs)
+        self._compute(run, xs, attrs.pop("out"), attrs)
 
-    def _compute(self, xp: Namespace, xs: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
+    def _compute(self, run: RunContext, xs: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
+        xp = run.xp
         kernel = None if self.ufunc else self._kernel([x.dtype for x in xs], out.dtype, attrs)
         if kernel is None:
             getattr(xp, self.ufunc)(*xs, out=out)
@@ -100,26 +102,27 @@ class Elementwise(Op):
             return types[0]
         return TensorType(broadcast(*(t.shape for t in types)), dtype)
 
-    def forward(self, xp: Namespace, *xs: Any, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *xs: Any, **attrs: Any) -> None:
         """Run the kernel."""
-        self.compute(xp, *xs, **attrs)
+        self.compute(run, *xs, **attrs)
 
     @property
     def _computes_by_itself(self) -> bool:
         """Whether there is more to it than its ufunc or formula."""
         return type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward
 
-    def fill(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
+    def fill(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
         """As `compute`, the formula's kernel found by what is known to tell the attributes apart."""
         if self._computes_by_itself:
-            super().fill(xp, operands, out, attrs)
+            super().fill(run, operands, out, attrs)
         else:
-            self._compute(xp, operands, out, attrs)
+            self._compute(run, operands, out, attrs)
 
-    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+    def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The ufunc itself, or those that a small formula comes down to; of a kernel of its own, `forward`."""
+        xp = run.xp
         if self._computes_by_itself:
-            return super().bind(xp, operands, out, attrs)
+            return super().bind(run, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:
             return ufunc_call(getattr(xp, self.ufunc), operands, out)

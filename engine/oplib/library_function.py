@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.op import Array, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.loops.array_functions import ARRAY_FUNCTIONS
 from engine.loops.program import Scalar
@@ -27,9 +28,9 @@ class LibraryFunction(FloatUnary):
     function: ClassVar[str]
     cost = 50
 
-    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
+    def compute(self, run: RunContext, x: Array, *, out: Array) -> None:
         """The kernel."""
-        ARRAY_FUNCTIONS[self.function].fill(xp, x, out)
+        ARRAY_FUNCTIONS[self.function].fill(run.xp, x, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks."""

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Namespace, Op, ResultTypes
+from engine.graph.op import Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DType, TensorType, normalise_axes, reduced_shape
 from engine.oplib.batching import shift
@@ -38,16 +39,16 @@ class Reduction(Op):
         return dtype
 
     @abstractmethod
-    def reduce(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
+    def reduce(self, run: RunContext, *arrays: Any, **attrs: Any) -> None:
         """The kernel: `reduce(xp, x, out=…, axes=…, keepdims=…)` writes the reduction of x into `out`."""
 
     def infer(self, x: TensorType, *, axes: tuple[int, ...], keepdims: bool, **attrs: Any) -> ResultTypes:
         """x's shape without `axes`, or with extent 1 there."""
         return TensorType(reduced_shape(x.shape, axes, keepdims), self.result_dtype(x.dtype))
 
-    def forward(self, xp: Namespace, *arrays: Any, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Any, **attrs: Any) -> None:
         """Run the kernel."""
-        self.reduce(xp, *arrays, **attrs)
+        self.reduce(run, *arrays, **attrs)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: tuple[int, ...], **attrs: Any) -> Value:
         """The same over the shifted axes; over none of them for a scalar, where no axes would mean all."""

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.errors import BadAttribute
-from engine.graph.op import Array, Kernel, Namespace, ResultTypes
+from engine.graph.op import Array, Kernel, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, TensorType
 
 
@@ -17,10 +18,10 @@ class Source(Kernel):
     operands: ClassVar[tuple[str, ...]] = ()
     gradient: ClassVar[str] = "none: there are no operands"
 
-    def tensor(self, xp: Namespace, type: TensorType, **attrs: Any) -> Array:
+    def tensor(self, run: RunContext, type: TensorType, **attrs: Any) -> Array:
         """The result, to be read only: new memory, or some that holds it already."""
-        out = xp.empty(type.shape, type.dtype)
-        self.forward(xp, out=out, **attrs)
+        out = run.xp.empty(type.shape, type.dtype)
+        self.forward(run, out=out, **attrs)
         return out
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:

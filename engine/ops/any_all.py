@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from engine.graph.op import Array, Namespace, NoGradient
+from engine.graph.op import Array, NoGradient
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.graph.tensor_type import BOOL, DType
 from engine.oplib.reduction import Reduction
@@ -30,9 +31,9 @@ class TruthReduction(Reduction):
         """bool."""
         return BOOL
 
-    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], **attrs: Any) -> None:
+    def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], **attrs: Any) -> None:
         """NumPy's."""
-        getattr(xp, self.function)(x, axis=axes, out=out, **attrs)
+        getattr(run.xp, self.function)(x, axis=axes, out=out, **attrs)
 
 
 class AnyTrue(TruthReduction):

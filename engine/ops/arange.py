@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute
-from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.op import Array, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import INT64, DType, TensorType
 from engine.oplib.source import Source, is_integral, whole_limits
@@ -50,12 +51,12 @@ class Arange(Source):
         """One axis, as long as the range."""
         return TensorType((_count(start, stop, step, dtype),), dtype)
 
-    def forward(self, xp: Namespace, *arrays: Array, out: Array, start: float, step: float, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Array, out: Array, start: float, step: float, **attrs: Any) -> None:
         """Count in float64, or for integers in int64; then cast."""
         if not out.size:  # the ends of an empty range may lie anywhere
             return
         counter, number = ("float64", float) if out.dtype.kind == "f" else ("int64", int)
-        ramp = xp.arange(out.size, dtype=counter)
+        ramp = run.xp.arange(out.size, dtype=counter)
         ramp *= number(step)
         ramp += number(start)
         out[...] = ramp

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.accumulate import room_for_parts
@@ -97,10 +98,11 @@ class Mod(Binary):
         Sample(Real(), Real(2, low=-9, high=-3)),
     )
 
-    def compute(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
+    def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
         """NumPy's; CuPy takes a − b · ⌊a / b⌋ by its word, which is −5e-17 for 1 and 0.1, where 0.1 is right."""
+        xp = run.xp
         if xp is np or out.dtype.kind != "f":
-            super().compute(xp, a, b, out=out)
+            super().compute(run, a, b, out=out)
         else:
             _float_mod(xp, a, b, out)
 

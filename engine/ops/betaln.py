@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, to_float
 from engine.loops.special import BLOCK, Floats, block_workspace, library, polynomial
@@ -50,8 +51,9 @@ class Betaln(Binary):
         """The common dtype where it is float; of integers as NumPy's exp."""
         return to_float(*dtypes)
 
-    def compute(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
+    def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
         """The kernel."""
+        xp = run.xp
         if xp is np:
             _in_blocks(a, b, out)
         else:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, KernelCall, Namespace, Op, ResultTypes
+from engine.graph.op import Array, KernelCall, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType
 from engine.rewrites.movement import unchanged
@@ -37,11 +38,11 @@ class Cast(Op):
         """x's shape in `dtype`."""
         return x.with_dtype(dtype)
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, dtype: DType) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, dtype: DType) -> None:
         """Convert while copying."""
         out[...] = x
 
-    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+    def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The assignment itself."""
         return out.__setitem__, (..., *operands)
 

@@ -9,7 +9,8 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.limits import Limits
-from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
+from engine.graph.op import Array, Composite, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Bools, Real, Sample
 from engine.graph.tensor_type import TensorType, normalise_axis, promote, show_shape
 from engine.oplib import batching
@@ -53,7 +54,7 @@ class Cat(Op):
         shape = with_extent(types[0].shape, axis, sum(t.shape[axis] for t in types))
         return TensorType(shape, promote(*{t.dtype for t in types}))
 
-    def forward(self, xp: Namespace, *xs: Array, out: Array, axis: int, sizes: None) -> None:
+    def forward(self, run: RunContext, *xs: Array, out: Array, axis: int, sizes: None) -> None:
         """Copy each into its place."""
         for x, (start, stop) in zip(xs, bounds([x.shape[axis] for x in xs]), strict=True):
             out[along(axis, start, stop)] = x

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.op import Array, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.lapack import factor_each, factor_each_bytes, is_for_lapack
@@ -37,8 +38,9 @@ class Cholesky(SquareMatrix):
         Sample(Real(0, 2, 2)),
     )
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
         """LAPACK's potrf, on the symmetric part."""
+        xp = run.xp
         if xp is np and is_for_lapack(x.shape):
             factor_each(x, out)
             return

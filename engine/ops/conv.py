@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from engine.graph.attributes import Attr
 from engine.graph.errors import counted
 from engine.graph.ir import Value
-from engine.graph.op import Array, Composite, Namespace, ResultTypes
+from engine.graph.op import Array, Composite, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.microkernels.convolution import convolution
@@ -48,9 +49,9 @@ class Correlation(Convolution):
         positions = Windows(kernel.shape[2:], **spatial).positions(x.shape[2:])
         return typed((x.shape[0], features, *positions), x, kernel, bias)
 
-    def forward(self, xp: Namespace, x: Array, kernel: Array, *, out: Array, groups: int, **spatial: Any) -> None:
+    def forward(self, run: RunContext, x: Array, kernel: Array, *, out: Array, groups: int, **spatial: Any) -> None:
         """Columns times the kernel."""
-        correlate(xp, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
+        correlate(run.xp, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
 
     def vjp(
         self, g: Value, y: Value, x: Value, kernel: Value, *, groups: int, **spatial: Any

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.op import Array, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
 from engine.microkernels.convolution import adjoint
@@ -56,10 +57,18 @@ class TransposedConvolution(Convolution):
         return typed((x.shape[0], features, *extents), x, kernel, bias)
 
     def forward(
-        self, xp: Namespace, x: Array, kernel: Array, *, out: Array, output_padding: Shape, groups: int, **spatial: Any
+        self,
+        run: RunContext,
+        x: Array,
+        kernel: Array,
+        *,
+        out: Array,
+        output_padding: Shape,
+        groups: int,
+        **spatial: Any,
     ) -> None:
         """The kernel times each value, added where its window lies."""
-        add_windows(xp, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
+        add_windows(run.xp, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
 
     def vjp(
         self, g: Value, y: Value, x: Value, kernel: Value, *, output_padding: Shape, groups: int, **spatial: Any

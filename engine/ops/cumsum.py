@@ -9,7 +9,8 @@ import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.op import Array, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT16, INT64, TensorType, normalise_axis
 from engine.oplib.accumulate import accumulator
@@ -39,8 +40,9 @@ class CumSum(Op):
         """x's shape; int64 for what is not float."""
         return x if x.is_differentiable else x.with_dtype(INT64)
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
         """Rounded once."""
+        xp = run.xp
         if out.dtype == FLOAT16:
             out[...] = xp.cumsum(x, axis=axis, dtype=accumulator(out))
         elif xp is np and x.dtype == out.dtype:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.operands import require_axes
@@ -61,9 +62,9 @@ class Tril(Triangle):
     name = "tril"
     gradient = "tril(g)"
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, offset: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
         """What lies before the diagonal's neighbour above."""
-        _split(xp, x, out, offset + 1, keeps_front=True)
+        _split(run.xp, x, out, offset + 1, keeps_front=True)
 
 
 class Triu(Triangle):
@@ -72,9 +73,9 @@ class Triu(Triangle):
     name = "triu"
     gradient = "triu(g)"
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, offset: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
         """What lies from the diagonal on."""
-        _split(xp, x, out, offset, keeps_front=False)
+        _split(run.xp, x, out, offset, keeps_front=False)
 
 
 def _split(xp: Namespace, x: Array, out: Array, first: int, *, keeps_front: bool) -> None:

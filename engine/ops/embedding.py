@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Composite, Namespace, NoGradient, Op, ResultTypes
+from engine.graph.op import Array, Composite, NoGradient, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT64, DType, TensorType
 from engine.oplib.indices import check_indices, require_integer
@@ -62,8 +63,9 @@ class OneHot(Op):
         require_integer(indices, 0, "indices")
         return TensorType((*indices.shape, classes), dtype)
 
-    def forward(self, xp: Namespace, indices: Array, *, out: Array, classes: int, dtype: DType) -> None:
+    def forward(self, run: RunContext, indices: Array, *, out: Array, classes: int, dtype: DType) -> None:
         """Compare with all classes, after the range check."""
+        xp = run.xp
         check_indices(indices, classes, operand=0)
         xp.equal(indices[..., None], xp.arange(classes), out=out)
 

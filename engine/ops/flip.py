@@ -10,6 +10,7 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes, View
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axes
 from engine.oplib.batching import shift
@@ -88,7 +89,7 @@ class Roll(Op):
             x = x.roll(shifts=(distance,), axes=(axis,))
         return x
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, shifts: Shape, axes: Shape) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, shifts: Shape, axes: Shape) -> None:
         """Two copies: what stays in front of the end, and what comes round."""
         (distance,), (axis,) = shifts, axes
         extent = x.shape[axis]

@@ -11,6 +11,7 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, OperandCount, ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT32, FLOAT64, INT64, Shape, TensorType, normalise_axis, promote, show_shape
 from engine.microkernels.adding import Adding, adding
@@ -75,8 +76,9 @@ class Gather(Op):
         listed = x.builder.constant(np.array(indices, dtype="int64").reshape(column))
         return x.gather(listed.broadcast_to(shape=shape), axis=axis)
 
-    def forward(self, xp: Namespace, x: Array, index: Array, *, out: Array, axis: int, indices: None) -> None:
+    def forward(self, run: RunContext, x: Array, index: Array, *, out: Array, axis: int, indices: None) -> None:
         """Read, after the range check: whole slices of what lies densely, else elements by their places in memory."""
+        xp = run.xp
         listed = _listed(index, axis) if _is_repeated(index, axis) else index
         check_indices(listed, x.shape[axis], operand=1)
         if xp is np and x.flags.c_contiguous and _picks_slices(x, index, axis):
@@ -157,8 +159,9 @@ class ScatterAdd(Op):
             )
         return x.with_dtype(promote(x.dtype, updates.dtype))
 
-    def forward(self, xp: Namespace, x: Array, index: Array, updates: Array, *, out: Array, axis: int) -> None:
+    def forward(self, run: RunContext, x: Array, index: Array, updates: Array, *, out: Array, axis: int) -> None:
         """Copy x, then add one by one, after the range check."""
+        xp = run.xp
         places = _listed(index, axis) if _is_repeated(index, axis) else index
         check_indices(places, x.shape[axis], operand=1)
         dtype = atomic_accumulator(out)

@@ -12,6 +12,7 @@ from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, Definition, Namespace, ResultTypes, View
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import FLOAT64, DType, Shape, TensorType, show_shape
 from engine.oplib.source import Source, check_representable
@@ -89,14 +90,14 @@ class Constant(Source):
         """The type of the value."""
         return TensorType.of(value)
 
-    def forward(self, xp: Namespace, *arrays: Array, out: Array, value: Array) -> None:
+    def forward(self, run: RunContext, *arrays: Array, out: Array, value: Array) -> None:
         """Copy the value."""
-        out[...] = xp.asarray(value)
+        out[...] = run.xp.asarray(value)
 
-    def tensor(self, xp: Namespace, type: TensorType, **attrs: Array) -> Array:
+    def tensor(self, run: RunContext, type: TensorType, **attrs: Array) -> Array:
         """The value itself, where that lies densely on the CPU."""
         value = attrs["value"]
-        return value if xp is np and value.flags.c_contiguous else super().tensor(xp, type, **attrs)
+        return value if run.xp is np and value.flags.c_contiguous else super().tensor(run, type, **attrs)
 
 
 class Full(Source):
@@ -130,7 +131,7 @@ class Full(Source):
         """As stated."""
         return TensorType(tuple(shape), dtype)
 
-    def forward(self, xp: Namespace, *arrays: Array, out: Array, fill: float, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Array, out: Array, fill: float, **attrs: Any) -> None:
         """Fill."""
         out[...] = fill  # cupy's fill loses the sign of -0.0
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.op import Array, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.loops.gamma_arrays import fill_polygamma
@@ -88,9 +89,9 @@ class Polygamma(FloatUnary):
         """`digamma`, where it is that."""
         return None if order else x.digamma()
 
-    def compute(self, xp: Namespace, x: Array, *, out: Array, order: int) -> None:
+    def compute(self, run: RunContext, x: Array, *, out: Array, order: int) -> None:
         """(−1)ⁿ⁺¹ n! ζ(n + 1, x), of the Hurwitz zeta function (DLMF 25.11.12)."""
-        fill_polygamma(xp, x, out, order)
+        fill_polygamma(run.xp, x, out, order)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks."""

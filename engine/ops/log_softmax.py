@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace
+from engine.graph.op import Array
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import Scalar
 from engine.oplib.accumulate import accumulator
@@ -31,8 +32,9 @@ class LogSoftmax(Softmax):
     gradient = "g − exp(y) · Σ g, the sum along the axis"
     rows = staticmethod(lambda x, count: _logarithm(x))
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
         """The shifted x, less the logarithm of its exponentials' sum."""
+        xp = run.xp
         if not x.size:
             return
         for rows, y in axis_first(xp, x, out, axis):

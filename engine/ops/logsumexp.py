@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, reduced_shape, to_average
 from engine.loops.program import Scalar
@@ -40,20 +41,20 @@ class Scaled(Reduction):
     )
 
     @abstractmethod
-    def scaled(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
+    def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
         """The kernel; `out` has x's rank."""
 
     def result_dtype(self, dtype: DType) -> DType:
         """float64 for what is not float."""
         return to_average(dtype)
 
-    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+    def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """Run the kernel where there is a largest element; a 0-d x is a row of one."""
         if not x.size:
             out.fill(self.empty)
             return
         row, along = (x, axes) if x.ndim else (x.reshape(1), (0,))
-        self.scaled(xp, row, out=out.reshape(reduced_shape(row.shape, along, True)), axes=along)
+        self.scaled(run, row, out=out.reshape(reduced_shape(row.shape, along, True)), axes=along)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """x once more, and `temporaries` arrays like the result."""
@@ -81,8 +82,9 @@ class LogSumExp(Rowwise, Scaled):
     empty = -math.inf
     temporaries = 2
 
-    def scaled(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
+    def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
         """Shifted by the maximum; not by an infinite one, which would leave inf − inf."""
+        xp = run.xp
         top = xp.max(x, axis=axes, keepdims=True).astype(accumulator(out))
         top[~xp.isfinite(top)] = 0
         terms = xp.subtract(x, top, dtype=top.dtype)
@@ -113,8 +115,9 @@ class Norm(Scaled):
     empty = 0.0
     temporaries = 3
 
-    def scaled(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
+    def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
         """The root of the sum of squares; and again of scaled ones, where that is near the ends of its range."""
+        xp = run.xp
         if xp is not np:
             _scaled_by_largest(xp, x, out, axes)
             return

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, KernelCall, Namespace, Op, ResultTypes
+from engine.graph.op import Array, KernelCall, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT16, TensorType
 from engine.microkernels.product import Matrices, Product, is_for_blas, product
@@ -57,8 +58,9 @@ class MatMul(Op):
             return None
         return shaped(rows.matmul(columns), product_shape(a.shape, b.shape))
 
-    def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
+    def forward(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
         """BLAS, where it knows the dtype."""
+        xp = run.xp
         dtype = accumulator(out)
         operands = [x if is_readable(x, dtype) else xp.ascontiguousarray(x, dtype=dtype) for x in (a, b)]
         if dtype == out.dtype:
@@ -66,12 +68,12 @@ class MatMul(Op):
         else:
             out[...] = xp.matmul(*operands)
 
-    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+    def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """BLAS itself, where it can read the operands and write the result."""
         dtype = accumulator(out)
         if dtype == out.dtype and all(is_readable(x, dtype) for x in operands):
-            return xp.matmul, (*operands, out)
-        return super().bind(xp, operands, out, attrs)
+            return run.xp.matmul, (*operands, out)
+        return super().bind(run, operands, out, attrs)
 
     def recipe(self, out: TensorType, a: TensorType, b: TensorType) -> Recipe | None:
         """Tiles in registers, of floats that are summed up in their own dtype, where BLAS is not quicker."""

@@ -10,7 +10,8 @@ import numpy as np
 from engine.graph.attributes import Attr
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, NoGradient, Op, ResultTypes
+from engine.graph.op import Array, NoGradient, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, Shape, Strided, TensorType, normalise_axis, reduced_shape, show_shape
 from engine.oplib.accumulate import count
@@ -36,8 +37,9 @@ class Extremum(Rowwise, Reduction):
         require_elements(x, axes)
         return super().infer(x, axes=axes, keepdims=keepdims)
 
-    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+    def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """NumPy's; NaN wins."""
+        xp = run.xp
         find = getattr(xp, self.function)
         if xp is np:
             find(x, axis=axes, keepdims=keepdims, out=out)
@@ -93,8 +95,9 @@ class ArgExtremum(Op):
         require_elements(x, (axis,))
         return TensorType(reduced_shape(x.shape, (axis,), keepdims), INT64)
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int, keepdims: bool) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, keepdims: bool) -> None:
         """NumPy's; the first NaN wins."""
+        xp = run.xp
         if xp is np:
             getattr(np, self.function)(x, axis=axis, keepdims=keepdims, out=out)
         else:

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
+from engine.graph.op import Array, NoGradient, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import FLOAT32, FLOAT64, INT64, DType, Shape, TensorType, to_average
 from engine.graph.truth import Truth
@@ -41,8 +42,9 @@ class MaxPool2D(Pooling):
     aliases: ClassVar[Mapping[str, str]] = {"MaxPool2DOp": "born", "MaxPool2D": "born"}
     gradient = "g, added at the first maximum (in row-major order) of each window"
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, **attrs: Any) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Maxima over rows, then over columns."""
+        xp = run.xp
         slide(xp, xp.maximum, x, out, placed(**attrs), lowest(x.dtype))
 
     def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
@@ -75,8 +77,9 @@ class MaxPool2DIndices(Pooling):
         """Positions."""
         return INT64
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, **attrs: Any) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Count, at each position, the taps before the first one that is the maximum, or NaN."""
+        xp = run.xp
         windows, width = placed(**attrs), x.shape[-1]
         largest = xp.empty(out.shape, x.dtype)
         slide(xp, xp.maximum, x, largest, windows, lowest(x.dtype))
@@ -140,11 +143,11 @@ class MaxPool2DBack(Pooling):
         require_shape(g, pooled.shape, 0, "g", "one number for each window of x")
         return g.with_shape(x.shape)
 
-    def forward(self, xp: Namespace, *arrays: Array, out: Array, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
         """Some planes at a time."""
         g, x = arrays
         for some in _planes(x):
-            give_back(xp, g[some], x[some], out[some], placed(**attrs))
+            give_back(run.xp, g[some], x[some], out[some], placed(**attrs))
 
     def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
         """A search, and then sums over windows side by side; not of large ones, as with the maxima."""
@@ -196,8 +199,9 @@ class AvgPool2D(Pooling):
         """float64 for what is not float."""
         return to_average(dtype)
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, **attrs: Any) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Sums over rows, then over columns."""
+        xp = run.xp
         windows = placed(**attrs)
         sums = out if out.dtype == accumulator(out) else xp.empty(out.shape, accumulator(out))
         slide(xp, xp.add, x, sums, windows, 0)

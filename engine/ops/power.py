@@ -11,6 +11,7 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, OperandCount
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import Scalar
@@ -58,12 +59,12 @@ class PowScalar(WithConstants):
     scalar = staticmethod(lambda x, exponent: _POWERS[exponent](x) if exponent in _POWERS else None)
     partials = (lambda y, x, exponent: power_rule(x, exponent),)
 
-    def compute(self, xp: Namespace, x: Array, *, out: Array, exponent: float) -> None:
+    def compute(self, run: RunContext, x: Array, *, out: Array, exponent: float) -> None:
         """As the formula, or by NumPy's power where there is none."""
         if exponent in _POWERS:
-            super().compute(xp, x, out=out, exponent=exponent)
+            super().compute(run, x, out=out, exponent=exponent)
         else:
-            xp.power(x, out.dtype.type(exponent), out=out)
+            run.xp.power(x, out.dtype.type(exponent), out=out)
 
 
 class Pow(Binary):
@@ -109,8 +110,9 @@ class Pow(Binary):
         """`pow_scalar`, where there is one operand."""
         return None if b else a.pow_scalar(exponent=exponent)
 
-    def compute(self, xp: Namespace, a: Array, b: Array, *, out: Array, exponent: None) -> None:
+    def compute(self, run: RunContext, a: Array, b: Array, *, out: Array, exponent: None) -> None:
         """NumPy's power; integers as the docstring says."""
+        xp = run.xp
         if out.dtype.kind == "f":
             xp.power(a, b, out=out, dtype=out.dtype)
         else:

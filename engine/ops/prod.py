@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace
+from engine.graph.op import Array
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, to_add_up
 from engine.oplib.accumulate import count, room_for_parts, wide_out, wide_out_bytes
@@ -40,8 +41,9 @@ class Prod(Rowwise, Reduction):
         """int64 for what is not float."""
         return to_add_up(dtype)
 
-    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+    def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """NumPy's product, rounded once."""
+        xp = run.xp
         target = wide_out(xp, out)
         xp.prod(x, axis=axes, dtype=target.dtype, keepdims=keepdims, out=target)
         if target is not out:

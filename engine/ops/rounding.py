@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.graph.op import Array, Namespace, NoGradient
+from engine.graph.op import Array, NoGradient
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType
 from engine.oplib.elementwise import Unary
@@ -22,8 +23,9 @@ class Rounding(Unary):
         """x's own."""
         return dtypes[0]
 
-    def compute(self, xp: Namespace, x: Array, *, out: Array) -> None:
+    def compute(self, run: RunContext, x: Array, *, out: Array) -> None:
         """A copy, where x is not float."""
+        xp = run.xp
         if x.dtype.kind == "f":
             getattr(xp, self.ufunc)(x, out=out)
         else:

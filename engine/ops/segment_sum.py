@@ -7,7 +7,8 @@ from typing import Any
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.op import Array, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType, to_add_up
 from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
@@ -40,8 +41,9 @@ class SegmentSum(Op):
         require_shape(segment_ids, x.shape[:1], 1, "segment_ids", "one for each entry of x's first axis")
         return TensorType((segments, *x.shape[1:]), to_add_up(x.dtype))
 
-    def forward(self, xp: Namespace, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
+    def forward(self, run: RunContext, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
         """Add row by row, after the range check."""
+        xp = run.xp
         check_indices(segment_ids, segments, operand=1)
         total = wide_out(xp, out)
         total[...] = 0

@@ -11,6 +11,7 @@ from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
 from engine.graph.kinds.typed_number import typed_number
 from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes, View
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axis
 from engine.oplib.operands import require_axes
@@ -178,7 +179,7 @@ class Pad(Op):
         """Extents with what is before and after."""
         return x.with_shape([b + e + a for b, e, a in zip(pad_width[::2], x.shape, pad_width[1::2], strict=True)])
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, pad_width: Shape, fill: float) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, pad_width: Shape, fill: float) -> None:
         """Fill, then copy x into its place."""
         out[...] = fill
         out[(..., *(slice(b, b + e) for b, e in zip(pad_width[::2], x.shape, strict=True)))] = x

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.op import Array, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.matrices import SquareMatrix, computed, square
@@ -39,8 +40,9 @@ class SLogDet(SquareMatrix):
         result = square(x).with_shape(x.shape[:-2])
         return result, result
 
-    def forward(self, xp: Namespace, x: Array, *, out: tuple[Array, ...]) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: tuple[Array, ...]) -> None:
         """LAPACK's getrf."""
+        xp = run.xp
         found = xp.linalg.slogdet(xp.asarray(x, dtype=computed(xp, out[0])))
         for y, part in zip(out, found, strict=True):
             y[...] = part

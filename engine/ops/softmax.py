@@ -7,7 +7,8 @@ from typing import Any
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.op import Array, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT64, TensorType, normalise_axis
 from engine.graph.truth import Truth
@@ -61,8 +62,9 @@ class Softmax(Rowwise, Op):
         """x's shape."""
         return x if x.is_differentiable else x.with_dtype(FLOAT64)
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
         """In place in `out`, along the first axis of what `axis_first` hands out."""
+        xp = run.xp
         if not x.size:
             return
         for rows, y in axis_first(xp, x, out, axis):

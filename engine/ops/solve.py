@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.op import Array, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.elementwise import unbroadcast
@@ -43,8 +44,9 @@ class Solve(System):
         Sample(Real(0, 0), Real(0, 2)),
     )
 
-    def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array) -> None:
+    def forward(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
         """LAPACK's gesv, or what it is made of."""
+        xp = run.xp
         if xp is np and is_for_lapack(a.shape):
             solve_each(xp.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])), xp.broadcast_to(b, out.shape), out)
             return
@@ -92,8 +94,9 @@ class Inv(SquareMatrix):
         Sample(Real(0, 2, 2)),
     )
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
         """LAPACK's gesv, on the identity."""
+        xp = run.xp
         answer_each(xp, "inv", xp.asarray(x, dtype=computed(xp, out)), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:

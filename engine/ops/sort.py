@@ -9,7 +9,8 @@ import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, NoGradient, Op, ResultTypes
+from engine.graph.op import Array, NoGradient, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, TensorType, normalise_axis
 
@@ -50,10 +51,10 @@ class Sort(Ordering):
         """x's type."""
         return x
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
         """Copy, then sort in place."""
         out[...] = x
-        is_stable = xp is not np or _tells_equals_apart(out)
+        is_stable = run.xp is not np or _tells_equals_apart(out)
         out.sort(axis=axis, kind="stable" if is_stable else "quicksort")
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
@@ -89,9 +90,9 @@ class ArgSort(Ordering):
         """x's shape in int64."""
         return x.with_dtype(INT64)
 
-    def forward(self, xp: Namespace, x: Array, *, out: Array, axis: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
         """The stable sort of positions."""
-        out[...] = xp.argsort(x, axis=axis, kind="stable")
+        out[...] = run.xp.argsort(x, axis=axis, kind="stable")
 
     def workspace(self, out: ResultTypes, x: TensorType, *, axis: int) -> int:
         """The positions; lines of x and of these to sort in, unless they are dense; half a line for merging."""

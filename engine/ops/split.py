@@ -10,7 +10,8 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, OverBudget
 from engine.graph.ir import Value
 from engine.graph.limits import Limits
-from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
+from engine.graph.op import Array, Composite, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axis
 from engine.oplib.operands import require_axes, with_extent
@@ -55,7 +56,7 @@ class Split(Op):
         """One type a part."""
         return _parts(x, sizes, axis)
 
-    def forward(self, xp: Namespace, x: Array, *, out: tuple[Array, ...], sizes: Shape, axis: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: tuple[Array, ...], sizes: Shape, axis: int) -> None:
         """Copy each part."""
         for part, (start, stop) in zip(out, bounds(sizes), strict=True):
             part[...] = x[along(axis, start, stop)]

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from engine.graph.ir import Value
-from engine.graph.op import Array, KernelCall, Namespace
+from engine.graph.op import Array, KernelCall
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import FLOAT32, FLOAT64, DType, TensorType, to_add_up, to_average
 from engine.microkernels.channel_sums import as_channel_sums, channel_sums
 from engine.microkernels.recipe import Recipe
@@ -38,17 +39,17 @@ class Sum(Rowwise, Reduction):
         """int64 for what is not float."""
         return to_add_up(dtype)
 
-    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
+    def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, rounded once."""
-        found = total(xp, x, out=out, axes=axes, keepdims=keepdims)
+        found = total(run.xp, x, out=out, axes=axes, keepdims=keepdims)
         if found is not out:
             out[...] = found
 
-    def bind(self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
+    def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The sum itself, where it is not rounded afterwards."""
         if accumulator(out) == out.dtype:
-            return adding_up(xp, operands[0], out=out, axes=attrs["axes"], keepdims=attrs["keepdims"])
-        return super().bind(xp, operands, out, attrs)
+            return adding_up(run.xp, operands[0], out=out, axes=attrs["axes"], keepdims=attrs["keepdims"])
+        return super().bind(run, operands, out, attrs)
 
     def recipe(self, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **attrs: Any) -> Recipe | None:
         """Over the axes before and behind the others; those that come last, or first, are for loops."""
@@ -82,8 +83,9 @@ class Mean(Rowwise, Reduction):
         """float64 for what is not float."""
         return to_average(dtype)
 
-    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
+    def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, divided while it is still in the accumulator's dtype."""
+        xp = run.xp
         xp.divide(total(xp, x, out=out, axes=axes, keepdims=keepdims), count(x.shape, axes), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:

@@ -11,6 +11,7 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import INT64, DType, TensorType, normalise_axis
 from engine.oplib.extremes import first_extreme
@@ -58,8 +59,9 @@ class TopK(Op):
         values = x.with_shape(with_extent(x.shape, axis, k))
         return values, values.with_dtype(INT64)
 
-    def forward(self, xp: Namespace, x: Array, *, out: tuple[Array, Array], k: int, axis: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: tuple[Array, Array], k: int, axis: int) -> None:
         """One by one where they are few, else by sorting."""
+        xp = run.xp
         values, indices = out
         if k <= _FEW:
             _pick(xp, x, values, indices, k, axis)

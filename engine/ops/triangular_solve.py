@@ -11,7 +11,8 @@ import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace
+from engine.graph.op import Array
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.accumulate import accumulator, wide_out
@@ -53,8 +54,9 @@ class TriangularSolve(System):
         Sample(Real(0, 0), Real(0, 2)),
     )
 
-    def forward(self, xp: Namespace, a: Array, b: Array, *, out: Array, lower: bool, transpose: bool) -> None:
+    def forward(self, run: RunContext, a: Array, b: Array, *, out: Array, lower: bool, transpose: bool) -> None:
         """By substitution: what the diagonal holds divides, as it is."""
+        xp = run.xp
         y = wide_out(xp, out)
         y[...] = b
         if y.size:

@@ -8,7 +8,8 @@ from typing import Any
 from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.op import Array, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Bools, Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, promote, show_shape
 from engine.oplib import batching
@@ -47,7 +48,7 @@ class UpdateSlice(Op):
         """x's shape, the common dtype of both."""
         return x.with_dtype(promote(x.dtype, update.dtype))
 
-    def forward(self, xp: Namespace, x: Array, update: Array, *, out: Array, starts: Shape) -> None:
+    def forward(self, run: RunContext, x: Array, update: Array, *, out: Array, starts: Shape) -> None:
         """Copy x, then the update over it."""
         out[...] = x
         out[(..., *(slice(s, s + n) for s, n in zip(starts, update.shape, strict=True)))] = update

@@ -7,7 +7,8 @@ from typing import Any
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace
+from engine.graph.op import Array
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, to_average
 from engine.loops.program import Scalar
@@ -50,8 +51,11 @@ class Var(Rowwise, Reduction):
         """float64 for what is not float."""
         return to_average(dtype)
 
-    def reduce(self, xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int) -> None:
+    def reduce(
+        self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int
+    ) -> None:
         """The mean of the squared deviations."""
+        xp = run.xp
         dtype, n = accumulator(out), count(x.shape, axes)
         mean = xp.sum(x, axis=axes, dtype=dtype, keepdims=True)
         mean /= n

@@ -12,6 +12,7 @@ from engine.graph.ir import Graph, Node, works
 from engine.graph.kinds.typed_number import typed_number
 from engine.graph.op import ResultTypes, View
 from engine.graph.registry import Registry
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray
 from engine.passes.allowance import UNBOUNDED, Allowance
 
@@ -21,6 +22,8 @@ MOST_BYTES = 1 << 16
 MOST_FLOPS = 1 << 20
 #: all results together: they live while planning, and on in the plan, outside the budget of an execution
 MOST_BYTES_IN_ALL = 1 << 24
+
+_ON_HOST = RunContext(np)
 
 
 def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
@@ -106,7 +109,7 @@ def _run(node: Node, operands: Sequence[HostArray]) -> HostArray:
     if isinstance(node.op, View):
         return np.asarray(node.op.view(np, operands[0], **node.attrs))
     out = np.empty(node.type.shape, node.type.dtype)
-    node.kernel.forward(np, *operands, out=out, **node.attrs)
+    node.kernel.forward(_ON_HOST, *operands, out=out, **node.attrs)
     return out
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine.functions.expansions import expand_functions, reports_range
-from engine.graph.op import Kernel, Namespace, ResultTypes
+from engine.graph.op import Kernel, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.loops.blocks import bind_blocks, workspace_bytes
 from engine.loops.compiled import block_count, native_workspace
@@ -43,8 +44,9 @@ class Fused(Kernel):
         """`types`."""
         return self.types
 
-    def forward(self, xp: Namespace, *arrays: Any, out: Any, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
         """By NumPy's ufuncs, block by block; on a card, by CuPy's, all of it at once."""
+        xp = run.xp
         if xp is np:
             make_calls(bind_blocks(self.loop, self.space, arrays, out, 1))
         else:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine.graph.op import Kernel, Namespace, ResultTypes
+from engine.graph.op import Kernel, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.microkernels.recipe import Recipe
 
 
@@ -29,9 +30,9 @@ class MicrokernelOp(Kernel):
         """As the op."""
         return self.op.infer(*types, **attrs)
 
-    def forward(self, xp: Namespace, *arrays: Any, out: Any, **attrs: Any) -> None:
+    def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
         """As the op."""
-        self.op.forward(xp, *arrays, out=out, **attrs)
+        self.op.forward(run, *arrays, out=out, **attrs)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Those of the op."""

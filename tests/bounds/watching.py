@@ -21,7 +21,8 @@ from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import ExecutionTier
 from engine.graph.errors import IndexOutOfRange
 from engine.graph.limits import NO_DEADLINE, NO_END
-from engine.graph.op import Array, KernelCall, Namespace
+from engine.graph.op import Array, KernelCall
+from engine.graph.run_context import RunContext
 from engine.loops.llvm_text import llvm_text
 from engine.loops.schedule import lanes_of
 from engine.loops.table import table_layout
@@ -86,21 +87,20 @@ class Watching(Binder):
     def __init__(self, inner: Binder, at_end: bool, tell: Tell) -> None:
         self._inner, self._at_end, self._tell = inner, at_end, tell
 
-    def calls(
-        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
-    ) -> Sequence[KernelCall]:
+    def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """One call, which binds anew each time."""
         if not isinstance(step.op, Fused | MicrokernelOp):
-            return self._inner.calls(xp, step, operands, out, workspace)
-        return [(self._make, (xp, step, operands, out))]
+            return self._inner.calls(run, step, operands, out)
+        return [(self._make, (run, step, operands, out))]
 
-    def _make(self, xp: Namespace, step: Step, operands: Sequence[Array], out: Any) -> None:
+    def _make(self, run: RunContext, step: Step, operands: Sequence[Array], out: Any) -> None:
         self._tell(named(step))
         several = isinstance(out, tuple)
         read = [beside(x, self._at_end) for x in operands]
         written = [beside(x, self._at_end) for x in (out if several else [out])]
         workspace = guarded(np.full(self._inner.workspace(step), _NEVER_WRITTEN, np.uint8), self._at_end)
-        calls = self._inner.calls(xp, step, read, tuple(written) if several else written[0], workspace)
+        guarded_run = RunContext(run.xp, run.deadline, workspace)
+        calls = self._inner.calls(guarded_run, step, read, tuple(written) if several else written[0])
         make_calls(calls)
         if WATCHED.record[FaultEntry.FOUND]:
             fault, WATCHED.record[:] = WATCHED.record.copy(), 0

@@ -15,6 +15,7 @@ from engine import Builder, EngineError, Graph, Limits, TensorType, open_executo
 from engine.executors import Executor
 from engine.graph.inference import work
 from engine.graph.op import Definition, Kernel, View
+from engine.graph.run_context import RunContext
 from engine.oplib.elementwise import Elementwise
 from engine.passes.pipeline import optimise
 from engine.planning.plan import Plan, make_plan
@@ -226,8 +227,8 @@ def declaration(op: Kernel) -> str:
     return "temporaries" if type(op).workspace is Elementwise.workspace else "workspace"
 
 
-def negated_by_way_of_a_copy(_: Any, xp: Any, x: Array, *, out: Array) -> None:
-    xp.negative(x + x, out=out)
+def negated_by_way_of_a_copy(_: Any, run: RunContext, x: Array, *, out: Array) -> None:
+    run.xp.negative(x + x, out=out)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine import Value
 from engine.graph.op import Definition, Kernel, NoGradient, Op, View
+from engine.graph.run_context import RunContext
 from tests.contract.cases import Array
 
 Method = Callable[..., Any]
@@ -25,8 +26,8 @@ def doubled(op: Definition, *, value: bool, gradient: bool) -> AbstractContextMa
     methods: dict[str, Method] = {"decompose": _decompose(op, value, gradient)}
     if value and isinstance(op, Kernel):
         methods["forward"] = forward = _forward(op)
-        methods["fill"] = lambda xp, operands, out, attrs: forward(xp, *operands, out=out, **attrs)
-        methods["bind"] = lambda xp, operands, out, attrs: (partial(forward, xp, *operands, out=out, **attrs), ())
+        methods["fill"] = lambda run, operands, out, attrs: forward(run, *operands, out=out, **attrs)
+        methods["bind"] = lambda run, operands, out, attrs: (partial(forward, run, *operands, out=out, **attrs), ())
     if value and isinstance(op, View):
         methods["view"] = _view(op)
     if gradient and isinstance(op, Op) and not isinstance(op.vjp, NoGradient):
@@ -43,10 +44,10 @@ def _spoil(xp: Any, y: Array) -> Array:
 def _forward(op: Kernel) -> Method:
     right = op.forward
 
-    def forward(xp: Any, *arrays: Any, out: Any, **attrs: Any) -> None:
-        right(xp, *arrays, out=out, **attrs)
+    def forward(run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
+        right(run, *arrays, out=out, **attrs)
         for y in out if op.several else (out,):
-            _spoil(xp, y)
+            _spoil(run.xp, y)
 
     return forward
 

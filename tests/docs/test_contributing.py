@@ -42,10 +42,10 @@ TRUTHS
         """That of x."""
         return dtypes[0]
 
-    def compute(self, xp, *xs, out, sharpness, **attrs):
+    def compute(self, run, *xs, out, sharpness, **attrs):
         """Two products and a factor."""
-        xp.multiply(xs[0] * xs[0], xs[0], out=out)
-        xp.multiply(out, GAIN * sharpness, out=out)
+        run.xp.multiply(xs[0] * xs[0], xs[0], out=out)
+        run.xp.multiply(out, GAIN * sharpness, out=out)
 '''
 
 SERVED = """

@@ -28,8 +28,8 @@ from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, sum_kind
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import ExecutionTier
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
-from engine.graph.op import Array, KernelCall, Namespace
-from engine.graph.tensor_type import HostArray
+from engine.graph.op import Array, KernelCall
+from engine.graph.run_context import RunContext
 from engine.loops.compiled import NativeKernel
 from engine.loops.cuda_launch import CudaLoop
 from engine.loops.cuda_parts import CudaParts
@@ -71,17 +71,15 @@ class _CudaOnHost(Binder):
     def __init__(self, made: Mapping[Fused, tuple[HostKernels, CudaLoop]]) -> None:
         self._made = made
 
-    def calls(
-        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
-    ) -> Sequence[KernelCall]:
+    def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """Of a loop, one call, which looks whether an argument was out of range."""
         if not isinstance(step.op, Fused):
-            return bind_step(xp, step, operands, out)
+            return bind_step(run, step, operands, out)
         return [(self._run, (step.op, operands, out))]
 
     def _run(self, op: Fused, operands: Sequence[Array], out: Sequence[Array]) -> None:
         if run_on_host(*self._made[op], operands, out):
-            op.forward(np, *operands, out=out)
+            op.forward(RunContext(np), *operands, out=out)
 
 
 def _by_cuda(plan: Plan) -> Binder:
@@ -95,13 +93,11 @@ def _by_cuda(plan: Plan) -> Binder:
 class _OnArrays(Binder):
     """Runs loops as a card does that has no kernel of them: by array functions."""
 
-    def calls(
-        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: HostArray
-    ) -> Sequence[KernelCall]:
+    def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """Of a loop, one call."""
         if not isinstance(step.op, Fused):
-            return bind_step(xp, step, operands, out)
-        return [(run_on_arrays, (xp, step.op.loop, step.op.space, operands, out))]
+            return bind_step(run, step, operands, out)
+        return [(run_on_arrays, (run.xp, step.op.loop, step.op.space, operands, out))]
 
 
 _kernels: Final = Kernels(KernelStore())

@@ -19,6 +19,7 @@ from engine import Builder, EngineError, Graph, Plan, registry
 from engine.graph.attributes import bind
 from engine.graph.ir import Node
 from engine.graph.op import Definition, Kernel
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import REDUCTIONS, Level, LoopBuilder
@@ -222,7 +223,7 @@ def added_ulps(terms: float) -> float:
 
 def _made(node: Node, operands: Sequence[Any]) -> Any:
     out = tuple(np.empty(type.shape, type.dtype) for type in node.types)
-    node.kernel.forward(np, *operands, out=out if node.op.several else out[0], **node.attrs)
+    node.kernel.forward(RunContext(np), *operands, out=out if node.op.several else out[0], **node.attrs)
     return out if node.op.several else out[0]
 
 

@@ -31,6 +31,7 @@ from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.segments import MOST_CALLS
 from engine.graph.op import KernelCall
+from engine.graph.run_context import RunContext
 from engine.planning.plan import Step, make_plan
 
 Array = np.ndarray[Any, Any]
@@ -252,11 +253,9 @@ class Stopping(Binder):
         self._name = name
         self.stops = True
 
-    def calls(
-        self, xp: Any, step: Step, operands: Sequence[Array], out: Array, workspace: Array
-    ) -> Sequence[KernelCall]:
+    def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """As its parent, with the stop before them."""
-        made = super().calls(xp, step, operands, out, workspace)
+        made = super().calls(run, step, operands, out)
         return [(self._stop, (out,)), *made] if step.op.name == self._name else made
 
     def _stop(self, out: Array) -> None:

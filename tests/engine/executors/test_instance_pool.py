@@ -209,8 +209,8 @@ def test_a_binder_may_make_several_calls(monkeypatch: pytest.MonkeyPatch) -> Non
     """The seam for what is fused: each op that is in no loop as its own call, and one more before it."""
     counted: list[str] = []
 
-    def twice(xp: Any, step: Any, operands: Any, out: Any) -> list[Any]:
-        return [(counted.append, (step.op.name,)), step.op.bind(xp, operands, out, step.attrs)]
+    def twice(run: Any, step: Any, operands: Any, out: Any) -> list[Any]:
+        return [(counted.append, (step.op.name,)), step.op.bind(run, operands, out, step.attrs)]
 
     monkeypatch.setattr(kernels, "bind_step", twice)
     executor = NumPyExecutor()

@@ -19,6 +19,7 @@ from engine import Builder, Limits, TensorType, registry
 from engine.executors import kernels
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
+from engine.graph.run_context import RunContext
 from engine.native import executable, machine_code
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore, kernel_key
@@ -107,7 +108,7 @@ def test_bound_calls_keep_their_kernels() -> None:
         memory = weakref.ref(compiled.kernel.memory)
         step = next(step for step in plan.steps if isinstance(step.op, Fused))
         out = tuple(np.zeros(type.shape, type.dtype) for type in step.types)
-        calls = binder.calls(np, step, [FEED[0]], out, np.empty(binder.workspace(step), np.uint8))
+        calls = binder.calls(RunContext(np, workspace=np.empty(binder.workspace(step), np.uint8)), step, [FEED[0]], out)
         del binder, compiled
         gc.collect()
         assert memory() is not None

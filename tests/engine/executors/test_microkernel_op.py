@@ -16,7 +16,8 @@ from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import PreparedPlan
 from engine.graph.errors import IndexOutOfRange
-from engine.graph.op import KernelCall, Namespace
+from engine.graph.op import KernelCall
+from engine.graph.run_context import RunContext
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore
 from engine.native.native_call import NativeCall
@@ -114,11 +115,9 @@ class Guarded(Binder):
     def workspace(self, step: Step) -> int:
         return self.inner.workspace(step) + 256
 
-    def calls(
-        self, xp: Namespace, step: Step, operands: Sequence[Array], out: Array, workspace: Array
-    ) -> Sequence[KernelCall]:
-        size = self.inner.workspace(step)
-        calls = self.inner.calls(xp, step, operands, out, workspace[:size])
+    def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
+        size, workspace = self.inner.workspace(step), run.workspace
+        calls = self.inner.calls(RunContext(run.xp, run.deadline, workspace[:size]), step, operands, out)
         if isinstance(step.op, MicrokernelOp):
             assert size == step.op.workspace(step.types[0])
             self.bound.append(calls)

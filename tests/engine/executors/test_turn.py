@@ -11,6 +11,7 @@ from engine import Compiled, Compiler, Deadline, Limits, Program, Statement, Ten
 from engine.executors.binding import Binder
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import PreparedPlan
+from engine.graph.run_context import RunContext
 from engine.planning.plan import Step
 
 X = np.linspace(0.1, 1.0, 8)
@@ -44,9 +45,9 @@ def seen_in(found: Compiled) -> list[object]:
     deadline = Turning()
 
     class Telling(Binder):
-        def calls(self, xp: Any, step: Step, operands: Any, out: Any, workspace: Any) -> Any:
+        def calls(self, run: RunContext, step: Step, operands: Any, out: Any) -> Any:
             back = step.origin is not None and step.origin.backward
-            return [(deadline.seen.append, (back,)), *super().calls(xp, step, operands, out, workspace)]
+            return [(deadline.seen.append, (back,)), *super().calls(run, step, operands, out)]
 
     PreparedPlan(found.plan, NumPyExecutor(), Telling()).run({0: X}, deadline)
     return deadline.seen

@@ -9,6 +9,7 @@ import pytest
 
 from engine import registry
 from engine.graph.op import Kernel
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import Level, LoopBuilder
 from engine.loops.whole import evaluate
@@ -42,7 +43,7 @@ def computed(op: Kernel, attrs: dict[str, Any], arrays: list[Array]) -> Array:
     assert isinstance(type, TensorType)
     out: Array = np.empty(type.shape, type.dtype)
     with np.errstate(all="ignore"):
-        op.forward(np, *arrays, out=out, **attrs)
+        op.forward(RunContext(np), *arrays, out=out, **attrs)
     return out
 
 
@@ -170,7 +171,7 @@ def test_zeros_of_both_signs_are_two_attributes() -> None:
     found = []
     with np.errstate(divide="ignore"):
         for scalar in (0.0, -0.0):
-            div.forward(np, x, out=out, scalar=scalar)
+            div.forward(RunContext(np), x, out=out, scalar=scalar)
             found.append(out[0])
     assert found == [INF, -INF]
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Strided, TensorType
 from engine.microkernels import by_kernel, correlation, register_tile
 from engine.microkernels.recipe import Recipe
@@ -66,7 +67,7 @@ class Case(NamedTuple):
 
     def _forward(self, x: Array, kernel: Array) -> Array:
         out = np.zeros(self.out.shape)
-        self._op.forward(np, x, kernel, out=out, **self.attrs)
+        self._op.forward(RunContext(np), x, kernel, out=out, **self.attrs)
         return out
 
     def assert_near(self, found: Array) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine import TensorType, registry
 from engine.graph.op import Kernel
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Strided
 from engine.loops.compiled import WORTH_THREADS
 from engine.microkernels import register_tile
@@ -66,7 +67,7 @@ class Case(NamedTuple):
         """By NumPy."""
         out = np.empty(self.type.shape, self.type.dtype)
         with np.errstate(all="ignore"):
-            self.op.forward(np, *self.operands, out=out, **self.attrs)
+            self.op.forward(RunContext(np), *self.operands, out=out, **self.attrs)
         return out
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from engine import registry
+from engine.graph.run_context import RunContext
 from tests.engine.ops.matrices import close, definite, real, regular
 from tests.engine.ops.run import Array
 
@@ -80,7 +81,7 @@ def both(cupy: CuPy, name: str, shape: tuple[int, ...], dtype: Any, *operands: A
     """The kernel's result on the stand-in, and on NumPy."""
     outs = [np.full(shape, GARBAGE, dtype) for _ in range(2)]
     for xp, out in zip((cupy, np), outs, strict=True):
-        registry().ops[name].forward(xp, *operands, out=out, **attrs)
+        registry().ops[name].forward(RunContext(xp), *operands, out=out, **attrs)
     return outs[0], outs[1]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
 from engine.graph.errors import ShapeMismatch
+from engine.graph.run_context import RunContext
 from engine.oplib import matrices
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
@@ -117,7 +118,7 @@ def test_matrices_without_an_answer_take_no_python(op: str, bad: str) -> None:
         x = np.broadcast_to(np.eye(3), (count, 3, 3)).copy()
         x[{"one": slice(1), "half": slice(0, None, 2), "all": slice(None)}[bad]] = BAD[op]
         operands = [x, x] if op == "solve" else [x]
-        return steps_of(lambda: registry().ops[op].forward(np, *operands, out=np.empty_like(x)))
+        return steps_of(lambda: registry().ops[op].forward(RunContext(np), *operands, out=np.empty_like(x)))
 
     work(10)
     assert work(10) == work(1000)

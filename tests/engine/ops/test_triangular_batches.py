@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, registry
+from engine.graph.run_context import RunContext
 from engine.planning.plan import make_plan
 from tests.contract.cases import assert_planned_peak_holds
 from tests.engine.ops.matrices import RNG, mirrored, real
@@ -51,7 +52,7 @@ def test_a_thousand_systems_take_as_little_python_as_a_hundred(way: dict[str, bo
     def work(*batch: int) -> int:
         a, b = np.broadcast_to(np.eye(3), (*batch, 3, 3)), real(*batch, 3, 2)
         op = registry().ops["triangular_solve"]
-        return steps_of(lambda: op.forward(np, a, b, out=np.empty_like(b), **way))
+        return steps_of(lambda: op.forward(RunContext(np), a, b, out=np.empty_like(b), **way))
 
     work(100)
     assert work(100) == work(1000)

@@ -1,0 +1,31 @@
+"""Context of a run: what a kernel is given beside its arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.graph.limits import NO_DEADLINE, Deadline
+
+
+class RunContext:
+    """The array module that a kernel computes with, memory to work in, and whether it is to go on.
+
+    A plan that is bound once and run often has one, whose `deadline` is that of the run. `workspace` are bytes that
+    nothing is left in from call to call, as many as the plan's kernels say that they want at most; None where a kernel
+    allocates what it needs.
+    """
+
+    __slots__ = ("deadline", "workspace", "xp")
+
+    def __init__(self, xp: Any, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> None:
+        """`xp` is numpy or cupy."""
+        self.xp = xp
+        self.deadline = deadline
+        self.workspace = workspace
+
+    def check(self) -> None:
+        """Raise DeadlineExceeded once the moment has passed, or nobody waits any more.
+
+        What may take long looks after every few milliseconds of work; what it has written by then is never read.
+        """
+        self.deadline.check()
