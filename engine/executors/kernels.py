@@ -18,7 +18,7 @@ from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
 from engine.loops.within_range import bind_within_range
 from engine.microkernels.binding import PhaseCode, bind_recipe, load_phase
-from engine.native.fallback import fallback
+from engine.native.fallback import Otherwise, fallback
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.machine_code import machine_code, target
@@ -185,7 +185,7 @@ class LoopBinder(Binder):
             return bind_step(run, step, operands, out)
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
         if not isinstance(found, CompiledLoop):  # bound with each run: many loops hold the blocks of one at a time
-            return [fallback(by_numpy, operands, out)]
+            return [fallback(partial(_looking, run, by_numpy), operands, out)]
         kernel, loop, sums = found
         return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, run.workspace, sums)
 
@@ -195,6 +195,13 @@ class LoopBinder(Binder):
 
 def _bind_one(run: RunContext, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> Sequence[KernelCall]:
     return bind_step(run, step, operands, results[0])
+
+
+def _looking(
+    run: RunContext, otherwise: Otherwise, operands: Sequence[Array], results: Sequence[Array]
+) -> Sequence[KernelCall]:
+    """The calls of `otherwise`, and a look at the time before each."""
+    return [each for call in otherwise(operands, results) for each in ((run.check, ()), call)]
 
 
 def sum_kinds(op: Fused) -> list[str]:

@@ -29,6 +29,7 @@ Files:
     program       A client's graph as it was written: ops and references checked, types not yet known
     registry      The opset as one object: ops by all their names, and one type for each attribute name
     rewrite_rule  A rule of simplification, as the op declares it whose nodes it rewrites
+    run_context   Context of a run: what a kernel is given beside its arrays
     run_tier      Share of a run that compiled kernels did: as it is told to those who asked for the run
     sample        Sample operands: what an op states about its own domain, and what the contract tests are derived from
     tensor_type   Shapes and dtypes: the static type of every value, and how types combine

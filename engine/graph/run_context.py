@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from engine.graph.limits import NO_DEADLINE, Deadline
+
+_Item = TypeVar("_Item")
 
 
 class RunContext:
@@ -29,3 +32,9 @@ class RunContext:
         What may take long looks after every few milliseconds of work; what it has written by then is never read.
         """
         self.deadline.check()
+
+    def through(self, chunks: Iterable[_Item]) -> Iterator[_Item]:
+        """`chunks` of work one by one, with a look before each. Raises DeadlineExceeded."""
+        for chunk in chunks:
+            self.deadline.check()
+            yield chunk

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from engine.graph.op import KernelCall
 
 
-def make_calls(calls: Sequence[KernelCall]) -> None:
+def make_calls(calls: Iterable[KernelCall]) -> None:
     """Make them, in order."""
     for function, args in calls:
         function(*args)

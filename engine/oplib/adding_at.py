@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.graph.op import Array, Namespace
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import INT64, HostArray, TensorType
 from engine.oplib.flat_places import PICKED_CHUNK, chunk_bytes_of, chunks_of, element_steps
 
@@ -24,17 +25,17 @@ def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any)
 # than call them, with a result of its own that is as large as the target.
 
 
-def add_rows(xp: Namespace, target: Array, index: Array, rows: Array) -> None:
+def add_rows(run: RunContext, target: Array, index: Array, rows: Array) -> None:
     """target[index[i], …] += rows[i, …], one after the other; `target` lies densely."""
-    if xp is not np or not rows.size:
-        add_at(xp, target, (index,), rows)
+    if run.xp is not np or not rows.size:
+        add_at(run.xp, target, (index,), rows)
         return
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
     count, width = len(rows), rows[0].size
     step = _rows_of_chunk(count, width, _is_ready(rows, target.dtype))
     ends, ones, sums = np.arange(step + 1), np.ones(step, target.dtype), target.reshape(-1)
-    for start in range(0, count, step):
+    for start in run.through(range(0, count, step)):
         chunk = _dense(rows[start : start + step], target)
         places, n = index[start : start + step].astype(INT64, copy=False), min(step, count - start)
         if width == 1:
@@ -51,7 +52,7 @@ def add_rows_bytes(target: TensorType, rows: TensorType) -> int:
     return step * (2 * INT64.itemsize + target.dtype.itemsize * (1 if ready else 1 + width))
 
 
-def add_elements(target: HostArray, index: HostArray, axis: int, updates: HostArray) -> None:
+def add_elements(run: RunContext, target: HostArray, index: HostArray, axis: int, updates: HostArray) -> None:
     """target[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others, one after the other.
 
     On the CPU. `target` lies densely; off the axis, the index may be smaller.
@@ -61,7 +62,7 @@ def add_elements(target: HostArray, index: HostArray, axis: int, updates: HostAr
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - see above
 
     sums = target.reshape(-1)
-    for where, first, places in chunks_of(index, element_steps(target), axis):
+    for where, first, places in run.through(chunks_of(index, element_steps(target), axis)):
         _add_one_by_one(_sparsetools, sums[first:], places.reshape(-1), _dense(updates[where], target))
 
 

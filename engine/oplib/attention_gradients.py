@@ -54,7 +54,7 @@ class AttentionGradients(ScoreOp):
             result.fill(0)
         back = _Back(xp, arrays, attrs)
         memory = xp.empty(_sum_size(back.tiling, *out), dq.dtype)
-        for at, p, ds in back.tiles():
+        for at, p, ds in run.through(back.tiles()):
             _add_product(xp, ds, at.of_keys(back.scores.k), at.of_queries(dq), memory)
             _add_product(xp, ds.swapaxes(-1, -2), at.of_queries(back.scores.q), at.of_keys(dk), memory)
             _add_product(xp, p.swapaxes(-1, -2), at.of_queries(back.g), at.of_keys(dv), memory)
@@ -90,7 +90,7 @@ class AttentionMaskGradient(ScoreOp):
         back = _Back(xp, arrays, attrs)
         out.fill(0)
         aligned = out.reshape((1,) * (len(back.tiling.lead) + 2 - out.ndim) + out.shape)
-        for at, _, ds in back.tiles():
+        for at, _, ds in run.through(back.tiles()):
             part = at.of_mask(aligned)
             axes = tuple(i for i, (e, whole) in enumerate(zip(part.shape, ds.shape, strict=True)) if e != whole)
             xp.add(part, xp.sum(ds, axis=axes, keepdims=True) if axes else ds, out=part)

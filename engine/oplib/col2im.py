@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from engine.graph.op import Array, Namespace
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.oplib.im2col import by_group, correlate_groups, groups_workspace, matrix
 from engine.oplib.residues import residue_classes, residues_cover
@@ -24,7 +25,7 @@ ALL = (slice(None),) * 3  # images, groups, channels
 SPARSE = 2
 
 
-def add_windows(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:
+def add_windows(run: RunContext, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:
     """out[n, o, p · stride + t · dilation − padding] = Σ x[n, c, p] · kernel[c, o, t], over c in o's group, t and p.
 
     The adjoint of `correlate` by its first operand. Shapes: x [images, channels, *positions], kernel [channels,
@@ -33,15 +34,15 @@ def add_windows(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Win
     sizes = layout(out, x, out, windows, groups)
     weights = kernel.reshape(groups, sizes.features, *kernel.shape[1:])
     values, results = by_group(x, groups), by_group(out, groups)
-    if _is_sparse(sizes) or not _is_finite(xp, kernel):
+    if _is_sparse(sizes) or not _is_finite(run.xp, kernel):
         for part, some in sizes.parts():
-            _spread_groups(xp, values[:, part], weights[part], results[:, part], some)
+            _spread_groups(run, values[:, part], weights[part], results[:, part], some)
         return
     if not residues_cover(windows):
         out.fill(0)
     turned = weights.swapaxes(1, 2)
     for phase, (taps, places) in _each_phase(sizes):
-        correlate_groups(xp, values, turned[(..., *taps)], results[(..., *places)], phase)
+        correlate_groups(run, values, turned[(..., *taps)], results[(..., *places)], phase)
 
 
 def _is_sparse(sizes: Layout) -> bool:
@@ -62,17 +63,17 @@ def _each_phase(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice, ...]
         yield Layout(windows, sizes.groups, sizes.narrow, narrow, sizes.dtype), (taps, places)
 
 
-def _spread_groups(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
-    rows = xp.ascontiguousarray(weights, sizes.dtype).reshape(*weights.shape[:2], sizes.lines)
-    for images in sizes.image_chunks():
-        _spread_images(xp, x[images], rows, out[images], sizes)
+def _spread_groups(run: RunContext, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
+    rows = run.xp.ascontiguousarray(weights, sizes.dtype).reshape(*weights.shape[:2], sizes.lines)
+    for images in run.through(sizes.image_chunks()):
+        _spread_images(run, x[images], rows, out[images], sizes)
 
 
-def _spread_images(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
-    sums, (axis, _) = xp.zeros(out.shape, sizes.dtype), sizes.rows
-    for rows in sizes.row_slices():
+def _spread_images(run: RunContext, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
+    sums, (axis, _) = run.xp.zeros(out.shape, sizes.dtype), sizes.rows
+    for rows in run.through(sizes.row_slices()):
         windows = sizes.windows.from_window(axis, rows.start)
-        _add_products(xp, x[sizes.at_rows(rows)], weights, sums, windows, sizes)
+        _add_products(run.xp, x[sizes.at_rows(rows)], weights, sums, windows, sizes)
     out[...] = sums
 
 

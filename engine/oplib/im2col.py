@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 
 from engine.graph.op import Array, Namespace
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, Shape, TensorType
 from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
 
-def correlate(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:
+def correlate(run: RunContext, x: Array, kernel: Array, out: Array, windows: Windows, groups: int) -> None:
     """out[n, o, p] = Σ x[n, c, p · stride + t · dilation − padding] · kernel[o, c, t], over taps t and c in o's group.
 
     Shapes: x [images, channels, *extents], kernel [features, channels / groups, *size], out [images, features,
@@ -28,9 +29,9 @@ def correlate(xp: Namespace, x: Array, kernel: Array, out: Array, windows: Windo
         order = (2, 1, 0, *range(3, split.ndim))
         narrow = weights.transpose(2, 0, 1, *range(3, weights.ndim))
         into = results.transpose(1, 2, 0, *range(3, results.ndim))
-        correlate_by_kernel(xp, split.transpose(order), narrow, into, sizes.exchanged)
+        correlate_by_kernel(run, split.transpose(order), narrow, into, sizes.exchanged)
     else:
-        correlate_groups(xp, split, weights, results, sizes)
+        correlate_groups(run, split, weights, results, sizes)
 
 
 def by_group(x: Array, groups: int) -> Array:
@@ -42,14 +43,14 @@ def _split(x: Array, axis: int, groups: int) -> Array:
     return x.reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
 
 
-def correlate_groups(xp: Namespace, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
+def correlate_groups(run: RunContext, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
     """`correlate` of what is split by group, on axis 1 of `x` and `out`, and axis 0 of `weights`."""
     for groups, part in sizes.parts():
-        rows = matrices(xp, weights[groups], part)
-        for images in part.image_chunks():
-            seen = windows_of(xp, x[images, groups], part)
-            for places in part.row_chunks():
-                _multiply(xp, rows, seen[places], out[images, groups][places], part)
+        rows = matrices(run.xp, weights[groups], part)
+        for images in run.through(part.image_chunks()):
+            seen = windows_of(run.xp, x[images, groups], part)
+            for places in run.through(part.row_chunks()):
+                _multiply(run.xp, rows, seen[places], out[images, groups][places], part)
 
 
 def _multiply(xp: Namespace, weights: Array, seen: Array, out: Array, sizes: Layout) -> None:
@@ -75,17 +76,17 @@ def _is_run(extents: Shape, strides: Shape, step: int) -> bool:
     return True
 
 
-def correlate_by_kernel(xp: Namespace, x: Array, narrow: Array, out: Array, sizes: Layout) -> None:
+def correlate_by_kernel(run: RunContext, x: Array, narrow: Array, out: Array, sizes: Layout) -> None:
     """out[g, o, c, t] = Σ x[n, g, c, p · stride + t · dilation − padding] · narrow[n, g, o, p], over n and p.
 
     Parts of the sum are added in an order that shapes determine.
     """
     for groups, part in sizes.parts():
-        sums = xp.zeros((part.groups, part.features, part.lines), sizes.dtype)
-        for images in part.image_chunks():
-            seen = windows_of(xp, x[images, groups], part)
-            for places in part.row_chunks():
-                _add_products(xp, narrow[images, groups][places], seen[places], sums, part)
+        sums = run.xp.zeros((part.groups, part.features, part.lines), sizes.dtype)
+        for images in run.through(part.image_chunks()):
+            seen = windows_of(run.xp, x[images, groups], part)
+            for places in run.through(part.row_chunks()):
+                _add_products(run.xp, narrow[images, groups][places], seen[places], sums, part)
         out[groups] = _kernels(sums, part)
 
 

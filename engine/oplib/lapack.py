@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import FLOAT64, HostArray, Shape
 
 #: rows from which a call for each matrix costs nothing beside what it does
@@ -22,12 +23,12 @@ def is_for_lapack(shape: Shape) -> bool:
     return shape[-1] >= _LARGE
 
 
-def solve_each(a: HostArray, b: HostArray, out: HostArray) -> None:
+def solve_each(run: RunContext, a: HostArray, b: HostArray, out: HostArray) -> None:
     """out = a⁻¹ b for each matrix, all three broadcast alike; NaN where a is singular."""
     if not out.size:
         return
     lapack = _lapack()
-    for place in np.ndindex(out.shape[:-2]):
+    for place in run.through(np.ndindex(out.shape[:-2])):
         # both are copies, to be written over
         factors, pivots, refused = lapack.dgetrf(np.array(a[place], FLOAT64).T, overwrite_a=1)
         if refused:
@@ -43,10 +44,10 @@ def solve_each_bytes(shape: Shape) -> int:
     return FLOAT64.itemsize * n * (n + m)
 
 
-def factor_each(x: HostArray, out: HostArray) -> None:
+def factor_each(run: RunContext, x: HostArray, out: HostArray) -> None:
     """The lower triangular matrix of each (x + xᵀ) / 2; NaN where that is not positive definite."""
     lapack = _lapack()
-    for place in np.ndindex(out.shape[:-2]):
+    for place in run.through(np.ndindex(out.shape[:-2])):
         even = np.add(x[place], x[place].T, dtype=FLOAT64)
         even *= 0.5
         # the lower triangle of what lies row by row is LAPACK's upper one

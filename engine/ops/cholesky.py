@@ -42,7 +42,7 @@ class Cholesky(SquareMatrix):
         """LAPACK's potrf, on the symmetric part."""
         xp = run.xp
         if xp is np and is_for_lapack(x.shape):
-            factor_each(x, out)
+            factor_each(run, x, out)
             return
         dtype = computed(xp, out)
         even = out if dtype == out.dtype else xp.empty(out.shape, dtype)

@@ -51,7 +51,7 @@ class Correlation(Convolution):
 
     def forward(self, run: RunContext, x: Array, kernel: Array, *, out: Array, groups: int, **spatial: Any) -> None:
         """Columns times the kernel."""
-        correlate(run.xp, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
+        correlate(run, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
 
     def vjp(
         self, g: Value, y: Value, x: Value, kernel: Value, *, groups: int, **spatial: Any

@@ -68,7 +68,7 @@ class TransposedConvolution(Convolution):
         **spatial: Any,
     ) -> None:
         """The kernel times each value, added where its window lies."""
-        add_windows(run.xp, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
+        add_windows(run, x, kernel, out, Windows(kernel.shape[2:], **spatial), groups)
 
     def vjp(
         self, g: Value, y: Value, x: Value, kernel: Value, *, output_padding: Shape, groups: int, **spatial: Any

@@ -84,7 +84,7 @@ class Gather(Op):
         if xp is np and x.flags.c_contiguous and _picks_slices(x, index, axis):
             xp.take(x, listed, axis, out=out, mode="clip")
         elif xp is np and (memory := memory_of(x)) is not None:
-            for where, first, places in chunks_of(index, element_steps(x), axis):
+            for where, first, places in run.through(chunks_of(index, element_steps(x), axis)):
                 xp.take(memory[first:], places, out=out[where], mode="clip")
         else:
             out[...] = _cropped(x, index.shape, axis)[_grid(xp, index, axis)]
@@ -168,9 +168,9 @@ class ScatterAdd(Op):
         total = out if dtype == out.dtype else xp.empty(out.shape, dtype)
         total[...] = x
         if axis == 0 and _picks_slices(x, index, axis):
-            add_rows(xp, total, places, updates)
+            add_rows(run, total, places, updates)
         elif xp is np:
-            add_elements(total, index, axis, updates)
+            add_elements(run, total, index, axis, updates)
         else:
             add_at(xp, total, _grid(xp, index, axis), updates)
         if total is not out:

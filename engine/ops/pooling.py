@@ -146,7 +146,7 @@ class MaxPool2DBack(Pooling):
     def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
         """Some planes at a time."""
         g, x = arrays
-        for some in _planes(x):
+        for some in run.through(_planes(x)):
             give_back(run.xp, g[some], x[some], out[some], placed(**attrs))
 
     def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:

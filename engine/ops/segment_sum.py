@@ -47,7 +47,7 @@ class SegmentSum(Op):
         check_indices(segment_ids, segments, operand=1)
         total = wide_out(xp, out)
         total[...] = 0
-        add_rows(xp, total, segment_ids, x)
+        add_rows(run, total, segment_ids, x)
         if total is not out:
             out[...] = total
 

@@ -48,7 +48,7 @@ class Solve(System):
         """LAPACK's gesv, or what it is made of."""
         xp = run.xp
         if xp is np and is_for_lapack(a.shape):
-            solve_each(xp.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])), xp.broadcast_to(b, out.shape), out)
+            solve_each(run, xp.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])), xp.broadcast_to(b, out.shape), out)
             return
         left, right = (xp.asarray(x, dtype=computed(xp, out)) for x in (a, b))
         left = xp.broadcast_to(left, (*out.shape[:-2], *a.shape[-2:]))

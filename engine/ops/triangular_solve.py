@@ -61,7 +61,7 @@ class TriangularSolve(System):
         y[...] = b
         if y.size:
             t = xp.broadcast_to(xp.asarray(a, dtype=y.dtype), (*y.shape[:-2], *a.shape[-2:]))
-            (_on_cpu if xp is np else _on_gpu)(t, y, lower, transpose)
+            (_on_cpu if xp is np else _on_gpu)(run, t, y, lower, transpose)
         if y is not out:
             out[...] = y
 
@@ -85,14 +85,14 @@ class TriangularSolve(System):
         return dtype.itemsize * (converted(dtype, a, out) + scratch)
 
 
-def _on_cpu(t: Array, y: Array, lower: bool, transpose: bool) -> None:
+def _on_cpu(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
     """y = op(t)⁻¹ y: all matrices at once where they are small and many, else one by one."""
     if not _is_swept(y.shape):
-        _one_by_one(t, y, lower, transpose)
+        _one_by_one(run, t, y, lower, transpose)
     elif transpose:
-        _all_at_once(t.swapaxes(-1, -2), y, not lower)
+        _all_at_once(run, t.swapaxes(-1, -2), y, not lower)
     else:
-        _all_at_once(t, y, lower)
+        _all_at_once(run, t, y, lower)
 
 
 def _is_swept(shape: Shape) -> bool:
@@ -101,7 +101,7 @@ def _is_swept(shape: Shape) -> bool:
     return n * n * m <= _SMALL and math.prod(shape[:-2]) > _CALLS_A_ROW * n
 
 
-def _all_at_once(t: Array, y: Array, lower: bool) -> None:
+def _all_at_once(run: RunContext, t: Array, y: Array, lower: bool) -> None:
     """By substitution, a row of all matrices at a time, as exact as BLAS.
 
     In every matrix y is what a triangle would give of which each element differs by n ε at most: N. J. Higham,
@@ -109,31 +109,32 @@ def _all_at_once(t: Array, y: Array, lower: bool) -> None:
     """
     n = y.shape[-2]
     known = np.empty_like(y[..., :1, :])
-    for i in range(n) if lower else reversed(range(n)):
+    for i in run.through(range(n) if lower else reversed(range(n))):
         row, others = slice(i, i + 1), slice(0, i) if lower else slice(i + 1, n)
         np.matmul(t[..., row, others], y[..., others, :], out=known)
         y[..., row, :] -= known
         y[..., row, :] /= t[..., row, row]
 
 
-def _one_by_one(t: Array, y: Array, lower: bool, transpose: bool) -> None:
+def _one_by_one(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
     """BLAS's trsm."""
     from scipy.linalg import get_blas_funcs  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
     (trsm,) = get_blas_funcs(("trsm",), (y,))
     # BLAS counts along columns: it reads tᵀ and yᵀ, and solves yᵀ op(t)ᵀ = bᵀ from the right, in place.
-    _for_each(partial(trsm, 1, side=1, lower=not lower, trans_a=transpose, overwrite_b=1), t, y)
+    _for_each(partial(trsm, 1, side=1, lower=not lower, trans_a=transpose, overwrite_b=1), run, t, y)
 
 
-def _for_each(solve: Callable[[Array, Array], Array], t: Array, y: Array) -> None:
+def _for_each(solve: Callable[[Array, Array], Array], run: RunContext, t: Array, y: Array) -> None:
     if y.ndim > 2:
         for pair in zip(t, y, strict=True):
-            _for_each(solve, *pair)
+            _for_each(solve, run, *pair)
     else:
+        run.check()
         y[...] = solve(t.T, y.T).T
 
 
-def _on_gpu(t: Array, y: Array, lower: bool, transpose: bool) -> None:
+def _on_gpu(_: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
     """The same, one call for the batch."""
     from cupyx.scipy.linalg import solve_triangular  # noqa: PLC0415 - optional
 

@@ -48,7 +48,7 @@ class Fused(Kernel):
         """By NumPy's ufuncs, block by block; on a card, by CuPy's, all of it at once."""
         xp = run.xp
         if xp is np:
-            make_calls(bind_blocks(self.loop, self.space, arrays, out, 1))
+            make_calls(run.through(bind_blocks(self.loop, self.space, arrays, out, 1)))
         else:
             run_on_arrays(xp, self.loop, self.space, arrays, out)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.graph.run_context import RunContext
 from engine.oplib.adding_at import add_elements, add_rows
 
 RNG = np.random.default_rng(5)
@@ -44,7 +45,7 @@ def test_rows(shape: tuple[int, ...], index: str, dtype: str) -> None:
     found = drawn((9, *shape[1:]), SUMS[dtype])
     wanted = found.copy()
     with np.errstate(invalid="ignore"):
-        add_rows(np, found, places, rows)
+        add_rows(RunContext(np), found, places, rows)
         np.add.at(wanted, (places,), rows)
     assert_same(found, wanted)
 
@@ -65,6 +66,6 @@ def test_elements(shape: tuple[int, ...], axis: int, index: str, dtype: str) -> 
     found = drawn(tuple(6 if i == axis else n + 2 for i, n in enumerate(shape)), SUMS[dtype])
     wanted = found.copy()
     with np.errstate(invalid="ignore"):
-        add_elements(found, picked, axis, updates)
+        add_elements(RunContext(np), found, picked, axis, updates)
         np.add.at(wanted, tuple(grid), updates)
     assert_same(found, wanted)

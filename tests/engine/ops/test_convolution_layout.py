@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine import TensorType
+from engine.graph.run_context import RunContext
 from engine.oplib import tiling
 from engine.oplib.col2im import add_windows, add_windows_workspace
 from engine.oplib.im2col import correlate, correlate_workspace, matrix
@@ -108,9 +109,9 @@ def test_no_more_is_laid_out_than_is_planned(setting: Setting) -> None:
     types = [TensorType.of(a) for a in (wide, narrow, kernel)]
     windows, groups = placed(setting), setting.groups
     sizes = tiling.layout(wide, narrow, narrow, windows, groups)
-    found = peak(lambda: correlate(np, wide, kernel, narrow, windows, groups))
+    found = peak(lambda: correlate(RunContext(np), wide, kernel, narrow, windows, groups))
     assert found <= correlate_workspace(sizes, types[1], types[0], types[2]) + SLACK
-    found = peak(lambda: add_windows(np, narrow, kernel, wide, windows, groups))
+    found = peak(lambda: add_windows(RunContext(np), narrow, kernel, wide, windows, groups))
     assert found <= add_windows_workspace(sizes, *types[1:]) + SLACK
 
 

@@ -1,0 +1,147 @@
+"""What runs long stops in between: at any look at the deadline, by no node's name; the plan runs again after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, Deadline, DeadlineExceeded, Graph, Limits, TensorType, Value, registry
+from engine.executors.kernels import LoopBinder
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.executors.prepared_plan import PreparedPlan
+from engine.graph.run_context import RunContext
+from engine.planning.fuse import fuse
+from engine.planning.plan import Plan, make_plan
+
+Array = np.ndarray[Any, Any]
+Formula = Callable[..., Value]
+EXECUTOR = NumPyExecutor()
+
+
+class Counted(Deadline):
+    """Counts how often it is looked at, and has passed at the look of a number."""
+
+    __slots__ = ("looks", "stops_at")
+
+    def __init__(self, stops_at: float = np.inf) -> None:
+        super().__init__(60.0)
+        self.looks, self.stops_at = 0, stops_at
+
+    def check(self) -> None:
+        self.looks += 1
+        if self.looks >= self.stops_at:
+            raise DeadlineExceeded("the request was not finished within its 60 s")
+
+
+def triangles(*shape: int) -> Array:
+    return np.tril(np.random.default_rng(1).uniform(0.5, 1, shape)) + 2 * np.eye(shape[-1])
+
+
+def drawn(*shape: int) -> Array:
+    return np.random.default_rng(0).standard_normal(shape)
+
+
+def definite(*shape: int) -> Array:
+    x = triangles(*shape)
+    return x @ x.swapaxes(-1, -2)
+
+
+def places(count: int, *shape: int) -> Array:
+    return np.random.default_rng(2).integers(0, count, shape)
+
+
+LOOP = "a loop"
+#: of each kernel that goes through its work in chunks: more work than one chunk
+LONG: dict[str, tuple[Formula, Sequence[Array]]] = {
+    "softmax": (lambda x: x.softmax(axis=1), [drawn(90_000, 8)]),
+    "log_softmax": (lambda x: x.log_softmax(axis=1), [drawn(90_000, 8)]),
+    "conv2d": (lambda x, k: x.conv2d(k), [drawn(8, 16, 40, 40), drawn(16, 16, 3, 3)]),
+    "conv2d, large kernels": (lambda x, k: x.conv2d(k), [drawn(64, 8, 24, 24), drawn(8, 8, 22, 22)]),
+    "conv_transpose2d": (lambda x, k: x.conv_transpose2d(k), [drawn(8, 16, 40, 40), drawn(16, 16, 3, 3)]),
+    "conv_transpose2d, sparse": (
+        lambda x, k: x.conv_transpose2d(k, stride=(9, 9)),
+        [drawn(8, 16, 40, 40), drawn(16, 16, 3, 3)],
+    ),
+    "gather": (lambda x, i: x.gather(i, axis=1), [drawn(300, 700), places(700, 300, 900)]),
+    "scatter_add of rows": (
+        lambda x, i, u: x.scatter_add(i, u, axis=1),
+        [drawn(300, 700), places(700, 300, 900), drawn(300, 900)],
+    ),
+    "segment_sum": (lambda x, i: x.segment_sum(i, segments=50), [drawn(300_000, 2), places(50, 300_000)]),
+    "solve": (lambda a, b: a.solve(b), [definite(3, 70, 70), drawn(3, 70, 2)]),
+    "cholesky": (lambda x: x.cholesky(), [definite(3, 70, 70)]),
+    "triangular_solve": (lambda a, b: a.triangular_solve(b), [triangles(3, 70, 70), drawn(3, 70, 2)]),
+    "triangular_solve of many": (lambda a, b: a.triangular_solve(b), [triangles(900, 4, 4), drawn(900, 4, 2)]),
+    "attention": (lambda q, k, v: q.attention(k, v), [drawn(2, 1500, 8), drawn(2, 1500, 8), drawn(2, 1500, 8)]),
+    LOOP: (lambda x: x.sin() * x.cos() + x.square(), [drawn(40, 5000)]),
+}
+
+
+def graph_of(formula: Formula, feeds: Sequence[Array]) -> Graph:
+    builder = Builder(registry())
+    return builder.graph([formula(*[builder.leaf(TensorType.of(a), i) for i, a in enumerate(feeds)])])
+
+
+def planned(case: str) -> tuple[Plan, dict[Any, Array]]:
+    formula, feeds = LONG[case]
+    graph = graph_of(formula, feeds)
+    return make_plan(fuse(graph, 1) if case == LOOP else graph, Limits()), dict(enumerate(feeds))
+
+
+def between_steps(plan: Plan) -> int:
+    """Looks that there would be if no kernel had any."""
+    return len(plan.steps) + 2
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_a_kernel_looks_at_the_deadline(case: str) -> None:
+    plan, feeds = planned(case)
+    for run in (EXECUTOR.interpret, lambda plan, *more: PreparedPlan(plan, EXECUTOR, LoopBinder({}, 1)).run(*more)):
+        deadline = Counted()
+        run(plan, feeds, deadline)
+        assert deadline.looks > between_steps(plan)
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_it_stops_there_and_the_plan_runs_again(case: str) -> None:
+    plan, feeds = planned(case)
+    prepared = PreparedPlan(plan, EXECUTOR, LoopBinder({}, 1))
+    counted = Counted()
+    expected = prepared.run(feeds, counted)[0].tobytes()
+    for stops_at in sorted({1, 2, 3, counted.looks // 2, counted.looks - 1, counted.looks}):
+        with pytest.raises(DeadlineExceeded) as raised:
+            prepared.run(feeds, stopped := Counted(stops_at))
+        assert raised.value.node is None
+        assert stopped.looks == stops_at
+        (found,) = prepared.run(feeds)
+        assert found.tobytes() == expected
+        del found
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_step_by_step_it_stops_as_well(case: str) -> None:
+    plan, feeds = planned(case)
+    EXECUTOR.interpret(plan, feeds, counted := Counted())
+    for stops_at in (2, counted.looks // 2, counted.looks):
+        with pytest.raises(DeadlineExceeded) as raised:
+            EXECUTOR.interpret(plan, feeds, stopped := Counted(stops_at))
+        assert raised.value.node is None
+        assert stopped.looks == stops_at
+
+
+def test_an_idle_plan_holds_no_deadline() -> None:
+    """Its byte may lie in memory of another process, which is to be let go."""
+    plan, feeds = planned(LOOP)
+    prepared = PreparedPlan(plan, EXECUTOR)
+    prepared.run(feeds, Counted())
+    assert prepared._run.deadline.at == np.inf
+
+
+def test_a_context_goes_through_chunks_until_it_is_late() -> None:
+    chunks = RunContext(np, Counted(3)).through("abcd")
+    assert [next(chunks), next(chunks)] == ["a", "b"]
+    with pytest.raises(DeadlineExceeded):
+        next(chunks)
