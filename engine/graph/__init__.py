@@ -10,6 +10,8 @@ import from another room of the engine.
 Files:
     alignment     Alignment of arrays: they begin at multiples of what is a line of the cache, and the widest vector
     attributes    Attributes of ops: their declarations, and the check of what a client sent
+    by_device     Kernels found in a table by device: one that all array modules run, and others where a device has a
+                  better one
     copying       Copies of views: NumPy's own, and for what lies across its rows, one in strips, so that lines stay in
                   the cache
     dtypes        The dtypes of the opset: one table, and what types, attributes, ops, messages and bodies read in it

@@ -9,22 +9,29 @@ from engine.graph.limits import NO_DEADLINE, Deadline
 
 _Item = TypeVar("_Item")
 
+#: array module → the kind of device that its arrays lie on
+_DEVICES = {"numpy": "cpu", "cupy": "cuda"}
+
 
 class RunContext:
     """The array module that a kernel computes with, memory to work in, and whether it is to go on.
 
     A plan that is bound once and run often has one, whose `deadline` is that of the run. `workspace` are bytes that
     nothing is left in from call to call, as many as the plan's kernels say that they want at most; None where a kernel
-    allocates what it needs.
+    allocates what it needs. `device` is the kind of device whose kernels run: by default the one whose arrays `xp`
+    makes.
     """
 
-    __slots__ = ("deadline", "workspace", "xp")
+    __slots__ = ("deadline", "device", "workspace", "xp")
 
-    def __init__(self, xp: Any, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> None:
+    def __init__(
+        self, xp: Any, deadline: Deadline = NO_DEADLINE, workspace: Any = None, device: str | None = None
+    ) -> None:
         """`xp` is numpy or cupy."""
         self.xp = xp
         self.deadline = deadline
         self.workspace = workspace
+        self.device = device or _DEVICES[xp.__name__]
 
     def check(self) -> None:
         """Raise DeadlineExceeded once the moment has passed, or nobody waits any more.
