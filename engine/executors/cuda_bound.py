@@ -16,7 +16,6 @@ from engine.executors.interpreter import Buffer, Executor
 from engine.executors.prepared_plan import CALL_BYTES
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, View
-from engine.graph.run_context import RunContext
 from engine.oplib.index_notes import INDEX_NOTES
 from engine.oplib.source import Source
 from engine.planning.plan import Plan, Step
@@ -47,7 +46,7 @@ class CudaBound:
         self._kept = plan.buffers[1:]
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]
         shared = executor.xp.empty(max(map(binder.workspace, plan.steps), default=0), "uint8")
-        self._context = RunContext(executor.xp, workspace=shared)
+        self._context = executor.context(workspace=shared)
         self._flags = CudaFlags(executor.xp, plan.steps)
         self._constants: dict[int, Array] = {}
         self._variants: list[_Variant] = []

@@ -25,7 +25,10 @@ Observer = Callable[[Namespace, Step, Sequence[Array], Array], None]
 
 
 class Executor(ABC):
-    """Runs plans on one device."""
+    """Runs plans on one device.
+
+    `device` is its kind, by which kernels are found, and behind a colon which one it is: cpu, cuda:0.
+    """
 
     device: ClassVar[str]
     #: what may take part in a loop of several nodes, as plans are to count them; 0: it runs none
@@ -45,6 +48,10 @@ class Executor(ABC):
     @abstractmethod
     def xp(self) -> Namespace:
         """The array module."""
+
+    def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
+        """Context of runs on this device."""
+        return RunContext(self.xp, deadline, workspace, self.device.partition(":")[0])
 
     @abstractmethod
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
@@ -112,7 +119,7 @@ class Executor(ABC):
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
         memory = _Memory(self, [self.allocate(nbytes) for nbytes in plan.buffers])
-        run, turned = RunContext(self.xp, deadline), False
+        run, turned = self.context(deadline), False
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()

@@ -23,7 +23,6 @@ from engine.executors.segments import Segments
 from engine.graph.alignment import aligned
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, KernelCall, View
-from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.source import Source
 from engine.planning.plan import Plan, Step
@@ -73,7 +72,7 @@ class PreparedPlan:
         sizes += [plan.feed_types[feed].nbytes if i in lifetimes.copied else 0 for feed, i in plan.feeds.items()]
         workspace = max(map(binder.workspace, plan.steps), default=0)
         *memory, shared = _cut(executor, [*sizes, workspace])
-        self._run = RunContext(executor.xp, workspace=shared)
+        self._run = executor.context(workspace=shared)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = [
             self._intake(lifetimes, plan, feed, own)

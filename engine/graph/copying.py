@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
+from engine.graph.by_device import DeviceFunction
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray
 
 #: columns of a strip: NumPy goes through it row by row, and so reads as many lines of the cache as there are columns
@@ -18,11 +18,15 @@ _LEAST_ELEMENTS: Final = 1 << 15
 _LINE: Final = 64
 
 
-def copying(xp: Any, x: Any, out: Any) -> tuple[Callable[..., object], tuple[Any, ...]]:
+@DeviceFunction
+def copying(_: RunContext, x: Any, out: Any) -> tuple[Callable[..., object], tuple[Any, ...]]:
     """A call that makes out = x, arrays of one shape and dtype: a function, and its arguments."""
-    if xp is np and _is_turned(x):
-        return _copy_in_strips, (x, out)
     return out.__setitem__, (..., x)
+
+
+@copying.on("cpu")
+def _copying(_: RunContext, x: HostArray, out: HostArray) -> tuple[Callable[..., object], tuple[Any, ...]]:
+    return (_copy_in_strips, (x, out)) if _is_turned(x) else (out.__setitem__, (..., x))
 
 
 def _is_turned(x: HostArray) -> bool:

@@ -286,11 +286,10 @@ class View(Op):
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The copy, from the view to its place."""
-        xp = run.xp
         (x,) = operands
         if self.reshapes:
-            return copying(xp, x, out.reshape(x.shape))
-        return copying(xp, self.view(xp, x, **attrs), out)
+            return copying(run, x, out.reshape(x.shape))
+        return copying(run, self.view(run.xp, x, **attrs), out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """None: nothing is computed."""

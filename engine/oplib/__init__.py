@@ -28,7 +28,9 @@ Files:
                          columns
     index_notes          Index checks that do not wait: on a device, that an index is outside is noted, and read when
                          the run is over
-    indices              Checks of all index operands: integers, within the axis
+    indices              Index operands: integers, within the axis, and what they pick
+    known_numbers        What is known of elements before they are computed with; on a card nothing is, since one would
+                         wait to hear it
     lapack               LAPACK on one matrix after the other, in doubles, as they lie; for matrices so large that this
                          pays
     library_function     Base of the functions that are SciPy's and CuPy's on whole arrays
@@ -45,7 +47,7 @@ Files:
     rows                 Short rows on the CPU. NumPy starts anew for each row of a reduction, which takes longer than a
                          short row itself
     rowwise              Formulas for a row of elements, over scalars of a loop: fused kernels read them
-    running              Running sums of floats on the CPU. NumPy's wait for each sum before they begin the next
+    running              Running sums. On the CPU, NumPy's wait for each sum before they begin the next
     score_op             Base of the ops that compute attention a tile at a time
     score_tiles          Scores of queries and keys, a tile at a time: a tile stays in a core's own cache, and the whole
                          matrix nowhere

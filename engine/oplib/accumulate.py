@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import FLOAT16, FLOAT32, INT32, DType, TensorType
 from engine.oplib.rows import add_up
 from engine.oplib.widening import wide
@@ -49,11 +50,11 @@ def room_for_parts(size: int) -> int:
     return 0 if size <= ONE_BLOCK else 8 * -(-size // LEAST_BLOCK)
 
 
-def total(xp: Namespace, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+def total(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """Σ x over axes, in the accumulator's dtype: `out` itself where that is its dtype, else a new array."""
     # Given a narrower `out`, NumPy would round to it after every buffer of the sum.
-    target = wide_out(xp, out)
-    add_up(xp, x, out=target, axes=axes, keepdims=keepdims)
+    target = wide_out(run.xp, out)
+    add_up(run, x, out=target, axes=axes, keepdims=keepdims)
     return target
 
 

@@ -6,18 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from engine.graph.op import Array, Namespace
+from engine.graph.by_device import DeviceFunction
+from engine.graph.op import Array
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import INT64, HostArray, TensorType
 from engine.oplib.flat_places import PICKED_CHUNK, chunk_bytes_of, chunks_of, element_steps
+from engine.oplib.indices import grid
 
 
-def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any) -> None:
+@DeviceFunction
+def add_at(run: RunContext, target: Array, index: tuple[Array, ...], updates: Any) -> None:
     """target[index] += updates."""
-    if xp is not np and target.dtype == np.int64:
-        # CUDA adds atomically to unsigned numbers of 64 bits only; the bits of the sum are the same.
-        target, updates = target.view("uint64"), xp.asarray(updates, dtype="int64").view("uint64")
-    xp.add.at(target, index, updates)
+    run.xp.add.at(target, index, updates)
+
+
+@add_at.on("cuda")
+def _add_at(run: RunContext, target: Array, index: tuple[Array, ...], updates: Any) -> None:
+    """CUDA adds atomically to unsigned numbers of 64 bits only; the bits of the sum are the same."""
+    if target.dtype == INT64:
+        target, updates = target.view("uint64"), run.xp.asarray(updates, dtype="int64").view("uint64")
+    run.xp.add.at(target, index, updates)
 
 
 # SciPy's products of a sparse matrix, all its entries 1, with a dense one add into their result one by one, ten to
@@ -25,10 +33,15 @@ def add_at(xp: Namespace, target: Array, index: tuple[Array, ...], updates: Any)
 # than call them, with a result of its own that is as large as the target.
 
 
+@DeviceFunction
 def add_rows(run: RunContext, target: Array, index: Array, rows: Array) -> None:
     """target[index[i], …] += rows[i, …], one after the other; `target` lies densely."""
-    if run.xp is not np or not rows.size:
-        add_at(run.xp, target, (index,), rows)
+    add_at(run, target, (index,), rows)
+
+
+@add_rows.on("cpu")
+def _add_rows(run: RunContext, target: HostArray, index: HostArray, rows: HostArray) -> None:
+    if not rows.size:
         return
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
@@ -52,11 +65,17 @@ def add_rows_bytes(target: TensorType, rows: TensorType) -> int:
     return step * (2 * INT64.itemsize + target.dtype.itemsize * (1 if ready else 1 + width))
 
 
-def add_elements(run: RunContext, target: HostArray, index: HostArray, axis: int, updates: HostArray) -> None:
+@DeviceFunction
+def add_elements(run: RunContext, target: Array, index: Array, axis: int, updates: Array) -> None:
     """target[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others, one after the other.
 
-    On the CPU. `target` lies densely; off the axis, the index may be smaller.
+    `target` lies densely; off the axis, the index may be smaller.
     """
+    add_at(run, target, grid(run.xp, index, axis), updates)
+
+
+@add_elements.on("cpu")
+def _add_elements(run: RunContext, target: HostArray, index: HostArray, axis: int, updates: HostArray) -> None:
     if not updates.size:
         return
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - see above

@@ -12,6 +12,7 @@ from engine.graph.tensor_type import TensorType
 from engine.oplib import batching
 from engine.oplib.attention_formula import Saved, WayBack
 from engine.oplib.elementwise import unbroadcast
+from engine.oplib.known_numbers import are_finite
 from engine.oplib.permutation import shaped
 from engine.oplib.score_op import ScoreOp, batch_axes
 from engine.oplib.score_tiles import (
@@ -22,7 +23,6 @@ from engine.oplib.score_tiles import (
     carved,
     copied_bytes,
     hiding_bytes,
-    is_finite,
     spread,
     tiling,
 )
@@ -52,7 +52,7 @@ class AttentionGradients(ScoreOp):
         dq, dk, dv = out
         for result in out:
             result.fill(0)
-        back = _Back(xp, arrays, attrs)
+        back = _Back(run, arrays, attrs)
         memory = xp.empty(_sum_size(back.tiling, *out), dq.dtype)
         for at, p, ds in run.through(back.tiles()):
             _add_product(xp, ds, at.of_keys(back.scores.k), at.of_queries(dq), memory)
@@ -87,7 +87,7 @@ class AttentionMaskGradient(ScoreOp):
     def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
         """Added up tile by tile."""
         xp = run.xp
-        back = _Back(xp, arrays, attrs)
+        back = _Back(run, arrays, attrs)
         out.fill(0)
         aligned = out.reshape((1,) * (len(back.tiling.lead) + 2 - out.ndim) + out.shape)
         for at, _, ds in run.through(back.tiles()):
@@ -121,9 +121,10 @@ GRADIENTS, MASK_GRADIENT = AttentionGradients(), AttentionMaskGradient()
 class _Back:
     """The operands of an op of the way back, and the tiles in which it goes."""
 
-    def __init__(self, xp: Namespace, arrays: Sequence[Array], attrs: Mapping[str, Any]) -> None:
+    def __init__(self, run: RunContext, arrays: Sequence[Array], attrs: Mapping[str, Any]) -> None:
+        xp = run.xp
         q, k, v, lse, delta, g, *mask = arrays
-        self._xp, self._below = xp, attrs["causal"] and is_finite(xp, *arrays[:6])
+        self._xp, self._below = xp, attrs["causal"] and are_finite(run, *arrays[:6])
         self.tiling = _squares(*arrays)
         lead = self.tiling.lead
         self.scores = Scores(xp, q, k, mask[0] if mask else None, lead, **attrs)

@@ -17,6 +17,7 @@ from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.attention_formula import Masking
 from engine.oplib.attention_gradients import GRADIENTS, MASK_GRADIENT
 from engine.oplib.elementwise import unbroadcast
+from engine.oplib.known_numbers import are_finite
 from engine.oplib.score_op import ScoreOp, batch_axes
 from engine.oplib.score_tiles import (
     Scores,
@@ -24,7 +25,6 @@ from engine.oplib.score_tiles import (
     blas_readable,
     copied_bytes,
     hiding_bytes,
-    is_finite,
     spread,
     tiling,
 )
@@ -65,7 +65,7 @@ class AttentionRows(ScoreOp):
         )
         tiles = _whole_rows(lead, q, k)
         memory = xp.empty(tiles.size, y.dtype)
-        for at in run.through(tiles.tiles(below=causal and is_finite(xp, q, k, v))):
+        for at in run.through(tiles.tiles(below=causal and are_finite(run, q, k, v))):
             rows, largest = scores.write(at, memory), at.of_queries(lse)
             xp.max(rows, axis=-1, keepdims=True, out=largest)
             xp.exp(xp.subtract(rows, largest, out=rows), out=rows)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
 from engine.graph.op import Array, Namespace
 from engine.graph.run_context import RunContext
-from engine.graph.tensor_type import TensorType
+from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.im2col import by_group, correlate_groups, groups_workspace, matrix
+from engine.oplib.known_numbers import are_finite
 from engine.oplib.residues import residue_classes, residues_cover
 from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
@@ -34,7 +33,7 @@ def add_windows(run: RunContext, x: Array, kernel: Array, out: Array, windows: W
     sizes = layout(out, x, out, windows, groups)
     weights = kernel.reshape(groups, sizes.features, *kernel.shape[1:])
     values, results = by_group(x, groups), by_group(out, groups)
-    if _is_sparse(sizes) or not _is_finite(run.xp, kernel):
+    if _is_sparse(sizes) or not are_finite(run, kernel, dtype=FLOAT64):
         for part, some in sizes.parts():
             _spread_groups(run, values[:, part], weights[part], results[:, part], some)
         return
@@ -47,12 +46,6 @@ def add_windows(run: RunContext, x: Array, kernel: Array, out: Array, windows: W
 
 def _is_sparse(sizes: Layout) -> bool:
     return math.prod(sizes.wide[2:]) > SPARSE * sizes.places * math.prod(sizes.windows.stride)
-
-
-def _is_finite(xp: Namespace, kernel: Array) -> bool:
-    """Whether the zeros around what is correlated count for nothing. CuPy would have to wait for the answer."""
-    # By the sum, which takes no memory: where it is finite, so is all of it.
-    return xp is np and (kernel.dtype.kind != "f" or bool(np.isfinite(kernel.sum(dtype=np.float64))))
 
 
 def _each_phase(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice, ...], tuple[slice, ...]]]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
+from engine.graph.by_device import DeviceFunction
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace
+from engine.graph.op import Array
+from engine.graph.run_context import RunContext
 
 
 def is_nan(x: Value) -> Value:
@@ -20,10 +20,17 @@ def is_chosen(x: Value, y: Value) -> Value:
     return x.equal(y).logical_or(is_nan(x))
 
 
-def first_extreme(xp: Namespace, function: Literal["argmax", "argmin"], x: Array, axis: int) -> Array:
+@DeviceFunction
+def first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Array, axis: int) -> Array:
     """Where the extremum lies along an axis: the first of equal ones, the first NaN before all."""
-    found = getattr(xp, function)(x, axis=axis)
-    if xp is np or x.dtype.kind != "f":
+    return getattr(run.xp, function)(x, axis=axis)
+
+
+@first_extreme.on("cuda")
+def _first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Array, axis: int) -> Array:
+    """The first NaN is looked for, since CuPy's may be any of several."""
+    found = getattr(run.xp, function)(x, axis=axis)
+    if x.dtype.kind != "f":
         return found
-    nan = xp.isnan(x)  # of several NaN, CuPy's may be any
-    return xp.where(nan.any(axis=axis), nan.argmax(axis=axis), found)
+    nan = run.xp.isnan(x)
+    return run.xp.where(nan.any(axis=axis), nan.argmax(axis=axis), found)

@@ -1,10 +1,10 @@
-"""Checks of all index operands: integers, within the axis."""
+"""Index operands: integers, within the axis, and what they pick."""
 
 from __future__ import annotations
 
 from engine.graph.dtypes import INTEGERS
 from engine.graph.errors import IndexOutOfRange
-from engine.graph.op import Array, wrong_dtype
+from engine.graph.op import Array, Namespace, wrong_dtype
 from engine.graph.tensor_type import TensorType
 from engine.oplib.index_notes import INDEX_NOTES
 
@@ -25,6 +25,14 @@ def check_indices(index: Array, extent: int, *, operand: int) -> None:
         notes.note(index, extent, operand)
     elif index.size and not (int(index.min()) >= 0 and int(index.max()) < extent):
         raise outside(extent, operand)
+
+
+def grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
+    """For each entry of `index` the position of what it picks along `axis`, axis by axis; they broadcast."""
+    rank = index.ndim
+    places = [xp.arange(n).reshape([-1 if i == k else 1 for k in range(rank)]) for i, n in enumerate(index.shape)]
+    places[axis] = index
+    return tuple(places)
 
 
 def outside(extent: int, operand: int) -> IndexOutOfRange:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
 
+from engine.graph.by_device import DeviceFunction
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes
-from engine.graph.tensor_type import FLOAT64, DType, TensorType, promote, show_shape
+from engine.graph.op import Array, Op, ResultTypes
+from engine.graph.run_context import RunContext
+from engine.graph.tensor_type import FLOAT64, DType, HostArray, TensorType, promote, show_shape
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
 from engine.oplib.permutation import permute, unpermute
@@ -85,36 +86,46 @@ def converted(dtype: DType, *operands: TensorType) -> int:
     return sum(x.size for x in operands if x.dtype != dtype)
 
 
-def computed(xp: Namespace, out: Array) -> DType:
-    """The dtype in which xp.linalg makes `out`: NumPy's has no other loops than float64's, CuPy's none for float16."""
-    return FLOAT64 if xp is np else accumulator(out)
+@DeviceFunction
+def computed(_: RunContext, out: Array) -> DType:
+    """The dtype in which xp.linalg makes `out`: nobody has loops for float16."""
+    return accumulator(out)
 
 
-def answer_each(xp: Namespace, name: str, *operands: Array, out: Array) -> None:
+@computed.on("cpu")
+def _computed(_: RunContext, out: Array) -> DType:  # noqa: ARG001 - whatever it is
+    """The only dtype that NumPy's linalg has loops for."""
+    return FLOAT64
+
+
+@DeviceFunction
+def answer_each(run: RunContext, name: str, *operands: Array, out: Array) -> None:
     """out = xp.linalg.name(*operands), with NaN for each matrix of the batch that it refuses.
 
-    All operands have the batch axes of `out` and the dtype `computed`, and one of them may be `out`. One call on
-    NumPy. On CuPy too where every matrix has its answer; only else is the batch taken apart, until those without one
-    stand alone.
+    All operands have the batch axes of `out` and the dtype `computed`, and one of them may be `out`. One call where
+    every matrix has its answer; only else is the batch taken apart, until those without one stand alone.
     """
-    if not out.size:
-        return
-    if xp is np and _GUFUNCS is not None:
+    if out.size:
+        _answer(getattr(run.xp.linalg, name), operands, out)
+
+
+@answer_each.on("cpu")
+def _answer_at_once(run: RunContext, name: str, *operands: HostArray, out: HostArray) -> None:
+    """One call in any case, where NumPy has what it takes."""
+    if _GUFUNCS is None:
+        answer_each.general(run, name, *operands, out=out)
+    elif out.size:
         with np.errstate(all="ignore"):
             out[...] = getattr(_GUFUNCS, _UNCHECKED[name])(*operands)
-        return
-    with _refusing(xp):
-        _answer(getattr(xp.linalg, name), operands, out)
 
 
-def _refusing(xp: Namespace) -> AbstractContextManager[None]:
-    """NumPy raises LinAlgError by itself; CuPy leaves numbers without meaning, unless told to look and raise."""
-    if xp is np:
-        return nullcontext()
+@answer_each.on("cuda")
+def _answer_on_cuda(run: RunContext, name: str, *operands: Array, out: Array) -> None:
+    """CuPy leaves numbers without meaning, unless told to look and raise."""
     import cupyx  # noqa: PLC0415 - optional
 
-    refusing: AbstractContextManager[None] = cupyx.errstate(linalg="raise")
-    return refusing
+    with cupyx.errstate(linalg="raise"):
+        answer_each.general(run, name, *operands, out=out)
 
 
 # What numpy.linalg's functions of these names call, and then raise LinAlgError for the whole batch if it has written

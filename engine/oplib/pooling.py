@@ -13,9 +13,11 @@ from engine.graph.dtypes import NUMBERS
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DType, Shape, TensorType, show_shape
 from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
+from engine.oplib.known_numbers import are_numbers
 from engine.oplib.operands import wrong_shape
 from engine.oplib.spatial import check_fits, check_spatial
 from engine.oplib.windows import Windows
@@ -111,22 +113,23 @@ def slide_along(ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int,
         ufunc(out[here], x[seen], out=out[here])
 
 
-def give_back(xp: Namespace, g: Array, x: Array, out: Array, windows: Windows) -> None:
+def give_back(run: RunContext, g: Array, x: Array, out: Array, windows: Windows) -> None:
     """out = Σ g over the windows of which an element of x is the first maximum: by rows, and in these by columns."""
+    xp = run.xp
     rows = xp.empty((*x.shape[:-1], g.shape[-1]), x.dtype)
     slide_along(xp.maximum, x, rows, windows, -1, lowest(x.dtype))
     given = xp.empty(rows.shape, accumulator(out))
-    _give_rows(xp, g, rows, given, windows)
+    _give_rows(run, g, rows, given, windows)
     sums = wide_out(xp, out)
-    _place_along(xp, given, x, rows, sums, windows, -1)
+    _place_along(run, given, x, rows, sums, windows, -1)
     if sums is not out:
         out[...] = sums
 
 
-def _give_rows(xp: Namespace, g: Array, rows: Array, out: Array, windows: Windows) -> None:
-    largest = xp.empty(g.shape, rows.dtype)
-    slide_along(xp.maximum, rows, largest, windows, -2, lowest(rows.dtype))
-    _place_along(xp, g, rows, largest, out, windows, -2)
+def _give_rows(run: RunContext, g: Array, rows: Array, out: Array, windows: Windows) -> None:
+    largest = run.xp.empty(g.shape, rows.dtype)
+    slide_along(run.xp.maximum, rows, largest, windows, -2, lowest(rows.dtype))
+    _place_along(run, g, rows, largest, out, windows, -2)
 
 
 def give_back_workspace(out: TensorType, g: TensorType, x: TensorType) -> int:
@@ -138,11 +141,11 @@ def give_back_workspace(out: TensorType, g: TensorType, x: TensorType) -> int:
     return rows * (x.dtype.itemsize + number) + max(to_rows, to_columns)
 
 
-def _place_along(xp: Namespace, g: Array, x: Array, largest: Array, out: Array, windows: Windows, axis: int) -> None:
+def _place_along(run: RunContext, g: Array, x: Array, largest: Array, out: Array, windows: Windows, axis: int) -> None:
     """Add to `out`, zero before, each g at the first element of its window along `axis` that is the largest, or NaN."""
     out.fill(0)
-    # Where there is no NaN, there is none to look for; CuPy would have to wait for the answer.
-    numbers = x.dtype.kind != "f" or (xp is np and not np.isnan(largest).any())
+    # Where there is no NaN, there is none to look for.
+    xp, numbers = run.xp, are_numbers(run, largest)
     searching = xp.ones(g.shape, bool)
     for tap, here, seen in windows.meetings(axis, x.shape[axis], g.shape[axis]):
         place, element = _at(here, seen, axis)

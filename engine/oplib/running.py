@@ -1,4 +1,4 @@
-"""Running sums of floats on the CPU. NumPy's wait for each sum before they begin the next."""
+"""Running sums. On the CPU, NumPy's wait for each sum before they begin the next."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from engine.graph.by_device import DeviceFunction
+from engine.graph.op import Array
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, HostArray, TensorType
 
 #: elements that a product with a triangle of ones adds up
@@ -19,13 +22,21 @@ _CHUNK: Final = 1 << 16
 LEAST_SLICE: Final = 256
 
 
-def running_sums(x: HostArray, out: HostArray, axis: int) -> None:
-    """out[i] = x[0] + … + x[i] along `axis`; both have the dtype that is added up in, and `out` is dense.
+@DeviceFunction
+def running_sums(run: RunContext, x: Array, out: Array, axis: int) -> None:
+    """out[i] = x[0] + … + x[i] along `axis`, in the dtype of `out`, which is dense.
 
     An infinity or NaN stays in all sums that have it. Where a sum of some elements overflows, one of more may not.
     """
+    run.xp.cumsum(x, axis=axis, dtype=out.dtype, out=out)
+
+
+@running_sums.on("cpu")
+def _running_sums(_: RunContext, x: HostArray, out: HostArray, axis: int) -> None:
     extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    if out.dtype.kind == "f" and extent and behind == 1 and extent >= LEAST_ROW:
+    if x.dtype != out.dtype:
+        np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
+    elif out.dtype.kind == "f" and extent and behind == 1 and extent >= LEAST_ROW:
         try:
             rows = np.reshape(x, (-1, extent), copy=False)
         except ValueError:  # its rows do not lie evenly

@@ -144,14 +144,6 @@ def carved(memory: Array, shape: Shape) -> Array:
     return memory[: math.prod(shape)].reshape(shape)
 
 
-def is_finite(xp: Namespace, *arrays: Array) -> bool:
-    """Whether sums say that all elements are; on a GPU nobody waits to hear it.
-
-    0 · NaN is NaN: what is hidden has weight 0, and may be left out only where nothing is NaN or infinite.
-    """
-    return xp is np and all(math.isfinite(np.add.reduce(x, axis=None)) for x in arrays)
-
-
 def copied_bytes(q: TensorType, *others: TensorType) -> int:
     """Bytes of the scaled queries, and of the `others` that `blas_readable` copies."""
     return q.nbytes + sum(x.nbytes for x in others if not is_readable(x, x.dtype))

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from engine.graph.by_device import DeviceMethod
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.run_context import RunContext
@@ -98,13 +97,18 @@ class Mod(Binary):
         Sample(Real(), Real(2, low=-9, high=-3)),
     )
 
+    @DeviceMethod
     def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """NumPy's; CuPy takes a − b · ⌊a / b⌋ by its word, which is −5e-17 for 1 and 0.1, where 0.1 is right."""
-        xp = run.xp
-        if xp is np or out.dtype.kind != "f":
-            super().compute(run, a, b, out=out)
+        """NumPy's."""
+        super().compute(run, a, b, out=out)
+
+    @compute.on("cuda")
+    def _compute_on_cuda(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
+        """CuPy takes a − b · ⌊a / b⌋ of floats by its word, which is −5e-17 for 1 and 0.1, where 0.1 is right."""
+        if out.dtype.kind == "f":
+            _float_mod(run.xp, a, b, out)
         else:
-            _float_mod(xp, a, b, out)
+            super().compute(run, a, b, out=out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """The parts in which a kernel counts the quotients that are too long for it."""

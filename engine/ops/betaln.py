@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.graph.by_device import DeviceMethod
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.run_context import RunContext
@@ -51,14 +52,16 @@ class Betaln(Binary):
         """The common dtype where it is float; of integers as NumPy's exp."""
         return to_float(*dtypes)
 
+    @DeviceMethod
     def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
         """The kernel."""
         xp = run.xp
-        if xp is np:
-            _in_blocks(a, b, out)
-        else:
-            x, y = (xp.asarray(z, "float64") for z in (a, b))
-            out[...] = _everywhere(xp, xp.minimum(x, y), xp.maximum(x, y))
+        x, y = (xp.asarray(z, "float64") for z in (a, b))
+        out[...] = _everywhere(xp, xp.minimum(x, y), xp.maximum(x, y))
+
+    @compute.on("cpu")
+    def _compute_in_blocks(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
+        _in_blocks(a, b, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks."""

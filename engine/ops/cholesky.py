@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from engine.graph.by_device import DeviceMethod
 from engine.graph.ir import Value
 from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
@@ -38,17 +37,22 @@ class Cholesky(SquareMatrix):
         Sample(Real(0, 2, 2)),
     )
 
+    @DeviceMethod
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
         """LAPACK's potrf, on the symmetric part."""
-        xp = run.xp
-        if xp is np and is_for_lapack(x.shape):
-            factor_each(run, x, out)
-            return
-        dtype = computed(xp, out)
-        even = out if dtype == out.dtype else xp.empty(out.shape, dtype)
-        xp.add(x, x.swapaxes(-1, -2), out=even, dtype=dtype)
+        dtype = computed(run, out)
+        even = out if dtype == out.dtype else run.xp.empty(out.shape, dtype)
+        run.xp.add(x, x.swapaxes(-1, -2), out=even, dtype=dtype)
         even *= 0.5
-        answer_each(xp, "cholesky", even, out=out)
+        answer_each(run, "cholesky", even, out=out)
+
+    @forward.on("cpu")
+    def _forward_on_cpu(self, run: RunContext, x: Array, *, out: Array) -> None:
+        """Large matrices one by one, as they lie."""
+        if is_for_lapack(x.shape):
+            factor_each(run, x, out)
+        else:
+            Cholesky.forward.general(self, run, x, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """By triangular systems, and no inverse."""

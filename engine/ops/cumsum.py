@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Array, Op, ResultTypes
@@ -42,13 +40,10 @@ class CumSum(Op):
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
         """Rounded once."""
-        xp = run.xp
         if out.dtype == FLOAT16:
-            out[...] = xp.cumsum(x, axis=axis, dtype=accumulator(out))
-        elif xp is np and x.dtype == out.dtype:
-            running_sums(x, out, axis)
+            out[...] = run.xp.cumsum(x, axis=axis, dtype=accumulator(out))
         else:
-            xp.cumsum(x, axis=axis, dtype=out.dtype, out=out)
+            running_sums(run, x, out, axis)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """x[i] counts in y[i] and in all that follow."""

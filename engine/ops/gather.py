@@ -8,21 +8,32 @@ from typing import Any
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.by_device import DeviceFunction
 from engine.graph.errors import BadAttribute, OperandCount, ShapeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, Op, ResultTypes
+from engine.graph.op import Array, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import FLOAT32, FLOAT64, INT64, Shape, TensorType, normalise_axis, promote, show_shape
+from engine.graph.tensor_type import (
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    HostArray,
+    Shape,
+    TensorType,
+    normalise_axis,
+    promote,
+    show_shape,
+)
 from engine.microkernels.adding import Adding, adding
 from engine.microkernels.picking import PICKED_AT_ONCE, Picking, picking
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.routine import MOVED_AS
 from engine.oplib import batching
 from engine.oplib.accumulate import atomic_accumulator
-from engine.oplib.adding_at import add_at, add_elements, add_elements_bytes, add_rows, add_rows_bytes
+from engine.oplib.adding_at import add_elements, add_elements_bytes, add_rows, add_rows_bytes
 from engine.oplib.flat_places import chunk_bytes_of, chunks_of, element_steps, is_walked_forwards, memory_of
-from engine.oplib.indices import check_indices, require_integer
+from engine.oplib.indices import check_indices, grid, require_integer
 from engine.oplib.operands import with_extent
 
 _AXIS = Attr("int", 0, "the axis that is indexed")
@@ -77,17 +88,9 @@ class Gather(Op):
         return x.gather(listed.broadcast_to(shape=shape), axis=axis)
 
     def forward(self, run: RunContext, x: Array, index: Array, *, out: Array, axis: int, indices: None) -> None:
-        """Read, after the range check: whole slices of what lies densely, else elements by their places in memory."""
-        xp = run.xp
-        listed = _listed(index, axis) if _is_repeated(index, axis) else index
-        check_indices(listed, x.shape[axis], operand=1)
-        if xp is np and x.flags.c_contiguous and _picks_slices(x, index, axis):
-            xp.take(x, listed, axis, out=out, mode="clip")
-        elif xp is np and (memory := memory_of(x)) is not None:
-            for where, first, places in run.through(chunks_of(index, element_steps(x), axis)):
-                xp.take(memory[first:], places, out=out[where], mode="clip")
-        else:
-            out[...] = _cropped(x, index.shape, axis)[_grid(xp, index, axis)]
+        """Read, after the range check."""
+        check_indices(_listed(index, axis), x.shape[axis], operand=1)
+        _read(run, x, index, out, axis)
 
     def recipe(self, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **attrs: Any) -> Recipe | None:
         """Vectors of indices; none for whole rows, nor where they are short, or of bits that no vector has."""
@@ -161,18 +164,15 @@ class ScatterAdd(Op):
 
     def forward(self, run: RunContext, x: Array, index: Array, updates: Array, *, out: Array, axis: int) -> None:
         """Copy x, then add one by one, after the range check."""
-        xp = run.xp
-        places = _listed(index, axis) if _is_repeated(index, axis) else index
+        places = _listed(index, axis)
         check_indices(places, x.shape[axis], operand=1)
         dtype = atomic_accumulator(out)
-        total = out if dtype == out.dtype else xp.empty(out.shape, dtype)
+        total = out if dtype == out.dtype else run.xp.empty(out.shape, dtype)
         total[...] = x
         if axis == 0 and _picks_slices(x, index, axis):
             add_rows(run, total, places, updates)
-        elif xp is np:
-            add_elements(run, total, index, axis, updates)
         else:
-            add_at(xp, total, _grid(xp, index, axis), updates)
+            add_elements(run, total, index, axis, updates)
         if total is not out:
             out[...] = total
 
@@ -238,17 +238,27 @@ def _check_covered(shape: Shape, index: Shape, axis: int, operand: int) -> None:
         )
 
 
+@DeviceFunction
+def _read(run: RunContext, x: Array, index: Array, out: Array, axis: int) -> None:
+    """out[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others."""
+    out[...] = _cropped(x, index.shape, axis)[grid(run.xp, index, axis)]
+
+
+@_read.on("cpu")
+def _read_in_memory(run: RunContext, x: HostArray, index: HostArray, out: HostArray, axis: int) -> None:
+    """The same: whole slices of what lies densely, else elements by their places in memory."""
+    if x.flags.c_contiguous and _picks_slices(x, index, axis):
+        np.take(x, _listed(index, axis), axis, out=out, mode="clip")
+    elif (memory := memory_of(x)) is not None:
+        for where, first, places in run.through(chunks_of(index, element_steps(x), axis)):
+            np.take(memory[first:], places, out=out[where], mode="clip")
+    else:
+        _read.general(run, x, index, out, axis)
+
+
 def _cropped(x: Array, shape: Shape, axis: int) -> Array:
     """x cut to `shape` off the axis."""
     return x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(shape))]
-
-
-def _grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
-    """For each entry of `index` the position of what it picks, axis by axis; they broadcast."""
-    rank = index.ndim
-    grid = [xp.arange(n).reshape([-1 if i == k else 1 for k in range(rank)]) for i, n in enumerate(index.shape)]
-    grid[axis] = index
-    return tuple(grid)
 
 
 def _is_repeated(index: Array | TensorType, axis: int) -> bool:
@@ -258,7 +268,9 @@ def _is_repeated(index: Array | TensorType, axis: int) -> bool:
 
 
 def _listed(index: Array, axis: int) -> Array:
-    """The list along `axis` that a repeated index is."""
+    """All that is in the index: a repeated one is a list along `axis`."""
+    if not _is_repeated(index, axis):
+        return index
     return index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))]
 
 

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.by_device import DeviceFunction
 from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, Definition, Namespace, ResultTypes, View
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
-from engine.graph.tensor_type import FLOAT64, DType, Shape, TensorType, show_shape
+from engine.graph.tensor_type import FLOAT64, DType, HostArray, Shape, TensorType, show_shape
 from engine.oplib.source import Source, check_representable
 
 
@@ -95,9 +96,20 @@ class Constant(Source):
         out[...] = run.xp.asarray(value)
 
     def tensor(self, run: RunContext, type: TensorType, **attrs: Array) -> Array:
-        """The value itself, where that lies densely on the CPU."""
-        value = attrs["value"]
-        return value if run.xp is np and value.flags.c_contiguous else super().tensor(run, type, **attrs)
+        """The value, where the device can read it."""
+        return _dense_on_device(run, attrs["value"])
+
+
+@DeviceFunction
+def _dense_on_device(run: RunContext, value: HostArray) -> Array:
+    """A copy that lies densely."""
+    return run.xp.array(value, order="C")
+
+
+@_dense_on_device.on("cpu")
+def _dense(_: RunContext, value: HostArray) -> HostArray:
+    """The value itself, where it lies densely."""
+    return value if value.flags.c_contiguous else value.copy()
 
 
 class Full(Source):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from engine.graph.by_device import DeviceMethod
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace
 from engine.graph.run_context import RunContext
@@ -115,12 +116,14 @@ class Norm(Scaled):
     empty = 0.0
     temporaries = 3
 
+    @DeviceMethod
     def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
+        """The root of the sum of squares, all scaled by the largest element."""
+        _scaled_by_largest(run.xp, x, out, axes)
+
+    @scaled.on("cpu")
+    def _scaled_where_needed(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
         """The root of the sum of squares; and again of scaled ones, where that is near the ends of its range."""
-        xp = run.xp
-        if xp is not np:
-            _scaled_by_largest(xp, x, out, axes)
-            return
         sums = sum_of_squares(x, axes, accumulator(out))
         form = np.finfo(sums.dtype)
         low, high = sums < x.size * form.tiny / form.eps, ~(sums < math.inf)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from engine.graph.attributes import Attr
+from engine.graph.by_device import DeviceMethod
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, NoGradient, Op, ResultTypes
@@ -37,14 +36,15 @@ class Extremum(Rowwise, Reduction):
         require_elements(x, axes)
         return super().infer(x, axes=axes, keepdims=keepdims)
 
+    @DeviceMethod
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """NumPy's; NaN wins."""
-        xp = run.xp
-        find = getattr(xp, self.function)
-        if xp is np:
-            find(x, axis=axes, keepdims=keepdims, out=out)
-        else:  # cupy.min takes its `out` for a dtype (CuPy 14.2)
-            out[...] = find(x, axis=axes, keepdims=keepdims)
+        getattr(run.xp, self.function)(x, axis=axes, keepdims=keepdims, out=out)
+
+    @reduce.on("cuda")
+    def _reduce_on_cuda(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
+        """CuPy's, which takes `out` of min for a dtype (CuPy 14.2)."""
+        out[...] = getattr(run.xp, self.function)(x, axis=axes, keepdims=keepdims)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Ties share equally. Which elements tie is a constant for differentiation, so the next order shares alike."""
@@ -95,13 +95,14 @@ class ArgExtremum(Op):
         require_elements(x, (axis,))
         return TensorType(reduced_shape(x.shape, (axis,), keepdims), INT64)
 
+    @DeviceMethod
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, keepdims: bool) -> None:
         """NumPy's; the first NaN wins."""
-        xp = run.xp
-        if xp is np:
-            getattr(np, self.function)(x, axis=axis, keepdims=keepdims, out=out)
-        else:
-            out.reshape(reduced_shape(x.shape, (axis,), False))[...] = first_extreme(xp, self.function, x, axis)
+        getattr(run.xp, self.function)(x, axis=axis, keepdims=keepdims, out=out)
+
+    @forward.on("cuda")
+    def _forward_on_cuda(self, run: RunContext, x: Array, *, out: Array, axis: int, keepdims: bool) -> None:
+        out.reshape(reduced_shape(x.shape, (axis,), False))[...] = first_extreme(run, self.function, x, axis)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int, keepdims: bool) -> Value:
         """The next axis."""

@@ -147,7 +147,7 @@ class MaxPool2DBack(Pooling):
         """Some planes at a time."""
         g, x = arrays
         for some in run.through(_planes(x)):
-            give_back(run.xp, g[some], x[some], out[some], placed(**attrs))
+            give_back(run, g[some], x[some], out[some], placed(**attrs))
 
     def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
         """A search, and then sums over windows side by side; not of large ones, as with the maxima."""

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.by_device import DeviceFunction
 from engine.graph.errors import BadAttribute, OperandCount
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
+from engine.graph.op import Array, NoGradient, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
@@ -116,7 +117,7 @@ class Pow(Binary):
         if out.dtype.kind == "f":
             xp.power(a, b, out=out, dtype=out.dtype)
         else:
-            _integer_power(xp, a, b, out)
+            _integer_power(run, a, b, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
@@ -127,16 +128,24 @@ class Pow(Binary):
         return int(b.nbytes + b.size + a.size + max(a.nbytes, out.size))
 
 
-def _integer_power(xp: Namespace, a: Array, b: Array, out: Array) -> None:
+def _integer_power(run: RunContext, a: Array, b: Array, out: Array) -> None:
     """The power by |b|, or an exponent as odd as it; 0 in place of a fraction."""
     signed = b.dtype.kind == "i"
-    exponent = b & np.iinfo(b.dtype).max if signed else b
-    if xp is np:
-        xp.power(a, exponent, out=out, dtype=out.dtype)
-    else:  # cupy.power with a narrow integer dtype is wrong: 2⁹ in int8 gives 1 (CuPy 14.2)
-        out[...] = xp.power(a.astype("int64"), exponent.astype("int64"))
+    _whole_power(run, a, b & np.iinfo(b.dtype).max if signed else b, out)
     if signed:
-        xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
+        run.xp.copyto(out, 0, where=(b < 0) & (run.xp.abs(a) != 1))
+
+
+@DeviceFunction
+def _whole_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
+    """out = aᵉ of integers, e ≥ 0; what does not fit wraps."""
+    run.xp.power(a, exponent, out=out, dtype=out.dtype)
+
+
+@_whole_power.on("cuda")
+def _wide_power(run: RunContext, a: Array, exponent: Array, out: Array) -> None:
+    """By way of int64, since cupy.power with a narrow dtype is wrong: 2⁹ in int8 gives 1 (CuPy 14.2)."""
+    out[...] = run.xp.power(a.astype("int64"), exponent.astype("int64"))
 
 
 def _lowered(a: Value, b: Value) -> Value:

@@ -43,7 +43,7 @@ class SLogDet(SquareMatrix):
     def forward(self, run: RunContext, x: Array, *, out: tuple[Array, ...]) -> None:
         """LAPACK's getrf."""
         xp = run.xp
-        found = xp.linalg.slogdet(xp.asarray(x, dtype=computed(xp, out[0])))
+        found = xp.linalg.slogdet(xp.asarray(x, dtype=computed(run, out[0])))
         for y, part in zip(out, found, strict=True):
             y[...] = part
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.graph.by_device import DeviceMethod
 from engine.graph.ir import Value
 from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
@@ -44,15 +45,21 @@ class Solve(System):
         Sample(Real(0, 0), Real(0, 2)),
     )
 
+    @DeviceMethod
     def forward(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        """LAPACK's gesv, or what it is made of."""
+        """LAPACK's gesv."""
         xp = run.xp
-        if xp is np and is_for_lapack(a.shape):
-            solve_each(run, xp.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])), xp.broadcast_to(b, out.shape), out)
-            return
-        left, right = (xp.asarray(x, dtype=computed(xp, out)) for x in (a, b))
+        left, right = (xp.asarray(x, dtype=computed(run, out)) for x in (a, b))
         left = xp.broadcast_to(left, (*out.shape[:-2], *a.shape[-2:]))
-        answer_each(xp, "solve", left, xp.broadcast_to(right, out.shape), out=out)
+        answer_each(run, "solve", left, xp.broadcast_to(right, out.shape), out=out)
+
+    @forward.on("cpu")
+    def _forward_on_cpu(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
+        """Large matrices by what gesv is made of."""
+        if is_for_lapack(a.shape):
+            solve_each(run, np.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])), np.broadcast_to(b, out.shape), out)
+        else:
+            Solve.forward.general(self, run, a, b, out=out)
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """The system with aᵀ."""
@@ -96,8 +103,7 @@ class Inv(SquareMatrix):
 
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
         """LAPACK's gesv, on the identity."""
-        xp = run.xp
-        answer_each(xp, "inv", xp.asarray(x, dtype=computed(xp, out)), out=out)
+        answer_each(run, "inv", run.xp.asarray(x, dtype=computed(run, out)), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """From dy = −y dx y."""

@@ -41,14 +41,14 @@ class Sum(Rowwise, Reduction):
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, rounded once."""
-        found = total(run.xp, x, out=out, axes=axes, keepdims=keepdims)
+        found = total(run, x, out=out, axes=axes, keepdims=keepdims)
         if found is not out:
             out[...] = found
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The sum itself, where it is not rounded afterwards."""
         if accumulator(out) == out.dtype:
-            return adding_up(run.xp, operands[0], out=out, axes=attrs["axes"], keepdims=attrs["keepdims"])
+            return adding_up(run, operands[0], out=out, axes=attrs["axes"], keepdims=attrs["keepdims"])
         return super().bind(run, operands, out, attrs)
 
     def recipe(self, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **attrs: Any) -> Recipe | None:
@@ -85,8 +85,7 @@ class Mean(Rowwise, Reduction):
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """The sum, divided while it is still in the accumulator's dtype."""
-        xp = run.xp
-        xp.divide(total(xp, x, out=out, axes=axes, keepdims=keepdims), count(x.shape, axes), out=out)
+        run.xp.divide(total(run, x, out=out, axes=axes, keepdims=keepdims), count(x.shape, axes), out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """As the sum's, divided by n."""

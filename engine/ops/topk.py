@@ -64,7 +64,7 @@ class TopK(Op):
         xp = run.xp
         values, indices = out
         if k <= _FEW:
-            _pick(xp, x, values, indices, k, axis)
+            _pick(run, x, values, indices, k, axis)
             return
         _sort(xp, x, indices, k, axis)
         values[...] = xp.take_along_axis(x, indices, axis)
@@ -99,22 +99,23 @@ def _sort(xp: Namespace, x: Array, indices: Array, k: int, axis: int) -> None:
     xp.subtract(x.shape[axis] - 1, order[last], out=indices)
 
 
-def _pick(xp: Namespace, x: Array, values: Array, indices: Array, k: int, axis: int) -> None:
+def _pick(run: RunContext, x: Array, values: Array, indices: Array, k: int, axis: int) -> None:
     """The largest, k times over, each then replaced by the least number there is."""
     if not x.size or not k:
         return
+    xp = run.xp
     rest = xp.moveaxis(x, axis, -1).copy().reshape(-1, x.shape[axis])
     lines, least = xp.arange(len(rest)), _least(x.dtype)
     found = xp.moveaxis(values, axis, -1), xp.moveaxis(indices, axis, -1)
     for i in range(k):
-        _pick_one(xp, rest, lines, found[0][..., i], found[1][..., i], least)
+        _pick_one(run, rest, lines, found[0][..., i], found[1][..., i], least)
     if bool((found[0][..., -1] == least).any()):
         _pick_least(xp, *found, least)
 
 
-def _pick_one(xp: Namespace, rest: Array, lines: Array, value: Array, index: Array, least: Any) -> None:
+def _pick_one(run: RunContext, rest: Array, lines: Array, value: Array, index: Array, least: Any) -> None:
     """NaN before all else, and of equal ones the first."""
-    at = first_extreme(xp, "argmax", rest, 1)
+    at = first_extreme(run, "argmax", rest, 1)
     index[...] = at.reshape(index.shape)
     value[...] = rest[lines, at].reshape(value.shape)
     rest[lines, at] = least

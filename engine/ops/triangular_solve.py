@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from engine.graph.attributes import Attr
+from engine.graph.by_device import DeviceFunction
 from engine.graph.ir import Value
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
@@ -61,7 +60,7 @@ class TriangularSolve(System):
         y[...] = b
         if y.size:
             t = xp.broadcast_to(xp.asarray(a, dtype=y.dtype), (*y.shape[:-2], *a.shape[-2:]))
-            (_on_cpu if xp is np else _on_gpu)(run, t, y, lower, transpose)
+            _substitute(run, t, y, lower, transpose)
         if y is not out:
             out[...] = y
 
@@ -85,14 +84,19 @@ class TriangularSolve(System):
         return dtype.itemsize * (converted(dtype, a, out) + scratch)
 
 
-def _on_cpu(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
-    """y = op(t)⁻¹ y: all matrices at once where they are small and many, else one by one."""
-    if not _is_swept(y.shape):
-        _one_by_one(run, t, y, lower, transpose)
-    elif transpose:
+@DeviceFunction
+def _substitute(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
+    """y = op(t)⁻¹ y, all matrices at once."""
+    if transpose:
         _all_at_once(run, t.swapaxes(-1, -2), y, not lower)
     else:
         _all_at_once(run, t, y, lower)
+
+
+@_substitute.on("cpu")
+def _substitute_on_cpu(run: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
+    """The same where matrices are small and many, else one by one."""
+    (_substitute.general if _is_swept(y.shape) else _one_by_one)(run, t, y, lower, transpose)
 
 
 def _is_swept(shape: Shape) -> bool:
@@ -108,10 +112,10 @@ def _all_at_once(run: RunContext, t: Array, y: Array, lower: bool) -> None:
     Accuracy and Stability of Numerical Algorithms (2002), theorem 8.5, which holds for any order of the sums.
     """
     n = y.shape[-2]
-    known = np.empty_like(y[..., :1, :])
+    known = run.xp.empty_like(y[..., :1, :])
     for i in run.through(range(n) if lower else reversed(range(n))):
         row, others = slice(i, i + 1), slice(0, i) if lower else slice(i + 1, n)
-        np.matmul(t[..., row, others], y[..., others, :], out=known)
+        run.xp.matmul(t[..., row, others], y[..., others, :], out=known)
         y[..., row, :] -= known
         y[..., row, :] /= t[..., row, row]
 
@@ -134,7 +138,8 @@ def _for_each(solve: Callable[[Array, Array], Array], run: RunContext, t: Array,
         y[...] = solve(t.T, y.T).T
 
 
-def _on_gpu(_: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
+@_substitute.on("cuda")
+def _substitute_on_cuda(_: RunContext, t: Array, y: Array, lower: bool, transpose: bool) -> None:
     """The same, one call for the batch."""
     from cupyx.scipy.linalg import solve_triangular  # noqa: PLC0415 - optional
 

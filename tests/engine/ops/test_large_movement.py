@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.graph.copying import copying
+from engine.graph.run_context import RunContext
 from engine.oplib.flat_places import PICKED_CHUNK
 from tests.engine.ops.run import run
 
@@ -40,9 +41,9 @@ def test_a_transpose(shape: tuple[int, ...], axes: tuple[int, ...], dtype: str) 
 
 def test_only_what_lies_across_is_copied_in_strips() -> None:
     x = np.zeros((512, 512))
-    turned, _ = copying(np, x.T, np.empty_like(x))
+    turned, _ = copying(RunContext(np), x.T, np.empty_like(x))
     for other in (x, x[:, ::-1], np.broadcast_to(x[:1], x.shape), x[:20, :20].T, x[:, :8].T.reshape(8, 512)):
-        plain, _ = copying(np, other, np.empty(other.shape))
+        plain, _ = copying(RunContext(np), other, np.empty(other.shape))
         assert plain != turned
 
 

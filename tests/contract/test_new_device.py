@@ -1,0 +1,83 @@
+"""A device is an executor with an array module: what has no kernel of its own there runs by those for any module.
+
+So a card's kernels are held against the processor's without a card, but for the few that CuPy alone wants.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from engine import Graph, registry
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.graph.by_device import DeviceFunction, DeviceMethod
+from engine.graph.op import Definition, Kernel
+from engine.graph.run_context import RunContext
+from engine.passes.pipeline import optimise
+from engine.planning.plan import make_plan
+from engine.transforms.vjp import vjp_or_zeros
+from tests.contract.cases import LIMITS, Case, all_cases, feeds_of, has_rule
+from tests.contract.test_derivatives import weighted, weights_for
+
+
+class NewExecutor(NumPyExecutor):
+    """A device that nobody has written a kernel for; its arrays are NumPy's."""
+
+    device: ClassVar[str] = "new"
+
+
+@pytest.mark.parametrize("op", list(registry().ops.values()), ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_ops_and_gradients_run_by_the_kernels_of_all_devices(op: Definition, dtype: str) -> None:
+    for case in (case for case in all_cases() if case.op is op):
+        arrays = case.arrays(dtype)
+        plan = make_plan(optimise(with_gradients(case, arrays)), LIMITS)
+        there, here = (executor.run(plan, feeds_of(arrays)) for executor in (NewExecutor(), NumPyExecutor()))
+        for a, b in zip(there, here, strict=True):
+            assert (a.dtype, a.shape) == (b.dtype, b.shape)
+            tolerance = 4 * float(np.finfo(b.dtype).eps) if b.dtype.kind == "f" else 0.0
+            np.testing.assert_allclose(a, b, 8 * tolerance, tolerance, err_msg=str(case))
+
+
+def with_gradients(case: Case, arrays: list[Any]) -> Graph:
+    """The case's results, and the gradients of a weighted sum of them where it has some."""
+    written = case.write(arrays)
+    outputs = list(written.outputs)
+    if has_rule(case):
+        loss = weighted(written, weights_for(written))
+        outputs += vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
+    return written.builder.graph(outputs)
+
+
+def test_a_device_may_have_kernels_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    argmax: Any = type(registry().ops["argmax"]).forward
+    assert isinstance(argmax, DeviceMethod)
+
+    def by_hand(op: Kernel, run: RunContext, x: Any, *, out: Any, axis: int, keepdims: bool) -> None:
+        asked.append(op.name)
+        argmax.general(op, run, x, out=out, axis=axis, keepdims=keepdims)
+
+    monkeypatch.setitem(argmax.table, "new", by_hand)
+    case = next(case for case in all_cases() if case.op.name == "argmax")
+    plan = make_plan(optimise(with_gradients(case, case.arrays())), LIMITS)
+    there, here = (executor.run(plan, feeds_of(case.arrays()))[0] for executor in (NewExecutor(), NumPyExecutor()))
+    assert asked == ["argmax"]
+    assert (there == here).all()
+
+
+def test_a_device_has_one_kernel_of_a_function() -> None:
+    @DeviceFunction
+    def doubled(_: RunContext, x: int) -> int:
+        return 2 * x
+
+    @doubled.on("new")
+    def moved(_: RunContext, x: int) -> int:
+        return x << 1
+
+    assert doubled(RunContext(np, device="new"), 3) == doubled(RunContext(np), 3) == 6
+    assert doubled.table == {"new": moved}
+    with pytest.raises(TypeError, match="second kernel on new"):
+        doubled.on("new")(lambda _, x: x + x)
