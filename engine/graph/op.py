@@ -217,14 +217,6 @@ class Kernel(Definition):
         """
         return partial(self.forward, run, *operands, out=out, **attrs), ()
 
-    def recipe(self, out: Any, *types: Any, **attrs: Any) -> Any:
-        """How compiled kernels make the result: an `engine.microkernels.recipe.Recipe`, for operands of these types.
-
-        They lie as their `strides` say. With `makes_parts`, `out` may be a leading part of the result, lying in the
-        whole. None where there are no such kernels, or `forward` is quicker.
-        """
-        return None
-
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Floating-point operations of one run; by default one for each element of the result."""
         return out.size if isinstance(out, TensorType) else sum(t.size for t in out)

@@ -10,8 +10,7 @@ from engine.graph.attributes import Attr
 from engine.graph.dtypes import NUMBERS
 from engine.graph.ir import Value
 from engine.graph.op import Op, ResultTypes
-from engine.graph.tensor_type import FLOAT32, FLOAT64, TensorType, promote
-from engine.microkernels.convolution import ConvolutionGeometry, Tensor
+from engine.graph.tensor_type import TensorType, promote
 from engine.oplib import batching
 from engine.oplib.spatial import check_ranks, check_spatial
 from engine.oplib.tiling import Layout
@@ -99,27 +98,6 @@ class Convolution(Op):
         """A multiplication and an addition for each tap of each window, in each channel that it sees or gives."""
         return 2 * self.laid_out(out, *types, **attrs).products
 
-    def placed(
-        self,
-        out: TensorType,
-        x: TensorType,
-        kernel: TensorType,
-        *,
-        groups: int,
-        output_padding: Any = None,
-        **spatial: Any,
-    ) -> ConvolutionGeometry | None:
-        """The convolution on three spatial axes, as kernels are written for it; None for dtypes that have none."""
-        if x.dtype not in (FLOAT32, FLOAT64) or not x.dtype == kernel.dtype == out.dtype:
-            return None
-        more = 3 - self.rank
-        stride, padding, dilation = (
-            (neutral,) * more + tuple(spatial[name])
-            for name, neutral in (("stride", 1), ("padding", 0), ("dilation", 1))
-        )
-        seen, taps, given = (_on_three_axes(t, more) for t in (x, kernel, out))
-        return ConvolutionGeometry(x.dtype.name, x.dtype.itemsize, groups, seen, taps, given, stride, padding, dilation)
-
     def laid_out(
         self,
         out: ResultTypes,
@@ -133,13 +111,6 @@ class Convolution(Op):
         """`layout`, from what `flops` and `workspace` are given."""
         assert isinstance(out, TensorType)
         return self.layout(out, x, Windows(kernel.shape[2:], **spatial), groups)
-
-
-def _on_three_axes(x: TensorType, more: int) -> Tensor:
-    """[outer, channels, …] with `more` axes of extent 1 in front of the others. What has one entry is not stepped."""
-    steps = [0 if extent == 1 else step for extent, step in zip(x.shape, x.strides, strict=True)]
-    shape = (*x.shape[:2], *[1] * more, *x.shape[2:])
-    return Tensor(shape, (*steps[:2], *[0] * more, *steps[2:]))
 
 
 def typed(shape: Sequence[int], *operands: TensorType | None) -> TensorType:

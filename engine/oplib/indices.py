@@ -7,6 +7,7 @@ from engine.graph.errors import IndexOutOfRange
 from engine.graph.op import Array, Namespace, wrong_dtype
 from engine.graph.tensor_type import TensorType
 from engine.oplib.index_notes import INDEX_NOTES
+from engine.oplib.operands import with_extent
 
 
 def require_integer(type: TensorType, operand: int, name: str) -> None:
@@ -33,6 +34,17 @@ def grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
     places = [xp.arange(n).reshape([-1 if i == k else 1 for k in range(rank)]) for i, n in enumerate(index.shape)]
     places[axis] = index
     return tuple(places)
+
+
+def is_repeated(index: Array | TensorType, axis: int) -> bool:
+    """Whether the index is one list along `axis`, broadcast off it."""
+    layout = enumerate(zip(index.shape, index.strides, strict=True))
+    return index.size > 0 and all(i == axis or n == 1 or not step for i, (n, step) in layout)
+
+
+def picks_slices(x: Array | TensorType, index: Array | TensorType, axis: int) -> bool:
+    """Whether the index takes whole slices of x."""
+    return is_repeated(index, axis) and with_extent(x.shape, axis, 0) == with_extent(index.shape, axis, 0)
 
 
 def outside(extent: int, operand: int) -> IndexOutOfRange:

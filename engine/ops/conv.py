@@ -13,8 +13,6 @@ from engine.graph.op import Array, Composite, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
-from engine.microkernels.convolution import convolution
-from engine.microkernels.recipe import Recipe
 from engine.oplib.convolution import Convolution, by_kernel, placing, typed
 from engine.oplib.im2col import correlate, correlate_workspace
 from engine.oplib.operands import require_extent, require_shape
@@ -66,11 +64,6 @@ class Correlation(Convolution):
     def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
         """The windows move over x and give the result."""
         return layout(x, out, out, windows, groups)
-
-    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
-        """As a product of the kernel and columns."""
-        placed = self.placed(out, *types, **attrs)
-        return placed and convolution(placed)
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Columns, a chunk at a time."""

@@ -12,8 +12,6 @@ from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
-from engine.microkernels.convolution import adjoint
-from engine.microkernels.recipe import Recipe
 from engine.oplib.col2im import add_windows, add_windows_workspace
 from engine.oplib.convolution import Convolution, by_kernel, cropped, placing_transposed, typed
 from engine.oplib.operands import require_extent, require_shape
@@ -81,11 +79,6 @@ class TransposedConvolution(Convolution):
     def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
         """The windows lie in the result, one for each value of x."""
         return layout(out, x, out, windows, groups)
-
-    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
-        """As correlations, one for each remainder by the stride."""
-        placed = self.placed(out, *types, **attrs)
-        return placed and adjoint(placed)
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Products and the padded result, a chunk at a time."""

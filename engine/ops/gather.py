@@ -14,27 +14,12 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import (
-    FLOAT32,
-    FLOAT64,
-    INT64,
-    HostArray,
-    Shape,
-    TensorType,
-    normalise_axis,
-    promote,
-    show_shape,
-)
-from engine.microkernels.adding import Adding, adding
-from engine.microkernels.picking import PICKED_AT_ONCE, Picking, picking
-from engine.microkernels.recipe import Recipe
-from engine.microkernels.routine import MOVED_AS
+from engine.graph.tensor_type import INT64, HostArray, Shape, TensorType, normalise_axis, promote, show_shape
 from engine.oplib import batching
 from engine.oplib.accumulate import atomic_accumulator
 from engine.oplib.adding_at import add_elements, add_elements_bytes, add_rows, add_rows_bytes
 from engine.oplib.flat_places import chunk_bytes_of, chunks_of, element_steps, is_walked_forwards, memory_of
-from engine.oplib.indices import check_indices, grid, require_integer
-from engine.oplib.operands import with_extent
+from engine.oplib.indices import check_indices, grid, is_repeated, picks_slices, require_integer
 
 _AXIS = Attr("int", 0, "the axis that is indexed")
 
@@ -92,21 +77,6 @@ class Gather(Op):
         check_indices(_listed(index, axis), x.shape[axis], operand=1)
         _read(run, x, index, out, axis)
 
-    def recipe(self, out: TensorType, x: TensorType, index: TensorType, *, axis: int, **attrs: Any) -> Recipe | None:
-        """Vectors of indices; none for whole rows, nor where they are short, or of bits that no vector has."""
-        moved = [0 if i == axis else step for i, step in enumerate(x.strides)]
-        shape, at = out.shape, index.strides
-        if axis and axis == out.ndim - 1 and shape[-1] == 1:  # one of each row: rows follow one another
-            moved, shape, at = moved[:-1], shape[:-1], at[:-1]
-        if out.dtype.itemsize not in MOVED_AS or at[-1] != index.dtype.itemsize or shape[-1] < PICKED_AT_ONCE:
-            return None
-        if axis < x.ndim - 1 and x.is_dense and _picks_slices(x, index, axis):
-            return None
-        extent, step = x.shape[axis], x.strides[axis]
-        is_signed = index.dtype.kind == "i"
-        of = Picking(out.dtype.itemsize, shape, extent, step, tuple(moved), at, index.dtype.itemsize, is_signed)
-        return picking(of)
-
     def vjp(self, g: Value, y: Value, x: Value, index: Value, *, axis: int, indices: None) -> Sequence[Value | None]:
         """The adjoint of reading is adding."""
         return x.full_like(0.0).scatter_add(index, g, axis=axis), None
@@ -120,7 +90,7 @@ class Gather(Op):
         """The positions that are read at; of an operand that runs backwards, what was read, too."""
         x, index = types
         assert isinstance(out, TensorType)
-        if x.is_dense and _picks_slices(x, index, axis):
+        if x.is_dense and picks_slices(x, index, axis):
             return 0 if index.dtype == INT64 else INT64.itemsize * index.shape[axis]
         if is_walked_forwards(x):
             return chunk_bytes_of(index)
@@ -169,32 +139,12 @@ class ScatterAdd(Op):
         dtype = atomic_accumulator(out)
         total = out if dtype == out.dtype else run.xp.empty(out.shape, dtype)
         total[...] = x
-        if axis == 0 and _picks_slices(x, index, axis):
+        if axis == 0 and picks_slices(x, index, axis):
             add_rows(run, total, places, updates)
         else:
             add_elements(run, total, index, axis, updates)
         if total is not out:
             out[...] = total
-
-    def recipe(self, out: Any, x: TensorType, index: TensorType, updates: TensorType, *, axis: int) -> Recipe | None:
-        """Row by row, for floats that add up in their own dtype, where the axis is the last of several."""
-        if out.dtype not in (FLOAT32, FLOAT64) or not x.dtype == updates.dtype == out.dtype:
-            return None
-        if not 0 < axis == x.ndim - 1:
-            return None
-        of = Adding(
-            out.dtype.name,
-            out.dtype.itemsize,
-            x.shape[:-1],
-            x.shape[-1],
-            index.shape[-1],
-            x.strides,
-            index.strides,
-            updates.strides,
-            index.dtype.itemsize,
-            index.dtype.kind == "i",
-        )
-        return adding(of) if index.shape[:-1] == x.shape[:-1] else None
 
     def vjp(self, g: Value, y: Value, x: Value, index: Value, updates: Value, *, axis: int) -> Sequence[Value | None]:
         """The adjoint of adding is reading."""
@@ -210,7 +160,7 @@ class ScatterAdd(Op):
         assert isinstance(out, TensorType)
         total = out.with_dtype(atomic_accumulator(out))
         wide = 0 if total.dtype == out.dtype else total.nbytes
-        if axis == 0 and _picks_slices(x, index, axis):
+        if axis == 0 and picks_slices(x, index, axis):
             return wide + add_rows_bytes(total, updates)
         return wide + add_elements_bytes(index)
 
@@ -247,7 +197,7 @@ def _read(run: RunContext, x: Array, index: Array, out: Array, axis: int) -> Non
 @_read.on("cpu")
 def _read_in_memory(run: RunContext, x: HostArray, index: HostArray, out: HostArray, axis: int) -> None:
     """The same: whole slices of what lies densely, else elements by their places in memory."""
-    if x.flags.c_contiguous and _picks_slices(x, index, axis):
+    if x.flags.c_contiguous and picks_slices(x, index, axis):
         np.take(x, _listed(index, axis), axis, out=out, mode="clip")
     elif (memory := memory_of(x)) is not None:
         for where, first, places in run.through(chunks_of(index, element_steps(x), axis)):
@@ -261,19 +211,8 @@ def _cropped(x: Array, shape: Shape, axis: int) -> Array:
     return x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(shape))]
 
 
-def _is_repeated(index: Array | TensorType, axis: int) -> bool:
-    """Whether the index is one list along `axis`, broadcast off it."""
-    layout = enumerate(zip(index.shape, index.strides, strict=True))
-    return index.size > 0 and all(i == axis or n == 1 or not step for i, (n, step) in layout)
-
-
 def _listed(index: Array, axis: int) -> Array:
     """All that is in the index: a repeated one is a list along `axis`."""
-    if not _is_repeated(index, axis):
+    if not is_repeated(index, axis):
         return index
     return index[tuple(slice(None) if i == axis else 0 for i in range(index.ndim))]
-
-
-def _picks_slices(x: Array | TensorType, index: Array | TensorType, axis: int) -> bool:
-    """Whether the index takes whole slices of x."""
-    return _is_repeated(index, axis) and with_extent(x.shape, axis, 0) == with_extent(index.shape, axis, 0)

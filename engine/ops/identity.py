@@ -9,9 +9,6 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient, ResultTypes, View
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
-from engine.microkernels.recipe import Recipe
-from engine.microkernels.reversing import reversing
-from engine.microkernels.routine import MOVED_AS
 from engine.rewrites.movement import unchanged
 
 
@@ -31,12 +28,6 @@ class PassThrough(View):
     def view(self, xp: Namespace, x: Array) -> Array:
         """The operand."""
         return x
-
-    def recipe(self, out: TensorType, x: TensorType) -> Recipe | None:
-        """The copy of what runs backwards; NumPy is as good at others."""
-        if out.dtype.itemsize not in MOVED_AS or not x.ndim or x.strides[-1] != -x.dtype.itemsize:
-            return None
-        return reversing(x.dtype.itemsize, x.shape, x.strides)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """The cotangent passes."""

@@ -10,9 +10,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import FLOAT16, TensorType
-from engine.microkernels.product import Matrices, Product, is_for_blas, product
-from engine.microkernels.recipe import Recipe
+from engine.graph.tensor_type import TensorType
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator, wide_out_bytes
 from engine.oplib.elementwise import unbroadcast
@@ -75,15 +73,6 @@ class MatMul(Op):
             return run.xp.matmul, (*operands, out)
         return super().bind(run, operands, out, attrs)
 
-    def recipe(self, out: TensorType, a: TensorType, b: TensorType) -> Recipe | None:
-        """Tiles in registers, of floats that are summed up in their own dtype, where BLAS is not quicker."""
-        if out.dtype.kind != "f" or not a.dtype == b.dtype == out.dtype or out.dtype == FLOAT16:
-            return None
-        (inner, columns), itemsize = b.shape[-2:], out.dtype.itemsize
-        lying = [_lying(x, out.ndim) for x in (a, b, out)]
-        of = Product(out.dtype.name, itemsize, out.shape[:-2], a.shape[-2], inner, columns, *lying)
-        return None if is_for_blas(of) else product(of)
-
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """The textbook's, for matrices; `decompose` leaves no others."""
         return unbroadcast(g @ b.transpose(), a), unbroadcast(a.transpose() @ g, b)
@@ -102,10 +91,3 @@ class MatMul(Op):
         dtype = accumulator(out)
         copies = sum(x.size for x in types if not is_readable(x, dtype))
         return dtype.itemsize * copies + wide_out_bytes(out)
-
-
-def _lying(x: TensorType, rank: int) -> Matrices:
-    """How the matrices of an operand lie, which is broadcast along batch axes."""
-    steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
-    row, column = x.strides[-2:]
-    return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))

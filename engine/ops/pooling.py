@@ -13,23 +13,13 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, NoGradient, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import FLOAT32, FLOAT64, INT64, DType, Shape, TensorType, to_average
+from engine.graph.tensor_type import INT64, DType, TensorType, to_average
 from engine.graph.truth import Truth
-from engine.microkernels.pooling import avg_pool, max_pool, max_pool_indices
-from engine.microkernels.product import Matrices
-from engine.microkernels.recipe import Recipe
-from engine.microkernels.unpooling import max_pool_back
-from engine.microkernels.windows import PoolGeometry
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
 from engine.oplib.operands import require_shape
 from engine.oplib.pooling import Pooling, give_back, give_back_workspace, lowest, placed, rows_of, slide
 from engine.oplib.tiling import slices, within_chunk
-
-#: elements of a plane that an int32 can number
-_LARGEST = 2**31 - 1
-#: how many times longer NumPy takes for a tap than a kernel
-_MORE_TAPS = 8
 
 
 class MaxPool2D(Pooling):
@@ -46,11 +36,6 @@ class MaxPool2D(Pooling):
         """Maxima over rows, then over columns."""
         xp = run.xp
         slide(xp, xp.maximum, x, out, placed(**attrs), lowest(x.dtype))
-
-    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
-        """Windows side by side; not the large ones, which take longer than their rows and then their columns."""
-        pool = _pool(out, *types, **attrs)
-        return max_pool(pool) if pool and _is_small(**attrs) else None
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
         """To the elements that were chosen."""
@@ -95,11 +80,6 @@ class MaxPool2DIndices(Pooling):
             passed += searching
         down, right = (stride * xp.arange(n) for stride, n in zip(windows.stride, out.shape[-2:], strict=True))
         xp.add(taps[passed], down[:, None] * width + right, out=out)
-
-    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
-        """A search in windows side by side."""
-        pool = _pool(out, *types, **attrs)
-        return pool and max_pool_indices(pool)
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """The maxima, and beside them those over rows, or later: masks, counts, and the taps found."""
@@ -148,12 +128,6 @@ class MaxPool2DBack(Pooling):
         g, x = arrays
         for some in run.through(_planes(x)):
             give_back(run, g[some], x[some], out[some], placed(**attrs))
-
-    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
-        """A search, and then sums over windows side by side; not of large ones, as with the maxima."""
-        g, x = types
-        pool = _pool(g, x, **attrs) if g.dtype == x.dtype else None
-        return max_pool_back(pool, _lying(g)) if pool and _is_small(**attrs) else None
 
     def vjp(self, g: Value, y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
         """What the cotangent is where g went."""
@@ -207,11 +181,6 @@ class AvgPool2D(Pooling):
         slide(xp, xp.add, x, sums, windows, 0)
         xp.divide(sums, windows.taps, out=out)
 
-    def recipe(self, out: TensorType, *types: TensorType, **attrs: Any) -> Recipe | None:
-        """As the maxima."""
-        pool = _pool(out, *types, **attrs)
-        return avg_pool(pool) if pool and _is_small(**attrs) else None
-
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
         """Every element of a window has the same part in it."""
         windows = placed(**attrs)
@@ -234,30 +203,3 @@ class AvgPool2D(Pooling):
         assert isinstance(out, TensorType)
         sums = out.with_dtype(accumulator(out))
         return rows_of(x, sums).nbytes + (sums.nbytes if sums.dtype != out.dtype else 0)
-
-
-def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry | None:
-    """The windows for kernels, which see x and give as many numbers as `pooled` has; None where there are no such."""
-    if x.dtype not in (FLOAT32, FLOAT64) or math.prod(x.shape[-2:]) > _LARGEST:
-        return None
-    windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
-    extents, size, stride, padding = map(_pair, (x.shape[-2:], windows.size, windows.stride, windows.padding))
-    batch = x.shape[:-2]
-    pool = PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _lying(x))
-    return pool if pool.is_addressable else None
-
-
-def _lying(x: TensorType) -> Matrices:
-    row, column = x.strides[-2:]
-    return Matrices(row, column, x.strides[:-2])
-
-
-def _pair(numbers: Shape) -> tuple[int, int]:
-    first, second = numbers
-    return first, second
-
-
-def _is_small(**attrs: Any) -> bool:
-    """Whether going through all taps of a window is quicker than first combining whole rows of planes."""
-    windows = placed(**attrs)
-    return windows.taps <= _MORE_TAPS * sum(windows.size)

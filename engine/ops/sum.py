@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall
 from engine.graph.run_context import RunContext
-from engine.graph.tensor_type import FLOAT32, FLOAT64, DType, TensorType, to_add_up, to_average
-from engine.microkernels.channel_sums import as_channel_sums, channel_sums
-from engine.microkernels.recipe import Recipe
+from engine.graph.tensor_type import DType, TensorType, to_add_up, to_average
 from engine.oplib.accumulate import accumulator, count, over, room_for_parts, total, wide_out_bytes
 from engine.oplib.reduction import Reduction, broadcast_back
 from engine.oplib.rows import adding_up
 from engine.oplib.rowwise import Rowwise
 from engine.rewrites.movement import sum_of_broadcast, sum_of_transpose
 from engine.rewrites.products import sum_of_product
-
-#: elements from which a kernel of their shape is worth its compiling
-_MANY: Final = 1 << 12
 
 
 class Sum(Rowwise, Reduction):
@@ -50,13 +45,6 @@ class Sum(Rowwise, Reduction):
         if accumulator(out) == out.dtype:
             return adding_up(run, operands[0], out=out, axes=attrs["axes"], keepdims=attrs["keepdims"])
         return super().bind(run, operands, out, attrs)
-
-    def recipe(self, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **attrs: Any) -> Recipe | None:
-        """Over the axes before and behind the others; those that come last, or first, are for loops."""
-        if x.dtype not in (FLOAT32, FLOAT64) or x.size < _MANY:
-            return None
-        of = as_channel_sums(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
-        return of and channel_sums(of)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Every element of x counts once."""

@@ -7,10 +7,10 @@ from collections.abc import Container, Hashable, Iterator, Sequence
 from engine.graph.ir import Graph, Node
 from engine.graph.op import Kernel
 from engine.graph.tensor_type import Shape, Strided, TensorType
-from engine.microkernels.recipe import Recipe
 from engine.planning.leading import read_extents
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.storage import Storage
+from engine.recipes.recipe_table import recipe_for
 
 
 def select_microkernels(graph: Graph, room: int, threads: int) -> Graph:
@@ -54,7 +54,7 @@ def _selected(node: Node, read: Shape, types: Sequence[object], room: int, threa
     if not node.op.is_kernel or node.op.several or 0 in read or not node.type.size or not _all_full(types):
         return node
     out = Strided(node.type.with_shape(read), node.type.strides) if node.kernel.makes_parts else node.type
-    recipe: Recipe | None = node.kernel.recipe(out, *types, **node.attrs)
+    recipe = recipe_for(node.kernel, "cpu", out, *types, **node.attrs)
     if recipe is None or recipe.workspace(1) > room:
         return node
     fitting = threads if recipe.workspace(threads) <= room else 1

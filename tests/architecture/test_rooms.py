@@ -24,6 +24,7 @@ ENGINE = (
     "rewrites",
     "oplib",
     "ops",
+    "recipes",
     "transforms",
     "passes",
     "calls",

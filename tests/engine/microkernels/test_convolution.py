@@ -16,6 +16,7 @@ from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import Vectors
 from engine.native.machine_code import host_processor
 from engine.ops import registry
+from engine.recipes.recipe_table import recipe_for
 from tests.engine.microkernels.layouts import lines
 from tests.engine.microkernels.running import AVX2, Array, run_recipe
 
@@ -47,7 +48,7 @@ class Case(NamedTuple):
         out, types = self.out, [Strided(TensorType.of(x), x.strides) for x in (self.x, self.kernel)]
         if part:
             out = Strided(out.with_shape((*out.shape[:2], *part)), out.strides)
-        found: Recipe | None = self._op.recipe(out, *types, **self.attrs)
+        found: Recipe | None = recipe_for(self._op, "cpu", out, *types, **self.attrs)
         return found
 
     def made(self, part: tuple[int, ...] = (), *, backwards: bool = False, **how: Any) -> Array:
@@ -263,4 +264,4 @@ def test_no_kernel_is_written_whose_offsets_would_not_fit_their_words(
     op, unit = registry().ops["conv2d"], {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
     x, kernel = (TensorType((1, 1, *shape), np.dtype("float32")) for shape in (extents, (1, 3)))
     out = op.infer(x, kernel, **{**unit, **attrs})
-    assert op.recipe(out, x, kernel, **{**unit, **attrs}) is None  # type: ignore[attr-defined]
+    assert recipe_for(op, "cpu", out, x, kernel, **{**unit, **attrs}) is None  # type: ignore[arg-type]

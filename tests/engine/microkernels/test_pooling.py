@@ -18,6 +18,7 @@ from engine.microkernels import register_tile
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import Vectors, lanes_for
 from engine.native.machine_code import host_processor
+from engine.recipes.recipe_table import recipe_for
 from tests.engine.guarded import guarded
 from tests.engine.microkernels.products import LIES, Lie, laid
 from tests.engine.microkernels.running import AVX2, Array, bits, run_recipe
@@ -54,7 +55,7 @@ class Case(NamedTuple):
     def recipe(self) -> Recipe | None:
         """The kernels, for operands that lie as they do."""
         types = [Strided(TensorType.of(x), x.strides) for x in self.operands]
-        found: Recipe | None = self.op.recipe(self.type, *types, **self.attrs)
+        found: Recipe | None = recipe_for(self.op, "cpu", self.type, *types, **self.attrs)
         return found
 
     def computed(self, **how: Any) -> Array:
