@@ -76,7 +76,7 @@ class StoreService:
                 version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, memory)
                 self.tensors.load((tensor.namespace, tensor.name), version)
 
-    def take(
+    def take_reply(
         self,
         job: Job,
         caller: Caller,
@@ -171,7 +171,7 @@ class StoreService:
             if not _set(found, reply):
                 reply.release()
 
-        self.take(job, caller, reply, done, condition, more)
+        self.take_reply(job, caller, reply, done, condition, more)
         return await outcome(found)
 
     def _shelved(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:

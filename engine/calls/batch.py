@@ -62,9 +62,9 @@ class Batch(Call):
         """The mapped types without their leading axis."""
         return {**types, **{node: type.with_shape(type.shape[1:]) for node, type in self.mapped}}
 
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """The results of `each`, along the leading axis."""
-        single = self.each.write(scope)
+        single = self.each.write_graph(scope)
         many = {}
         for leaf, node, type in self._leaves(scope):
             scope.builder.refeed(leaf, ("one of", node))

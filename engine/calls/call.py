@@ -68,7 +68,7 @@ class Call(ABC):
         return self
 
     @abstractmethod
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """Append the results. Raises EngineError."""
 
 

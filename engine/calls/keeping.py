@@ -45,9 +45,9 @@ class Keeping(Call):
         """With the call fitted."""
         return replace(self, call=self.call.fitted(values))
 
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """What the call writes, then the values."""
-        first = self.call.write(scope)
+        first = self.call.write_graph(scope)
         values = [scope.nodes[node] for node in self.kept]
         return Results([*first.results, *labelled(STORED_VALUES, self.kept, values)], first.disconnected)
 

@@ -34,7 +34,7 @@ class Jacobian(Derivative):
         asked = outputs_of(program, outputs, last(program))
         return cls(asked, parameters(program, wrt))
 
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """The values, then a block for each output and each node of `wrt`; zeros where there is no path."""
         nodes = scope.differentiable_nodes("wrt", self.wrt)
         blocks, known = _Blocks("jacobian", self.wrt, nodes), Dependence()
@@ -55,9 +55,9 @@ class Hessian(Gradients):
         """By rows or by columns."""
         return True
 
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """The values, the gradients, then the blocks, row by row."""
-        first, nodes = super().write(scope), self.nodes(scope)
+        first, nodes = super().write_graph(scope), self.nodes(scope)
         gradients = [value for label, value in first.results if label.kind == "gradients"]
         blocks, known = _Blocks("hessian", self.wrt, nodes), Dependence()
         for row, g in zip(self.wrt, gradients, strict=True):

@@ -63,7 +63,7 @@ class VJP(Derivative):
         """With cotangents of their nodes' types."""
         return replace(self, cotangents=fitting(self.cotangents, values))
 
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """The values, then the gradients."""
         nodes, outputs = (
             scope.differentiable_nodes("wrt", self.wrt),
@@ -137,7 +137,7 @@ class JVP(Call):
         """With tangents of their nodes' types."""
         return replace(self, tangents=fitting(self.tangents, values))
 
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """The values, then the tangents; zeros where an output does not move."""
         leaves, outputs = (
             scope.differentiable_nodes("tangents", self.wrt_nodes),
@@ -182,9 +182,9 @@ class HVP(Gradients):
         """With vectors of their nodes' types."""
         return replace(self, vectors=fitting(self.vectors, values))
 
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """The values, the gradients, then the products."""
-        first = super().write(scope)
+        first = super().write_graph(scope)
         nodes = self.nodes(scope)
         moves = [
             (x, scope.given(VECTORS, "its vector", node, type, x.type))

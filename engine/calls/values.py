@@ -27,7 +27,7 @@ class Values(Call):
         """By default of the last node. Raises BadReference and InvalidField."""
         return cls(outputs_of(program, outputs, last(program)))
 
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """The values."""
         return Results(scope.values(self.outputs))
 
@@ -68,7 +68,7 @@ class Gradients(Call):
         """`wrt`."""
         return self.wrt
 
-    def write(self, scope: Scope) -> Results:
+    def write_graph(self, scope: Scope) -> Results:
         """The values, then the gradients. Raises NotDifferentiable, NonScalarOutput, and what a seed gets wrong."""
         found = self.pull(scope)
         whole = or_zeros(self.nodes(scope), found)
@@ -93,7 +93,7 @@ class Gradients(Call):
         return 1
 
     def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> None:
-        """Count in a sketch what `write` writes, or some of it."""
+        """Count in a sketch what `write_graph` writes, or some of it."""
         sketch.count([(of, seed)], wrt)
 
     def _seed(self, scope: Scope) -> Value:

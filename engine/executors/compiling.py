@@ -154,7 +154,7 @@ class _Queue:
             if self.closing:
                 return False
             owner = self._waiting.first()
-            key, job, _ = self._waiting.take(owner)
+            key, job, _ = self._waiting.take_next(owner)
             self._known.discard(key)
             self._running.add(key)
         begun = time.perf_counter()

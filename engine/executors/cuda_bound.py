@@ -70,7 +70,7 @@ class CudaBound:
                 self._flags.begin()
                 for segment in variant.segments:
                     deadline.check()
-                    segment.run()
+                    segment.launch()
                 if not self._flags.end():
                     raise LoopOutOfRange
         finally:

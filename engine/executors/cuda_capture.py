@@ -77,7 +77,7 @@ class CudaSegment:
         """How many it takes by now; 0 where nothing is recorded."""
         return len(self._launches)
 
-    def run(self) -> None:
+    def launch(self) -> None:
         """Launch it. Raises what an op finds in shapes and on the host, with its node."""
         if self._has_run and self._may_be_recorded and not self._launches:
             self._launches = self._recorded(self._calls)

@@ -60,7 +60,7 @@ class InstancePool:
         self._gone: deque[int] = deque()
         self._lock = Lock()
 
-    def take(self, plan: Plan) -> ReadyPlan | None:
+    def lend(self, plan: Plan) -> ReadyPlan | None:
         """This plan ready to run, from now on the caller's; None where none is idle."""
         with self._lock:
             entry = self._entries.get(id(plan))

@@ -65,7 +65,7 @@ class TieredExecutor(Executor):
 
     def _run(self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
         plan, binder, _ = tier
-        bound = self.leases.take(plan) or self.bind(plan, binder)
+        bound = self.leases.lend(plan) or self.bind(plan, binder)
         witness.runs(plan.digest)
         try:
             return bound.run(feeds, deadline)

@@ -141,7 +141,7 @@ class Program:
         repeats = _Repeats(values)
         for node in needed:
             statement = self.statements[node]
-            if not faults.found and node not in barriers and repeats.write(node, statement, self.attrs[node].key):
+            if not faults.found and node not in barriers and repeats.write_node(node, statement, self.attrs[node].key):
                 continue
             if not faults.found or self._is_ready(node, values, types):
                 builder.origin = Origin(node, statement.op.name)
@@ -238,7 +238,7 @@ class _Repeats:
         self._builder, self._numbers = values.builder, values.numbers
         self._known: dict[Hashable, Node] = {}
 
-    def write(self, node: int, statement: Statement, attrs: Hashable) -> bool:
+    def write_node(self, node: int, statement: Statement, attrs: Hashable) -> bool:
         """Whether it is one of these, and was written. `attrs` is what tells its attributes from others."""
         builder, op = self._builder, statement.op
         read = tuple([self._numbers[i] for i in statement.operands])

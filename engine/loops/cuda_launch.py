@@ -44,7 +44,7 @@ class _Memory:
     def __init__(self, address: int, itemsize: int) -> None:
         self.address, self._itemsize, self.used = address, itemsize, 0
 
-    def take(self, elements: int) -> int:
+    def reserve(self, elements: int) -> int:
         """The address of so many elements."""
         start = self.address + self.used
         self.used += -(-elements * self._itemsize // 256) * 256
@@ -92,8 +92,8 @@ class CudaLoop:
 
     def _launches(self, operands: Sequence[int], results: Sequence[int], memory: _Memory, flag: int) -> list[Launch]:
         kinds = [result.kind for result in self.loop.results[: len(results)]]
-        addends = [memory.take(self._rows) if kind == "total" else 0 for kind in kinds]
-        saved = [memory.take(self._rows) for _ in self.parts.saved]
+        addends = [memory.reserve(self._rows) if kind == "total" else 0 for kind in kinds]
+        saved = [memory.reserve(self._rows) for _ in self.parts.saved]
         launches = []
         if self.parts.rows is not None and self._rows:
             by_row = [a or r for a, r, kind in zip(addends, results, kinds, strict=True) if kind != "columns"]
@@ -127,7 +127,7 @@ class CudaLoop:
         self, loop: Loop, operands: Sequence[int], results: Sequence[int], memory: _Memory
     ) -> list[Launch]:
         columns, blocks = self.space.columns, self._blocks
-        parts = [memory.take(blocks * columns) if blocks != 1 else result for result in results]
+        parts = [memory.reserve(blocks * columns) if blocks != 1 else result for result in results]
         strides = [*self.space.strides[: len(self.loop.operands)], *(self._dense for _ in self.parts.saved)]
         table = self._table(loop, [*operands, *parts], [*strides, *(() for _ in parts)])
         launches = [_along("columns", blocks * columns, table)] if blocks else []
@@ -138,7 +138,7 @@ class CudaLoop:
     def _total(self, addends: int, result: int, memory: _Memory) -> list[Launch]:
         if self._blocks == 1:
             return [self._sum_of_rows(addends, result)]
-        parts = memory.take(self._blocks)
+        parts = memory.reserve(self._blocks)
         launches = [self._sum_of_rows(addends, parts)] if self._blocks else []
         return [*launches, self._sum(parts, result, 1)]
 

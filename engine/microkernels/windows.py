@@ -78,13 +78,13 @@ class ColumnReader:
         return stride if stride <= PARTED and self.of.planes.column == self.of.itemsize else 1
 
     def masks(self, start: Int64) -> list[str]:
-        """What is inside of the plane, of the loads that `read` makes at column `start`."""
+        """What is inside of the plane, of the loads that `load_vectors` makes at column `start`."""
         to, width = self.to, self.of.extents[1]
         step = self.of.stride[1] // self.columns
         starts = [to.add(start, number * to.lanes) for number in range(self.columns)]
         return [to.between(to.sub(0, at), to.sub(width, at), step) for at in starts]
 
-    def read(self, x: str, masks: Sequence[str]) -> Sequence[str]:
+    def load_vectors(self, x: str, masks: Sequence[str]) -> Sequence[str]:
         """The numbers at x, one for each window, and those right of them."""
         to, outside = self.to, self.to.splat(self.outside)
         step = self.of.stride[1] // self.columns * self.of.planes.column
@@ -126,7 +126,7 @@ class WindowVector:
         x = to.at(self.x, to.add(to.mul(row, planes.row), to.mul(column, planes.column)))
         seen: list[str] = []
         for number, of_loads in enumerate(masks):
-            seen += self.reader.read(to.at(x, number * at_once * planes.column), of_loads)
+            seen += self.reader.load_vectors(to.at(x, number * at_once * planes.column), of_loads)
         return seen[:count]
 
 

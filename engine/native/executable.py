@@ -25,7 +25,7 @@ class ExecutableMemory:
             raise KernelUnavailable(f"there is no memory for a kernel of {self.nbytes} bytes")
         self.address = address
 
-    def write(self, image: bytes) -> None:
+    def write_image(self, image: bytes) -> None:
         """Put `image` there, and make it executable: once."""
         ctypes.memmove(self.address, image, len(image))
         if _library().mprotect(self.address, self.nbytes, mmap.PROT_READ | mmap.PROT_EXEC):

@@ -42,7 +42,7 @@ class KernelFolder:
         self._most_bytes = most_bytes
         self._unswept = most_bytes  # bytes written since entries were last counted; at first, nothing is known
 
-    def read(self, key: str) -> bytes | None:
+    def read_code(self, key: str) -> bytes | None:
         """The code that was written for a key; None where there is none that is whole and ours.
 
         Raises OSError where the folder is there and cannot be used.
@@ -54,7 +54,7 @@ class KernelFolder:
             return code
         return None
 
-    def write(self, key: str, code: bytes) -> None:
+    def write_code(self, key: str, code: bytes) -> None:
         """Keep the code of a key, in place of what is there. Raises OSError where that cannot be done."""
         entry = packed(key, code)
         if len(entry) > self._most_bytes:

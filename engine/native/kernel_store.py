@@ -58,7 +58,7 @@ class KernelStore:
         self._keep(key, code)
         if self._folder is not None:
             try:
-                self._folder.write(key, code)
+                self._folder.write_code(key, code)
             except OSError as error:
                 self._complain(self._folder.path, error.strerror or str(error))
 
@@ -66,7 +66,7 @@ class KernelStore:
         if self._folder is None:
             return None
         try:
-            return self._folder.read(key)
+            return self._folder.read_code(key)
         except OSError as error:
             self._complain(self._folder.path, error.strerror or str(error))
             return None

@@ -68,7 +68,7 @@ def load_function(data: bytes, name: str = "kernel") -> LoadedCode:
     except (struct.error, IndexError, ValueError) as error:
         raise KernelUnavailable(f"the object file of a kernel is damaged ({error})") from error
     memory = ExecutableMemory(len(image))
-    memory.write(image)
+    memory.write_image(image)
     return LoadedCode(memory.address + start, memory)
 
 

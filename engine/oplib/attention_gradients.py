@@ -135,7 +135,7 @@ class _Back:
         xp, size = self._xp, self.tiling.size
         memory = xp.empty(2 * size, self.g.dtype)
         for at in self.tiling.tiles(below=self._below):
-            p = self.scores.write(at, memory[:size])
+            p = self.scores.write_tile(at, memory[:size])
             ds = carved(memory[size:], p.shape)
             xp.exp(xp.subtract(p, at.of_queries(self._lse), out=p), out=p)
             xp.matmul(at.of_queries(self.g), at.of_keys(self._v).swapaxes(-1, -2), out=ds)

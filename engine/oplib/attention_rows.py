@@ -66,7 +66,7 @@ class AttentionRows(ScoreOp):
         tiles = _whole_rows(lead, q, k)
         memory = xp.empty(tiles.size, y.dtype)
         for at in run.through(tiles.tiles(below=causal and are_finite(run, q, k, v))):
-            rows, largest = scores.write(at, memory), at.of_queries(lse)
+            rows, largest = scores.write_tile(at, memory), at.of_queries(lse)
             xp.max(rows, axis=-1, keepdims=True, out=largest)
             xp.exp(xp.subtract(rows, largest, out=rows), out=rows)
             sums = xp.sum(rows, axis=-1, keepdims=True)

@@ -108,7 +108,7 @@ class Scores:
         self._mask = None if mask is None else xp.broadcast_to(mask, (*lead, q.shape[-2], k.shape[-2]))
         self._causal = causal
 
-    def write(self, at: ScoreTile, memory: Array) -> Array:
+    def write_tile(self, at: ScoreTile, memory: Array) -> Array:
         """The tile, in `memory`: −∞ where a key is hidden."""
         xp = self._xp
         q, k = at.of_queries(self.q), at.of_keys(self.k)

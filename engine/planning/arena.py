@@ -104,7 +104,7 @@ def _by_time(blocks: Sequence[Block], kept: Sequence[int], allowance: Allowance)
             places.append(at[0])
         else:
             nbytes = aligned(size)
-            start = arena.take(nbytes)
+            start = arena.allocate(nbytes)
             if last in leaving:
                 leaving[last].append((start, nbytes))
             else:
@@ -124,7 +124,7 @@ class Arena:
         self._ends: dict[int, int] = {}  # start → end, of each gap
         self._starts: dict[int, int] = {}  # end → start
 
-    def take(self, nbytes: int) -> int:
+    def allocate(self, nbytes: int) -> int:
         """Where `nbytes`, more than none, are free, and from now on in use."""
         gaps = self._gaps
         i = bisect_left(gaps, (nbytes, 0))
@@ -176,7 +176,7 @@ def _by_size(blocks: Sequence[Block], kept: Sequence[int], direction: int, allow
     places = [own.get(i, Place(0, 0)) for i in range(len(blocks))]
     waiting = (i for i, block in enumerate(blocks) if i not in own and block.nbytes)
     for i in allowance.over(sorted(waiting, key=lambda i: (-blocks[i].nbytes, direction * i))):
-        places[i] = addresses.take(blocks[i])
+        places[i] = addresses.place_block(blocks[i])
     return Packing(places, (addresses.arena, *(aligned(blocks[i].nbytes) for i in kept)))
 
 
@@ -200,7 +200,7 @@ class AddressSpace:
             top = self._put(top, ALIGNMENT, 0, _FOREVER)
         self._bounds.append(top)
 
-    def take(self, block: Block) -> Place:
+    def place_block(self, block: Block) -> Place:
         """A place for a block, from now on in use."""
         start = self._gap(aligned(block.nbytes), block)
         end = self._put(start, aligned(block.nbytes), block.born, block.last)

@@ -207,7 +207,7 @@ def write_call(
 ) -> Traced:
     """Build the program, write `grad` nodes out, then what `call` adds. Raises EngineError."""
     scope = open_scope(program, call.example(program, types), call.roots, call.wrt_nodes, limits, deadline, chunk_bytes)
-    results, disconnected = call.write(scope)
+    results, disconnected = call.write_graph(scope)
     labels = tuple(label for label, _ in results)
     about = scope.nodes[call.roots[-1]].dtype.name
     return Traced(scope.builder.graph([value for _, value in results]), labels, disconnected, about)

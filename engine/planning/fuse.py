@@ -96,7 +96,7 @@ def _loops(grouping: Grouping, compiled: bool, threads: int) -> list[WrittenLoop
         read, found = _read(graph, groups), list[WrittenLoop]()
         for group in groups:
             with suppress(_Unwritten):
-                found.append(_Writer(storage, grouping, read, group).write(compiled, threads))
+                found.append(_Writer(storage, grouping, read, group).write_loop(compiled, threads))
         if len(found) == len(parts):
             return found
         # What is left out is computed node by node: others may have to keep for it what they would not have kept.
@@ -161,7 +161,7 @@ class _Writer:
         self._inside = set(self._order)
         self._scalars: dict[int, Scalar] = {}
 
-    def write(self, compiled: bool, threads: int) -> WrittenLoop:
+    def write_loop(self, compiled: bool, threads: int) -> WrittenLoop:
         """The `fused` node. Raises _Unwritten."""
         results = tuple(i for i in self.group.nodes if self._is_result(i))
         if not results:

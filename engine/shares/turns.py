@@ -70,7 +70,7 @@ class Turns(Generic[_Item]):
         """The first item of an owner who waits."""
         return self._queues[owner].items[0]
 
-    def take(self, owner: Hashable, cost: float = 0.0) -> _Item:
+    def take_next(self, owner: Hashable, cost: float = 0.0) -> _Item:
         """The first item of this owner, who is charged so much at once."""
         queue = self._queues[owner]
         self._now = max(self._now, queue.begins)

@@ -63,8 +63,8 @@ class Chain:
     def __init__(self, point: Point, links: Links, gradients: Sequence[HostArray]) -> None:
         self.point, self.links = point, links
         self._at_rest = {("offset", k): np.zeros(g.shape) for k, g in enumerate(gradients)}
-        self.values: Arrays = dict(zip(links.operands, point.run(links.values, self._at_rest), strict=True))
-        self.cotangents = dict(zip(links.pulled, point.run(links.cotangents, self._at_rest), strict=True))
+        self.values: Arrays = dict(zip(links.operands, point.run_plan(links.values, self._at_rest), strict=True))
+        self.cotangents = dict(zip(links.pulled, point.run_plan(links.cotangents, self._at_rest), strict=True))
         self.cotangents.update(zip(links.by, gradients, strict=True))
         self._before = cache(lambda reader: self._read(reader, {}))
 
@@ -102,7 +102,7 @@ class Chain:
         }
         stays = {i: (x == 0) | ~np.isfinite(x) for i, x in self.values.items()}
         for sign in (1.0, -1.0):
-            near = self.point.run(self.links.values, {k: sign * v for k, v in moved.items()})
+            near = self.point.run_plan(self.links.values, {k: sign * v for k, v in moved.items()})
             for i, x in zip(self.links.operands, near, strict=True):
                 stays[i] &= x == self.values[i]
         return stays | {self.links.by[k]: np.False_ for k in moving}

@@ -72,7 +72,7 @@ def certify(
     point = Point.widened(executor, program, {node: feeds[node] for node in used}, limits, deadline)
     asked = Gradients(roots, call.of, call.wrt)
     _, exact = plan_call(point.program, point.types, asked, limits, deadline, loop_threads=point.executor.loop_threads)
-    value, *rest = point.run(exact)
+    value, *rest = point.run_plan(exact)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
     found, linked = _by_links(point, call, gradients, directions, tolerance)
     left = [k for k, one in enumerate(found) if one.error > tolerance]

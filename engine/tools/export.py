@@ -42,7 +42,7 @@ def export_gradients(
     needed = program.needed(call.roots)
     single = [i for i in needed if not program.statements[i].op.several]
     scope = open_scope(program, types, needed, single, limits, deadline)
-    results, disconnected = call.write(scope)
+    results, disconnected = call.write_graph(scope)
     gradients = [(label.nodes[0], value) for label, value in results if label.kind == "gradients"]
     written = _beyond(scope.builder, scope.nodes, [value for _, value in gradients])
     graph = optimise(written, Allowance(limits.flops, deadline))

@@ -66,7 +66,7 @@ class Point:
             copied.append(move(x, movers[index]) if index in movers else x)
         return {node: copied[x.index] for node, x in scope.nodes.items()}
 
-    def run(self, plan: Plan, beside: Mapping[Any, HostArray] | None = None) -> list[HostArray]:
+    def run_plan(self, plan: Plan, beside: Mapping[Any, HostArray] | None = None) -> list[HostArray]:
         """The results of a plan on the feeds, and what is fed beside them."""
         fed: dict[Any, HostArray] = {**self.feeds, **(beside or {})}
         return self.executor.run(plan, fed, self.deadline)

@@ -84,7 +84,7 @@ class Whole:
             moves = np.zeros((self._count, _ROWS, len(along)))
             for i, k in enumerate(nodes[first : first + self._count]):
                 moves[i, :, k] = *(distance * MOVES), *_TREMBLES
-            (values,) = self._point.run(self._plan, {**fed, "moves": moves.reshape(-1, len(along))})
+            (values,) = self._point.run_plan(self._plan, {**fed, "moves": moves.reshape(-1, len(along))})
             rows.extend(values.reshape(self._count, _ROWS))
         return rows[: len(nodes)]
 

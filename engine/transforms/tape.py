@@ -40,7 +40,7 @@ class Tape(NamedTuple):
         count = len(builder.nodes) + len(self.nodes)
         return count <= limits.nodes and self.rank <= limits.rank and self.span <= limits.bytes
 
-    def write(self, builder: Builder, read: Sequence[int]) -> list[Value | None]:
+    def write_rule(self, builder: Builder, read: Sequence[int]) -> list[Value | None]:
         """Append it, on the cotangent, result and operands that are the nodes `read`; the gradients by the operands."""
         nodes, origin, at = builder.nodes, builder.origin, [*read]
         for op, operands, attrs, types, _ in self.nodes:

@@ -136,7 +136,7 @@ def _gradients(
     if not node.op.several and g is not None and (g.type is type or g.type == type):
         tape = tapes.of(node)
         if tape is not None and tape.is_admitted(builder):
-            return tape.write(builder, (g.index, index, *node.operands))
+            return tape.write_rule(builder, (g.index, index, *node.operands))
     y, operands = builder.value(index), [builder.value(i) for i in node.operands]
     gradients = node.rules.vjp(tuple(arrived) if node.op.several else g, y, *operands, **node.attrs)
     _check_rule(gradients, index, node)

@@ -49,7 +49,7 @@ class CachedRequest:
     template: AnswerTemplate | None
     storing: Storing | None
 
-    def read(self, data: Sequence[tuple[str | None, Any]], find: Find) -> dict[Hashable, HostArray] | None:
+    def read_tensors(self, data: Sequence[tuple[str | None, Any]], find: Find) -> dict[Hashable, HostArray] | None:
         """The tensors that these data stand for, in the order of `feeds`, and the resident ones.
 
         None where one of these is not there, or of another type. Raises Refusal, which does not say where.
@@ -68,7 +68,7 @@ class CachedRequest:
         assert self.storing is not None
         return self.storing.kept(arrays[len(arrays) - len(self.storing.nodes) :], conditions)
 
-    def write(
+    def write_body(
         self,
         labels: Sequence[Label],
         arrays: Sequence[HostArray],

@@ -42,7 +42,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
     guide = Guide("gradients against differences", "6 for each direction", "a graph that is new")
     examples = {"the gradient of a mean of squares": MEAN}
 
-    def read(self, request: ParsedRequest) -> Checking:
+    def read_task(self, request: ParsedRequest) -> Checking:
         """Feeds, gradients, and how thoroughly."""
         program = request.program
         return Checking(
@@ -57,7 +57,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
         """Every link of the chain is compared in each direction."""
         return cost_of_analysis(ready.program, 10 * ready.directions)
 
-    def run(self, ready: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
+    def run_task(self, ready: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
         """The certificate."""
         started, limits = time.perf_counter(), engine.compiler.limits
         certificate = certify(
@@ -67,7 +67,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
         device, peak, identity = engine.executor.device, certificate.peak_bytes, graph_id(ready.program)
         return certificate, RunStats(device, False, round(elapsed, 4), deadline.tier, peak, identity, "float64")
 
-    def write(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> Body:
+    def write_body(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> Body:
         """How far gradients are from differences."""
         found, stats = outcome
         answer = {

@@ -116,7 +116,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         """The tensors that come beside the feeds, by role and node."""
         return {role: request.tensors(role) for role in self.beside}
 
-    def read(self, request: ParsedRequest) -> Execution:
+    def read_task(self, request: ParsedRequest) -> Execution:
         """Program, feeds, and the engine's call."""
         program, feeds = request.program, request.feeds
         beside = self.tensors_beside(request)
@@ -154,7 +154,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
         return Cost(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
 
-    def run(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+    def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
         task, compiled = ready.execution, ready.compiled
         watch = NonfiniteWatch(task.program, task.tensors, compiled.plan) if task.diagnose else None
@@ -176,7 +176,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         kept = Storing(task.places, engine.write_behind_ms).kept(arrays[count:])
         return Result(named, _disconnected(compiled), stats, kept)
 
-    def write(self, outcome: Result, ready: Prepared, encoding: str) -> Body:
+    def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> Body:
         """A list of tensors for each kind of result."""
         told = [one.told for one in outcome.kept]
         return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, told)

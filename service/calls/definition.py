@@ -78,7 +78,7 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
     guide: ClassVar[Guide]
 
     @abstractmethod
-    def read(self, request: ParsedRequest) -> Task:
+    def read_task(self, request: ParsedRequest) -> Task:
         """What is asked, in the engine's terms. Raises Refusal and EngineError."""
 
     def prepare(self, task: Task, engine: Engine, deadline: Deadline) -> Ready:
@@ -90,11 +90,11 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
         """What `run` will take."""
 
     @abstractmethod
-    def run(self, ready: Ready, engine: Engine, deadline: Deadline) -> Outcome:
+    def run_task(self, ready: Ready, engine: Engine, deadline: Deadline) -> Outcome:
         """Do it. Raises EngineError."""
 
     @abstractmethod
-    def write(self, outcome: Outcome, ready: Ready, encoding: str) -> Body:
+    def write_body(self, outcome: Outcome, ready: Ready, encoding: str) -> Body:
         """The answer, its tensors in this encoding: json, base64 or binary."""
 
     def kept(self, outcome: Outcome) -> Sequence[Kept]:

@@ -45,7 +45,7 @@ class DifferentiateCall(CallDefinition[Differentiation, Differentiation, Exporte
     guide = Guide("∇f as a graph", "nothing runs", "keeping, reading, differentiating it again")
     examples = {"a mean of squares": TYPED}
 
-    def read(self, request: ParsedRequest) -> Differentiation:
+    def read_task(self, request: ParsedRequest) -> Differentiation:
         """The gradients, of leaves of these types."""
         program = request.program
         call = Gradients.of_program(program, *request.get("of", "wrt"))
@@ -55,11 +55,11 @@ class DifferentiateCall(CallDefinition[Differentiation, Differentiation, Exporte
         """By its nodes."""
         return cost_of_analysis(ready.program)
 
-    def run(self, ready: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
+    def run_task(self, ready: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
         """The gradient as a program."""
         return export_gradients(ready.program, ready.types, ready.call, engine.compiler.limits, deadline)
 
-    def write(self, outcome: Exported, ready: Differentiation, encoding: str) -> Body:
+    def write_body(self, outcome: Exported, ready: Differentiation, encoding: str) -> Body:
         """The graph; constants that came beside the JSON go back beside it."""
         constants: list[tuple[Label, HostArray]] = []
 

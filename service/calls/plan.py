@@ -59,7 +59,7 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
     guide = Guide("shapes, FLOPs, memory", "nothing runs", "asking before sending")
     examples = {"a mean of squares and its gradient": TYPED}
 
-    def read(self, request: ParsedRequest) -> Planning:
+    def read_task(self, request: ParsedRequest) -> Planning:
         """The call that is to be planned; tensors that it takes beside feeds are given no types yet."""
         stated = _computing(request.fields["call"]) if "call" in request.fields else None
         outputs, wrt = request.fields.get("outputs"), request.fields.get("wrt") or request.program.parameters
@@ -74,7 +74,7 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
         """By its nodes."""
         return cost_of_analysis(ready.program)
 
-    def run(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
+    def run_task(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
         """What the call would take; what is over a budget of bytes or FLOPs is no error here."""
         limits, threads = engine.compiler.limits, engine.compiler.loop_threads
         analysis = analyse(ready.program, ready.types, ready.call, limits, deadline, threads)
@@ -82,7 +82,7 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
         admitted = analysis.within and response <= engine.max_response_bytes
         return Forecast(analysis, response, admitted, engine.limits)
 
-    def write(self, outcome: Forecast, ready: Planning, encoding: str) -> Body:
+    def write_body(self, outcome: Forecast, ready: Planning, encoding: str) -> Body:
         """Costs, node by node and in all."""
         analysis, statements = outcome.analysis, ready.program.statements
         nodes = [

@@ -153,7 +153,7 @@ class Lanes:
         while len(self.short) and (worker := self._for_short()):
             owner = self.short.first()
             if self._is_doubtful(self.short.next_of(owner)):
-                self._wait_with_long(self.short.take(owner))
+                self._wait_with_long(self.short.take_next(owner))
             else:
                 worker.send(self._taken(self.short, owner))
         while len(self.long) and (worker := self._for_long(self.long.next_of(self.long.first()))):
@@ -170,7 +170,7 @@ class Lanes:
     def _taken(self, lane: Turns[Ticket], owner: Hashable) -> Ticket:
         """The next one of this owner, who is charged for what is expected of it."""
         expected = self.expected(lane.next_of(owner))
-        ticket = lane.take(owner, expected)
+        ticket = lane.take_next(owner, expected)
         ticket.charged_in, ticket.charged = lane, expected
         ticket.bound = QUICK
         return ticket

@@ -207,7 +207,7 @@ class WorkerProcess(asyncio.Protocol):
                 self._channel.show(memory.buffer)
             place = Whereabouts(memory.buffer.number, len(job.body))
         graph = job.graph_bytes if ticket.graph_wanted else None
-        self.write(frames.job_frame(slot, job, place, ticket.bound, graph, may_ask=not ticket.wanted))
+        self.send_frame(frames.job_frame(slot, job, place, ticket.bound, graph, may_ask=not ticket.wanted))
 
     def send_long(self, ticket: Ticket) -> None:
         """Send a job after which no other is sent until it is done."""
@@ -274,9 +274,9 @@ class WorkerProcess(asyncio.Protocol):
         with suppress(ConnectionError):  # it has just ended, and that will be heard
             self._channel.show_all(news.buffers)
         for frame in news.frames:
-            self.write(frame)
+            self.send_frame(frame)
 
-    def write(self, frame: bytes) -> None:
+    def send_frame(self, frame: bytes) -> None:
         """Send a frame, with others of this turn of the event loop."""
         if not self._out:
             self._loop.call_soon(self._flush)
@@ -285,7 +285,7 @@ class WorkerProcess(asyncio.Protocol):
     def forget(self, number: int) -> None:
         """A buffer of ours is gone."""
         if not self.ended and self._channel.hide(number):
-            self.write(frames.note(frames.FORGET, number))
+            self.send_frame(frames.note(frames.FORGET, number))
 
     def kill(self, reason: str) -> None:
         """End it now, whatever it does."""
@@ -391,7 +391,7 @@ class WorkerProcess(asyncio.Protocol):
         if self.ended:
             self._dispose(memory)
         else:
-            self.write(frames.note(frames.RELEASED, number))
+            self.send_frame(frames.note(frames.RELEASED, number))
 
     def _dispose(self, memory: mmap | None) -> None:
         if memory is not None and len(memory) > LARGEST:

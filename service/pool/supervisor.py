@@ -117,7 +117,7 @@ class Supervisor:
     def came(self, worker: WorkerProcess) -> None:
         """A worker is ready: it takes the place that misses one most."""
         for digest in self.incidents.condemned:
-            worker.write(frames.text(frames.CONDEMNED, digest))
+            worker.send_frame(frames.text(frames.CONDEMNED, digest))
         self._pause = 0.0
         if not self._first.done():
             self._first.set_result(worker.device)
@@ -152,7 +152,7 @@ class Supervisor:
             return
         for other in self:
             if other.ready:
-                other.write(frames.text(frames.CONDEMNED, condemned))
+                other.send_frame(frames.text(frames.CONDEMNED, condemned))
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
         """No more jobs for a worker: it ends once it has done those that it has."""

@@ -135,7 +135,7 @@ class Commits:
         if self._task is not None or not (batch or self._flushes):
             return
         names = set[Name]().union(*(proposal.names for proposal in batch))
-        groups = self._behind.take(None if self._flushes else names)
+        groups = self._behind.drain(None if self._flushes else names)
         self._flushes = False
         if self._timer is not None and not self._behind:
             self._timer.cancel()
@@ -188,7 +188,7 @@ class Commits:
                 for group in groups:
                     await self._together([], [group])
                 for proposal in batch:
-                    await self._together([proposal], self._behind.take(proposal.names))
+                    await self._together([proposal], self._behind.drain(proposal.names))
         finally:
             self._task = None
             self._writing = set()

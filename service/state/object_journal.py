@@ -130,11 +130,11 @@ class ObjectJournal:
         """Keep these items as the next object. Raises StateFull, StateLost, StateUnknown, OSError."""
         try:
             try:
-                contents = self._claim.write(said)
+                contents = self._claim.write_items(said)
             except OSError as error:
                 if error.errno not in _FULL or not self._make_room():
                     raise
-                contents = self._claim.write(said)
+                contents = self._claim.write_items(said)
         except StateLost:
             self._is_lost = True
             raise

@@ -27,7 +27,7 @@ class Ownership(Protocol):
     def settle(self) -> None:
         """Return when nobody else answers any more what was there before."""
 
-    def write(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
+    def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
         """Make the next commit, of these items. Raises StateLost, StateUnknown; upon OSError nothing was made."""
 
     def holds(self) -> bool:

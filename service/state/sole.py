@@ -31,7 +31,7 @@ class Sole:
     def settle(self) -> None:
         """As `Ownership` has it: nobody else is there."""
 
-    def write(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
+    def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
         """As `Ownership` has it."""
         if self._lost:
             raise loss(self._place)

@@ -78,7 +78,7 @@ class Tenure:
         """As `Ownership` has it: the leases of those before are over."""
         self._around.sleep(max(0.0, self._settled - self._around.now()))
 
-    def write(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
+    def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
         """As `Ownership` has it."""
         if self._lost or self._ended:
             raise loss(self._place)

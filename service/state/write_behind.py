@@ -40,7 +40,7 @@ class WriteBehind:
         """Have a group that was taken wait again, but for what has been replaced meanwhile."""
         self.add([self._groups.get(name, {name: write})[name] for write in writes for name in [name_of(write)]])
 
-    def take(self, names: Container[Name] | None) -> list[Sequence[Write]]:
+    def drain(self, names: Container[Name] | None) -> list[Sequence[Write]]:
         """Take out the groups that have one of these names; None: all of them."""
         taken = self._of(name for name in self._groups if names is None or name in names)
         for group in taken:

@@ -82,7 +82,7 @@ class BodyMemory:
 
     def allocate(self, nbytes: int, claim: Claim) -> BodyAllocation:
         """Memory for a body of so many bytes; it is taken up, and claimed, as they come."""
-        return BodyAllocation(self, self._buffers.take(max(1, nbytes)), nbytes, claim)
+        return BodyAllocation(self, self._buffers.acquire(max(1, nbytes)), nbytes, claim)
 
     def take_back(self, buffer: SharedBuffer, nbytes: int, *, still_referenced: bool) -> None:
         """Clear a buffer for the next body, or drop it; not on the event loop where that takes long."""

@@ -74,7 +74,7 @@ class SharedBuffers:
         self._count = 0
         self._used = 0.0
 
-    def take(self, nbytes: int) -> SharedBuffer:
+    def acquire(self, nbytes: int) -> SharedBuffer:
         """A clear buffer of at least so many bytes."""
         size = size_of(nbytes)
         self._used = time.monotonic()

@@ -183,7 +183,7 @@ class AsgiDoor:
         if self._head.method == "HEAD" or self._status in _BODILESS:
             body = b""
         self._sent += len(body)
-        connection.write(self._beginning() + bytes(body))
+        connection.write_bytes(self._beginning() + bytes(body))
         if not message.get("more_body", False):
             self._over = True
             known = self._scope["state"]

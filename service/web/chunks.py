@@ -41,7 +41,7 @@ class Chunks:
         """Whether the body is complete."""
         return self._next is _Next.NOTHING
 
-    def take(self, data: bytes) -> tuple[list[bytes], bytes]:
+    def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
         """The pieces of the body in these bytes, and what comes after it. Raises Refusal.
 
         bad_request_framing, body_too_large: also for a size that is announced.

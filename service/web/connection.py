@@ -370,7 +370,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _feed(self, incoming: Incoming, data: bytes) -> None:
         try:
-            self.rest = incoming.take(data, time.monotonic())
+            self.rest = incoming.receive(data, time.monotonic())
         except Refusal as refusal:
             self._fail_body(refusal)
         except MemoryError:
@@ -432,7 +432,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.head is not None and self.head.waits and self.incoming is not None and not self.incoming.received:
             self.transport.write(CONTINUE)
 
-    def write(self, data: bytes) -> None:
+    def write_bytes(self, data: bytes) -> None:
         """Write a part of the answer that may be copied."""
         self.begun = True
         self.transport.write(data)
@@ -484,7 +484,7 @@ class Connection(asyncio.BufferedProtocol):
         """Answer with a refusal, and end; not at once, where a part of the request is `unread`."""
         reply = refused(refusal, self.request_id)
         body = reply.body
-        self.write(self.front.dated.of_reply(reply, len(body), self.request_id, closes=True) + body)
+        self.write_bytes(self.front.dated.of_reply(reply, len(body), self.request_id, closes=True) + body)
         self.unread = unread
         self.answered(refusal.status, len(body), closes=True)
 

@@ -117,7 +117,7 @@ class FastDoor:
 
     def _keep(self, job: Job, reply: Reply) -> None:
         """Answer when what the reply has for keeping is kept, or is not. That goes on when nobody is there any more."""
-        self._connection.front.store.take(job, self._connection.caller, reply, self._settled(job))
+        self._connection.front.store.take_reply(job, self._connection.caller, reply, self._settled(job))
 
     def _settled(self, job: Job) -> Done:
         """What answers a job of which the store has the reply, as long as anybody is there."""
@@ -138,7 +138,7 @@ class FastDoor:
         closes = connection.closes
         head = self._dated.of_reply(reply, length, connection.request_id, closes=closes)
         if length <= SMALL:
-            connection.write(b"".join((head, *pieces)))
+            connection.write_bytes(b"".join((head, *pieces)))
             reply.release()
             connection.answered(reply.status, length, closes=closes, reply=reply)
             return

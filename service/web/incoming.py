@@ -39,7 +39,7 @@ class Framing(Protocol):
     def over(self) -> bool:
         """Whether the body is complete."""
 
-    def take(self, data: bytes) -> tuple[list[bytes], bytes]:
+    def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
         """The pieces of the body in these bytes, and what comes after it. Raises Refusal."""
 
     def passed(self, nbytes: int) -> None:
@@ -79,7 +79,7 @@ class Counted:
         """Whether the body is complete."""
         return not self.left
 
-    def take(self, data: bytes) -> tuple[list[bytes], bytes]:
+    def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
         """The part of these bytes that is the body's, and the rest."""
         piece, rest = data[: self.left], data[self.left :]
         self.left -= len(piece)
@@ -113,9 +113,9 @@ class Incoming:
         self._sink.placed(nbytes)
         self._came(nbytes, now)
 
-    def take(self, data: bytes, now: float) -> bytes:
+    def receive(self, data: bytes, now: float) -> bytes:
         """Take what is the body's of these bytes; the rest. Raises Refusal."""
-        pieces, rest = self._framing.take(data)
+        pieces, rest = self._framing.unframe(data)
         for piece in pieces:
             self._sink.put(piece)
         self._came(len(data) - len(rest), now)

@@ -40,7 +40,7 @@ class Server:
         self._asked = asyncio.Event()
         self._asked_twice = asyncio.Event()
 
-    async def run(self) -> float:
+    async def serve(self) -> float:
         """Serve until a signal, and end; the seconds of grace that are left."""
         settings, loop = self._front.settings, asyncio.get_running_loop()
         context = tls_context(settings)
@@ -119,7 +119,7 @@ async def _served(
             left = await _by_uvicorn(lifetime, Hosted(app, lifetime.settings, observer or unobserved), listening)
         else:
             front = ServerState(lifetime.settings, app, lifetime.pool, lifetime.store, observer, gate)
-            left = await Server(front, listening).run()
+            left = await Server(front, listening).serve()
     finally:
         done = await lifetime.close(left)
     return done

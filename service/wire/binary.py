@@ -98,7 +98,7 @@ def _request(metadata: object, reader: JsonReader) -> JsonRequest:
     if not isinstance(text, str):
         detail = "has no request: __metadata__.request holds the JSON request without its tensors, as a string"
         raise _malformed(detail, "a string in __metadata__.request", "none")
-    return reader.read(text.encode(), "__metadata__.request of the safetensors body")
+    return reader.read_request(text.encode(), "__metadata__.request of the safetensors body")
 
 
 def _without_places(request: Mapping[str, Any], tensors: Mapping[tuple[str, int], HostArray]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class JsonReader:
         self._programs = programs
         self._max_nodes = max_nodes
 
-    def read(self, text: bytes, what: str = "the body") -> JsonRequest:
+    def read_request(self, text: bytes, what: str = "the body") -> JsonRequest:
         """The request that `text` holds; `what` it is called in reports.
 
         What is wrong with a request is said of it as a whole: where there is anything wrong with one of its parts, it

@@ -75,7 +75,9 @@ class Translator:
             return value
         if isinstance(value, dict) is not kind.is_object:
             raise _bad_attribute(i, node, place, wanted, value)
-        return kind.read(value, lambda tensor: read_array(validate(Tensor, tensor, place, i), self._limits, place, i))
+        return kind.from_wire(
+            value, lambda tensor: read_array(validate(Tensor, tensor, place, i), self._limits, place, i)
+        )
 
 
 def _has_no_default(op: Definition, name: str) -> bool:

@@ -23,7 +23,7 @@ class AnswerSlabs:
 
     def written(self, pieces: Sequence[bytes | memoryview], nbytes: int) -> int:
         """The number of the buffer that holds the pieces now, which the front can see."""
-        buffer = self._buffers.take(nbytes)
+        buffer = self._buffers.acquire(nbytes)
         buffer.used = nbytes
         at = 0
         with memoryview(buffer.memory) as memory:

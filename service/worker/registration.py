@@ -36,7 +36,7 @@ class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
     answer = RegisteredGraph
     roles = ("constants",)
 
-    def read(self, request: ParsedRequest) -> Registering:
+    def read_task(self, request: ParsedRequest) -> Registering:
         """The graph, once it is a program."""
         return Registering(request.program, request.graph, request.fields.get("description"))
 
@@ -44,7 +44,7 @@ class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
         """By its nodes."""
         return cost_of_analysis(ready.program)
 
-    def run(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
+    def run_task(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
         """Its id, and itself with all of its tensors."""
         described = {} if ready.description is None else {"description": ready.description}
         whole = {
@@ -53,7 +53,7 @@ class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
         }
         return cast("RegisteredGraph", {"graph_id": graph_id(ready.program), **described, **whole})
 
-    def write(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> Body:
+    def write_body(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> Body:
         """The record, the graph last."""
         return write_answer(dict(outcome), encoding)
 

@@ -17,13 +17,13 @@ _Task = TypeVar("_Task")
 class Sharing(Protocol[_Task]):
     """Does jobs in two steps, so that some of them can have the second one in common."""
 
-    def read(self, job: Job, most_seconds: float | None) -> _Task | JobResult:
+    def read_job(self, job: Job, most_seconds: float | None) -> _Task | JobResult:
         """The first step, or what has become of the job where there is no second one."""
 
     def groups(self, tasks: Sequence[_Task]) -> list[list[int]]:
         """The positions of those that can be done as one; others are not named."""
 
-    def run(self, tasks: Sequence[_Task]) -> list[Reply] | None:
+    def run_tasks(self, tasks: Sequence[_Task]) -> list[Reply] | None:
         """Do a group as one; None where that was not to be, and each is to be done alone."""
 
     def finish(self, task: _Task) -> JobResult:

@@ -60,7 +60,7 @@ class SharingLoop(WorkerLoop):
             self._skip(slot)
             return None
         self._page.begin(slot, time.monotonic())
-        task = self._sharing.read(job, most_seconds)
+        task = self._sharing.read_job(job, most_seconds)
         self._page.end()
         if isinstance(task, JobResult):
             self._answer(slot, task)
@@ -79,7 +79,7 @@ class SharingLoop(WorkerLoop):
 
     def _run(self, group: Sequence[_Read]) -> None:
         self._page.begin_together([each.slot for each in group], time.monotonic())
-        replies = self._sharing.run([each.task for each in group])
+        replies = self._sharing.run_tasks([each.task for each in group])
         self._page.end()
         if replies is None:
             for each in group:

@@ -47,7 +47,7 @@ class Together:
     """
 
     def __init__(self, worker: Worker, settings: Settings) -> None:
-        self.read = worker.read
+        self.read_job = worker.read_job
         self.finish = worker.finish
         self._worker = worker
         self._engine = worker.engine
@@ -61,7 +61,7 @@ class Together:
                 alike.setdefault(task.repeated.plan, (task, []))[1].append(position)
         return [group for first, positions in alike.values() for group in self._cut(first, positions)]
 
-    def run(self, tasks: Sequence[KnownRequest]) -> list[Reply] | None:
+    def run_tasks(self, tasks: Sequence[KnownRequest]) -> list[Reply] | None:
         """The replies to a group; None where it fails as one."""
         started = time.perf_counter()
         deadline = _LastDeadline([task.context.deadline for task in tasks])

@@ -111,7 +111,7 @@ class Worker:
         """
         return self._safely(self._attempt, job, JobContext(job, most_seconds))
 
-    def read(self, job: Job, most_seconds: float | None = None) -> KnownRequest | AskedAnew | JobResult:
+    def read_job(self, job: Job, most_seconds: float | None = None) -> KnownRequest | AskedAnew | JobResult:
         """The first part of a job, up to where it could be executed with others; or what becomes of it without."""
         task = self._safely(self._read, job, context := JobContext(job, most_seconds))
         context.pause()
@@ -192,7 +192,7 @@ class Worker:
         if repeated is None or compiled is None:
             return None
         try:
-            tensors = repeated.read(asked.lifted.data, context.job.tensor)
+            tensors = repeated.read_tensors(asked.lifted.data, context.job.tensor)
         except Refusal:
             return None
         if tensors is None:
@@ -216,7 +216,7 @@ class Worker:
         request = self._open(context.job, call, message)
         if context.job.may_ask and (wanted := request.wanted(call.roles)):
             return WantsTensors(wanted)
-        task = call.read(request)
+        task = call.read_task(request)
         context.mark()
         if context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
             return TooLong(Estimate(*planning))
@@ -230,9 +230,9 @@ class Worker:
         context.mark()
         if context.is_too_long(cost := call.cost(ready)):
             return TooLong(Estimate(*cost))
-        outcome = call.run(ready, self.engine, context.deadline)
+        outcome = call.run_task(ready, self.engine, context.deadline)
         context.ran()
-        pieces = call.write(outcome, ready, request.encoding)
+        pieces = call.write_body(outcome, ready, request.encoding)
         repeated = None if asked is None else call.remembered(ready, outcome, self.engine, cost)
         if asked is not None and repeated is not None:
             self._repeated.get(asked.key, lambda: repeated)
@@ -263,7 +263,7 @@ class Worker:
             return message if source is None else message._replace(source=source)
         if source is not None:
             return Message(parse_tensors(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
-        request = self._json.read(bytes(job.body))
+        request = self._json.read_request(bytes(job.body))
         return Message(request.fields, NO_TENSORS, request.source)
 
 
@@ -290,7 +290,7 @@ def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, ti
     """The reply with these results, which took so long in this tier."""
     repeated = task.repeated
     kept = repeated.kept(arrays, task.conditions) if repeated.storing is not None else ()
-    pieces = repeated.write(task.compiled.labels, arrays, round(1000 * seconds, 4), tier, kept)
+    pieces = repeated.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), tier, kept)
     reply = Reply(200, task.context.job.accepted, pieces, (), task.context.timings(), True)
     return _keeping(reply, kept) if kept else reply
 

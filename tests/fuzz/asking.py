@@ -72,7 +72,7 @@ def planned(request: Request) -> Planned:
     """The plan of a request. Raises EngineError and Refusal, as a server would refuse it."""
     definition = calls()[request.call]
     opened = _READER.open(Message(request.body), definition.request, definition.roles, lambda _: None, packed=False)
-    task = definition.read(opened)
+    task = definition.read_task(opened)
     if isinstance(task, Execution):
         return Planned(compile_call(task.program, task.types, task.call, LIMITS).plan, dict(task.tensors))
     if isinstance(task, Checking):

@@ -148,7 +148,7 @@ RULES: Final[Mapping[str, Removal]] = {
     "what stands before an opening keeps its number": _replaced(Tenure, "stub", lambda tenure, sequence: None),
     "what was sent twice keeps its number": _both(
         _replaced(Tenure, "_inherit", _inherit_nothing_sent_twice),
-        _replaced(Tenure, "write", _write_forgetting(Tenure.write)),
+        _replaced(Tenure, "write_items", _write_forgetting(Tenure.write_items)),
     ),
     "the last object stays": _replaced(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
     "a read takes a look, once the lease is over": _replaced(Tenure, "holds", lambda tenure: not tenure._lost),

@@ -80,7 +80,7 @@ class AttributeKind(ABC):
     def schema(self, tensor: JsonSchema) -> JsonSchema:
         """What may be sent; `tensor` stands for a tensor's own message."""
 
-    def read(self, sent: Any, tensor: Callable[[Any], HostArray]) -> Any:
+    def from_wire(self, sent: Any, tensor: Callable[[Any], HostArray]) -> Any:
         """What was sent, as it is stated; `tensor` reads a tensor's message."""
         return sent
 

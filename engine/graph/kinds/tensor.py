@@ -48,7 +48,7 @@ class TensorKind(AttributeKind):
         """A tensor's own message."""
         return tensor
 
-    def read(self, sent: Any, tensor: Callable[[Any], HostArray]) -> Any:
+    def from_wire(self, sent: Any, tensor: Callable[[Any], HostArray]) -> Any:
         """What the message says."""
         return tensor(sent)
 

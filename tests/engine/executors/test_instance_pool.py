@@ -49,12 +49,12 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[PreparedPlan]:
 def test_what_is_given_is_taken_once() -> None:
     plan, other, leases = sine(), sine(), InstancePool()
     one = bound(plan)
-    assert leases.take(plan) is None
+    assert leases.lend(plan) is None
     leases.give(plan, one)
     assert leases.held == one.nbytes > 0
-    assert leases.take(other) is None
-    assert leases.take(plan) is one
-    assert leases.take(plan) is None
+    assert leases.lend(other) is None
+    assert leases.lend(plan) is one
+    assert leases.lend(plan) is None
     assert leases.held == 0
 
 
@@ -64,11 +64,11 @@ def test_the_least_recently_used_makes_room() -> None:
     leases = InstancePool(3 * bounds[0].nbytes)
     for plan, one in zip(plans[:3], bounds, strict=False):
         leases.give(plan, one)
-    leases.give(plans[0], leases.take(plans[0]) or bounds[0])
+    leases.give(plans[0], leases.lend(plans[0]) or bounds[0])
     leases.give(plans[3], bounds[3])
     assert leases.held == leases.bytes
-    assert leases.take(plans[1]) is None
-    assert [leases.take(plans[i]) for i in (0, 2, 3)] == [bounds[i] for i in (0, 2, 3)]
+    assert leases.lend(plans[1]) is None
+    assert [leases.lend(plans[i]) for i in (0, 2, 3)] == [bounds[i] for i in (0, 2, 3)]
     assert leases.held == 0
 
 
@@ -83,7 +83,7 @@ def test_what_is_anothers_displaces_nothing_within_a_share() -> None:
         for plan in others:
             leases.give(plan, bound(plan))
         assert leases.held == leases.bytes
-        assert leases.take(own) is kept
+        assert leases.lend(own) is kept
     finally:
         charge_to(None)
 
@@ -94,8 +94,8 @@ def test_what_is_too_large_displaces_nothing() -> None:
     leases = InstancePool(dropped.nbytes - 1)
     leases.give(small, kept)
     leases.give(large, dropped)
-    assert leases.take(large) is None
-    assert leases.take(small) is kept
+    assert leases.lend(large) is None
+    assert leases.lend(small) is kept
 
 
 def test_of_one_plan_only_so_many_are_kept() -> None:
@@ -113,7 +113,7 @@ def test_a_plan_that_is_gone_takes_its_own_along() -> None:
     del plan
     gc.collect()
     assert leases.held == held / 2
-    assert leases.take(other) is not None
+    assert leases.lend(other) is not None
     assert leases.held == 0
 
 
@@ -133,7 +133,7 @@ def test_clearing_drops_all() -> None:
     plan, leases = sine(), InstancePool()
     leases.give(plan, bound(plan))
     leases.clear()
-    assert (leases.held, leases.take(plan)) == (0, None)
+    assert (leases.held, leases.lend(plan)) == (0, None)
 
 
 def test_threads_never_hold_the_same_one() -> None:
@@ -142,7 +142,7 @@ def test_threads_never_hold_the_same_one() -> None:
 
     def lease(k: int) -> bool:
         plan = plans[k % 3]
-        one = leases.take(plan) or bound(plan)
+        one = leases.lend(plan) or bound(plan)
         alone = id(one) not in out
         out.add(id(one))
         one.run(FEED)
@@ -186,7 +186,7 @@ def test_a_plan_that_was_replaced_is_not_kept() -> None:
     assert leases.held == 0
     leases.give(plan, running)
     assert leases.held == 0
-    assert leases.take(plan) is None
+    assert leases.lend(plan) is None
 
 
 def test_who_looks_on_sees_every_step(made: list[PreparedPlan]) -> None:

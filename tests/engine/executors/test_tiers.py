@@ -170,7 +170,7 @@ def test_what_was_bound_for_a_plan_that_is_replaced_is_dropped() -> None:
     executor.settle()
     assert executor.leases.held == 0
     executor.run(plan, FEED)
-    assert executor.leases.take(plan) is None
+    assert executor.leases.lend(plan) is None
     assert executor.leases.held > 0
 
 

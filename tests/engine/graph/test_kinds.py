@@ -61,7 +61,7 @@ def test_what_is_sent_is_read_again(kind: AttributeKind, stated: Any) -> None:
     """Tensors stand for themselves here: their message is the service's."""
     sent = kind.written(kind.stated(kind.bound(stated)), lambda tensor: {"tensor": tensor})
     assert isinstance(sent, dict) is kind.is_object
-    again = kind.read(sent, lambda message: message["tensor"])
+    again = kind.from_wire(sent, lambda message: message["tensor"])
     assert key(kind.bound(again)) == key(kind.bound(stated))
 
 

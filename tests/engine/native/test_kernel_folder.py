@@ -34,22 +34,22 @@ def test_what_was_used_longest_ago_is_removed(folder: Path) -> None:
     keys = [f"{i:064x}" for i in range(4)]
     kept = KernelFolder(folder, most_bytes=3 * len(packed(KEY, CODE)))
     for when, key in enumerate(keys[:3], 1):
-        kept.write(key, CODE)
+        kept.write_code(key, CODE)
         used(folder, key, when)
-    assert kept.read(keys[0]) == CODE  # and so notes its use
+    assert kept.read_code(keys[0]) == CODE  # and so notes its use
     (folder / "notes.txt").write_bytes(bytes(10_000))
-    kept.write(keys[3], CODE)
-    assert [kept.read(key) is not None for key in keys] == [True, False, True, True]
+    kept.write_code(keys[3], CODE)
+    assert [kept.read_code(key) is not None for key in keys] == [True, False, True, True]
     assert (folder / "notes.txt").exists(), "what is not ours is not removed"
 
 
 def test_what_a_killed_writer_left_counts_and_goes(folder: Path) -> None:
     kept = KernelFolder(folder, most_bytes=2 * len(packed(KEY, CODE)))
-    kept.write(KEY, CODE)
+    kept.write_code(KEY, CODE)
     left = folder / "0123.part"
     left.write_bytes(bytes(2 * len(CODE)))
     os.utime(left, (1, 1))
-    kept.write(OTHER, CODE)
+    kept.write_code(OTHER, CODE)
     assert names(folder) == {f"{KEY}.kernel", f"{OTHER}.kernel"}
 
 
@@ -59,12 +59,12 @@ def test_entries_are_not_counted_with_each_one_that_is_written(folder: Path, mon
     monkeypatch.setattr(os, "scandir", lambda folder: counted.append(folder) or scandir(folder))
     kept = KernelFolder(folder, most_bytes=32 * len(packed(KEY, CODE)))
     for i in range(7):
-        kept.write(f"{i:064x}", CODE)
+        kept.write_code(f"{i:064x}", CODE)
     assert len(counted) == 3  # at first, and after each three
 
 
 def test_code_that_is_larger_than_all_may_be_is_not_written(folder: Path) -> None:
-    KernelFolder(folder, most_bytes=len(CODE)).write(KEY, CODE)
+    KernelFolder(folder, most_bytes=len(CODE)).write_code(KEY, CODE)
     assert not folder.exists()
 
 
@@ -73,11 +73,11 @@ def test_an_entry_that_another_process_removes_first(folder: Path, monkeypatch: 
         raise FileNotFoundError
 
     kept = KernelFolder(folder, most_bytes=len(packed(KEY, CODE)))
-    kept.write(KEY, CODE)
+    kept.write_code(KEY, CODE)
     used(folder, KEY, 1)
     monkeypatch.setattr(os, "unlink", gone)
-    kept.write(OTHER, CODE)
-    assert kept.read(OTHER) == CODE
+    kept.write_code(OTHER, CODE)
+    assert kept.read_code(OTHER) == CODE
 
 
 WRITER = """
@@ -87,9 +87,9 @@ from engine.native.kernel_folder import KernelFolder
 key, code, folder = sys.argv[1], bytes(range(256)) * 2000, KernelFolder(Path(sys.argv[2]), 2 << 20)
 sys.stdin.read(1)
 for i in range(100):
-    folder.write(key, code)
-    folder.write(f"{i:064x}", code)
-    assert folder.read(key) in (code, None), "torn"
+    folder.write_code(key, code)
+    folder.write_code(f"{i:064x}", code)
+    assert folder.read_code(key) in (code, None), "torn"
 """
 
 

@@ -222,8 +222,8 @@ def test_an_entry_that_cannot_be_read_is_absent(
 
 
 def test_an_entry_that_is_larger_than_all_may_be_is_not_read(entry: Path) -> None:
-    assert KernelFolder(entry.parent, most_bytes=len(CODE)).read(KEY) is None
-    assert KernelFolder(entry.parent, most_bytes=HEADER + len(CODE)).read(KEY) == CODE
+    assert KernelFolder(entry.parent, most_bytes=len(CODE)).read_code(KEY) is None
+    assert KernelFolder(entry.parent, most_bytes=HEADER + len(CODE)).read_code(KEY) == CODE
 
 
 # ---------------------------------------------------------------- folders that cannot be used

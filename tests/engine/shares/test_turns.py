@@ -59,7 +59,7 @@ def served(works: Sequence[Work], servers: int = 1) -> list[Done]:
             turns.put(coming[0].owner, coming.pop(0))
         while len(turns) and len(running) < servers:
             owner = turns.first()
-            work = turns.take(owner, turns.next_of(owner).expected)
+            work = turns.take_next(owner, turns.next_of(owner).expected)
             heappush(running, (now + work.cost, len(done)))
             done.append(Done(work, now, now + work.cost))
         now = min([ended for ended, _ in running[:1]] + [work.comes for work in coming[:1]], default=now)
@@ -138,7 +138,7 @@ def test_what_is_put_back_comes_first() -> None:
     turns: Turns[str] = Turns()
     turns.put("a", "second")
     turns.put_back("a", "first")
-    assert [turns.take("a"), turns.take("a")] == ["first", "second"]
+    assert [turns.take_next("a"), turns.take_next("a")] == ["first", "second"]
 
 
 def test_who_suits() -> None:
@@ -169,11 +169,11 @@ def test_owners_are_forgotten() -> None:
     turns: Turns[int] = Turns()
     for owner in range(10_000):
         turns.put(owner, 0)
-        turns.take(owner, 1.0)
+        turns.take_next(owner, 1.0)
     assert len(turns._queues) < 200
     turns.put("always", 0)
     for owner in range(10_000):
         turns.put(owner, 0)
-        turns.take(turns.first(), 1.0)
+        turns.take_next(turns.first(), 1.0)
         turns.put("always", 0) if not turns.of("always") else None
     assert len(turns._queues) < 10_300

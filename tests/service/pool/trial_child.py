@@ -168,7 +168,7 @@ _ACTS = {
 class TrialSharing:
     """Does as one the jobs that have a "group": with "in_group", what that says, all before any is answered."""
 
-    def read(self, job: Job, most_seconds: float | None) -> tuple[Job, dict[str, Any]] | Reply:
+    def read_job(self, job: Job, most_seconds: float | None) -> tuple[Job, dict[str, Any]] | Reply:
         """The job, where it may have company."""
         told = orjson.loads(bytes(job.body))
         return (job, told) if "group" in told else execute(job, most_seconds)
@@ -177,7 +177,7 @@ class TrialSharing:
         """All that there are."""
         return [list(range(len(tasks)))]
 
-    def run(self, tasks: Sequence[tuple[Job, dict[str, Any]]]) -> list[Reply] | None:
+    def run_tasks(self, tasks: Sequence[tuple[Job, dict[str, Any]]]) -> list[Reply] | None:
         """What each says, one after the other; they fail together."""
         for job, told in tasks:
             for name, value in told.get("in_group", {}).items():

@@ -191,7 +191,7 @@ def opened(pid: int | str) -> int:
 def test_memory_that_nobody_uses_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     dropped: list[int] = []
     kept = SharedBuffers(1 << 30, lambda buffer: dropped.append(buffer.number))
-    used = [kept.take(1 << 20) for _ in range(3)]
+    used = [kept.acquire(1 << 20) for _ in range(3)]
     for buffer in used:
         kept.put(buffer)
     kept.trim()

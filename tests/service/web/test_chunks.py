@@ -21,7 +21,7 @@ def taken(pieces: list[bytes]) -> tuple[bytes, bytes, bool] | str:
             if framing.over:
                 rest += piece
                 continue
-            found, rest = framing.take(piece)
+            found, rest = framing.unframe(piece)
             body += b"".join(found)
     except Refusal as refusal:
         return refusal.code

@@ -197,7 +197,7 @@ def test_of_a_long_body_of_numbers_no_graph_is_looked_for(monkeypatch: pytest.Mo
     numbers = SQUARES | {"feeds": [feed(0, [40_000], [1.5] * 40_000)]}
     nodes = request(*[node("full", shape=[1])] * 2000)
     for body in (numbers, nodes, SQUARES):
-        IN_PARTS._json.read(orjson.dumps(body))
+        IN_PARTS._json.read_request(orjson.dumps(body))
     assert looked == [len(orjson.dumps(body)) for body in (nodes, SQUARES)]
 
 
@@ -208,7 +208,7 @@ def test_a_long_body_of_numbers_is_answered_alike() -> None:
 def test_known_graphs_are_bounded() -> None:
     worker = Worker(SETTINGS.model_copy(update={"plan_cache": 2}))
     graphs = [orjson.dumps(request(node("full", shape=[1], fill=fill))) for fill in (1, 2, 3)]
-    names = [worker._json.read(graph).source for graph in graphs]
+    names = [worker._json.read_request(graph).source for graph in graphs]
     for graph in graphs:
         assert post(worker, graph, "forward").status == 200
     assert [worker._programs.known(source.name) is not None for source in names if source] == [False, True, True]

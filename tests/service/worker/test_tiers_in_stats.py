@@ -140,10 +140,10 @@ def test_of_several_that_are_executed_as_one_each_is_told(stepped: SteppedCompil
     assert tier(answering(job(asked))) == "uncompiled"
     for expected in ("uncompiled", "compiled"):
         for _ in range(2):
-            tasks = [sharing.read(job(asked)) for _ in range(FEWEST)]
+            tasks = [sharing.read_job(job(asked)) for _ in range(FEWEST)]
             again = [task for task in tasks if isinstance(task, KnownRequest)]
             (group,) = sharing.groups(tasks)
-            replies = sharing.run([again[k] for k in group])
+            replies = sharing.run_tasks([again[k] for k in group])
             assert replies is not None
             assert [(tier(reply), reply.coalesced) for reply in replies] == [(expected, True)] * FEWEST
         while stepped.waiting:

@@ -186,19 +186,19 @@ def test_infinities_and_nothing_stay_where_they_are() -> None:
 
 def test_who_is_late_gets_that_for_an_answer() -> None:
     jobs = [asked(norm(values)) for values in numbers(8)]
-    reads = [WORKER.read(job, QUICK) for job in jobs]
+    reads = [WORKER.read_job(job, QUICK) for job in jobs]
     tasks = [task for task in reads if isinstance(task, KnownRequest)]
     assert len(tasks) == 8
     sharing = Together(WORKER, SETTINGS)
     assert sharing.groups(tasks) == [list(range(8))]
     tasks[2].context.deadline.at = 0.0
     tasks[6].context.deadline.stop = b"\1"
-    replies = sharing.run(tasks)
+    replies = sharing.run_tasks(tasks)
     assert replies is not None
     assert [reply.status for reply in replies] == [200, 200, 504, 200, 200, 200, 504, 200]
     for task in tasks:
         task.context.deadline.at = 0.0
-    assert sharing.run(tasks) is None
+    assert sharing.run_tasks(tasks) is None
 
 
 def test_who_has_left_is_skipped() -> None:
@@ -213,7 +213,7 @@ def test_who_has_left_is_skipped() -> None:
 
 def test_a_group_takes_no_longer_than_one_may() -> None:
     """By what its plan says; with half of the time there are half as many in a group, or fewer."""
-    tasks = [WORKER.read(asked(norm(values)), QUICK) for values in numbers(64)]
+    tasks = [WORKER.read_job(asked(norm(values)), QUICK) for values in numbers(64)]
     again = [task for task in tasks if isinstance(task, KnownRequest)]
     sharing = Together(WORKER, SETTINGS)
     largest = sharing._many(again[0], 64).seconds
@@ -248,7 +248,7 @@ def test_a_plan_that_cannot_be_made_is_not_tried_again(monkeypatch: pytest.Monke
         raise ZeroDivisionError
 
     monkeypatch.setattr("service.worker.together.plan_of_many", failing)
-    tasks = [task for v in numbers(4) if isinstance(task := WORKER.read(asked(norm(v)), QUICK), KnownRequest)]
+    tasks = [task for v in numbers(4) if isinstance(task := WORKER.read_job(asked(norm(v)), QUICK), KnownRequest)]
     sharing = Together(WORKER, SETTINGS)
     assert sharing.groups(tasks) == sharing.groups(tasks) == []
     assert len(tried) == 1
