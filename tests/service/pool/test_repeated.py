@@ -65,7 +65,7 @@ def is_remembered(worker: Worker, body: Json, call: str = "gradients") -> bool:
         raise AssertionError("it was read anew")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(calls()[call]), "read", read)
+        patch.setattr(type(calls()[call]), "read_task", read)
         return post(worker, json.dumps(body).encode(), call).status == 200
 
 
