@@ -66,7 +66,7 @@ def not_to_be_run(*_: Any) -> Any:
 @pytest.mark.parametrize("name", list(calls()))
 def test_what_takes_too_long_is_not_run(worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     call = calls()[name]
-    monkeypatch.setattr(type(call), "run", not_to_be_run)
+    monkeypatch.setattr(type(call), "run_task", not_to_be_run)
     found = worker.attempt(job(next(iter(call.examples.values())), name), 0.0)
     assert isinstance(found, TooLong)
     assert 0 < found.estimate.seconds < 1
