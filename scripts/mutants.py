@@ -39,7 +39,7 @@ from scripts.mutants_find import KINDS, Mutant, find_mutants
 
 ROOT = Path(__file__).parents[1]
 EXPLAINED = ROOT / "docs" / "mutants.md"
-PACKAGES = ("engine.transforms.", "engine.ops.", "engine.oplib.")
+PACKAGES = ("engine.transforms.", "engine.ops.", "engine.oplib.", "engine.recipes.")
 TESTS = ("tests/golden", "tests/contract", "tests/engine", "tests/spec/test_opset.py")
 OPTIONS = ("-oaddopts=--import-mode=importlib", "--assert=plain", "-s", "-pno:cacheprovider", "-pno:terminal")
 #: these hold the declarations of ops, and may call no function of theirs
