@@ -80,8 +80,8 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> CuPy:
 def both(cupy: CuPy, name: str, shape: tuple[int, ...], dtype: Any, *operands: Array, **attrs: Any) -> tuple[Any, Any]:
     """The kernel's result on the stand-in, and on NumPy."""
     outs = [np.full(shape, GARBAGE, dtype) for _ in range(2)]
-    for xp, out in zip((cupy, np), outs, strict=True):
-        registry().ops[name].forward(RunContext(xp), *operands, out=out, **attrs)
+    for run, out in zip((RunContext(cupy, device="cuda"), RunContext(np)), outs, strict=True):
+        registry().ops[name].forward(run, *operands, out=out, **attrs)
     return outs[0], outs[1]
 
 
