@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Final
 
@@ -17,17 +17,24 @@ BOUNDS: Final = (
 class Histogram:
     """Counts of durations that were at most each of BOUNDS, and their sum in seconds."""
 
-    __slots__ = ("_counts", "total")
+    __slots__ = ("counts", "total")
 
     def __init__(self) -> None:
-        self._counts = [0] * (len(BOUNDS) + 1)
+        self.counts = [0] * (len(BOUNDS) + 1)
         self.total = 0.0
 
     def add(self, seconds: float) -> None:
         """Count one."""
-        self._counts[bisect_left(BOUNDS, seconds)] += 1
+        self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
+
+    @staticmethod
+    def add_each(histograms: Iterable[Histogram], durations: Iterable[float]) -> None:
+        """Count one of the durations, in seconds, in each: for every request, and less than as many calls."""
+        for histogram, seconds in zip(histograms, durations, strict=True):
+            histogram.counts[bisect_left(BOUNDS, seconds)] += 1
+            histogram.total += seconds
 
     def buckets(self) -> Iterator[tuple[str, int]]:
         """Each bound as Prometheus writes it, and how many are at most that; "+Inf" is all."""
-        return zip((*map(str, BOUNDS), "+Inf"), accumulate(self._counts), strict=True)
+        return zip((*map(str, BOUNDS), "+Inf"), accumulate(self.counts), strict=True)

@@ -53,8 +53,7 @@ class Tally:
 
     def count_work(self, reply: Reply) -> None:
         """What a worker did for an answer."""
-        for histogram, seconds in zip(self.timings.values(), reply.timings, strict=True):
-            histogram.add(seconds)
+        Histogram.add_each(self.timings.values(), reply.timings)
         self.plans[reply.cached] += 1
         self.coalesced += reply.coalesced
 
