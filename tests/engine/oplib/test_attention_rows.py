@@ -1,0 +1,53 @@
+"""Attention a tile at a time: its results and its ways back are what is written out in whole matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, TensorType, registry
+from engine.graph.ir import Value
+from engine.oplib.attention_gradients import GRADIENTS, MASK_GRADIENT
+from engine.oplib.attention_rows import AttentionRows
+from engine.oplib.score_op import ScoreOp, batch_axes
+from tests.contract.cases import run_graph
+
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(10)
+Q, K, V = RNG.normal(size=(2, 5, 3)), RNG.normal(size=(2, 7, 3)), RNG.normal(size=(2, 7, 4))
+SHOWN, ADDED = RNG.random((5, 7)) < 0.8, RNG.normal(size=(2, 5, 7))
+SHOWN[:, 0] = True
+
+
+def both(op: ScoreOp, arrays: list[Array], **attrs: Any) -> tuple[list[Array], list[Array]]:
+    """What the op's kernel comes to, and what its formula does."""
+    builder = Builder(registry())
+    values = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
+    made = builder.emit(op, values, attrs)
+    kernel = [made.output(i) for i in range(len(made.node.types))] if op.several else [made]
+    formula: list[Value] = list(op.written_out(*values, **attrs))
+    found = run_graph(builder.graph([*kernel, *formula]), dict(enumerate(arrays)))
+    return found[: len(kernel)], found[len(kernel) :]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("mask", [None, SHOWN, ADDED], ids=["no mask", "bool", "float"])
+def test_kernels_are_their_formulas(mask: Array | None, causal: bool) -> None:
+    more = [] if mask is None else [mask]
+    found, wanted = both(AttentionRows(), [Q, K, V, *more], scale=0.6, causal=causal)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, 1e-12, 1e-13)
+    y, lse = wanted
+    g = RNG.normal(size=y.shape)
+    back = [Q, K, V, lse, (g * y).sum(-1, keepdims=True), g, *more]
+    for op in (GRADIENTS, *([MASK_GRADIENT] if mask is ADDED else [])):
+        found, wanted = both(op, back, scale=0.6, causal=causal)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, 1e-11, 1e-12)
+
+
+def test_axes_of_batches_broadcast() -> None:
+    types = [TensorType(shape, np.dtype("float64")) for shape in ((4, 1, 5, 3), (2, 7, 3), (7, 4))]
+    assert batch_axes(*types) == (4, 2)

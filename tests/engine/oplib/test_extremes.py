@@ -1,0 +1,40 @@
+"""NaN wins, and is found first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.graph.run_context import RunContext
+from engine.oplib.extremes import first_extreme, is_chosen, is_nan
+from tests.engine.oplib.values import come_to
+
+X = np.array([[1.0, np.nan, 3.0, np.nan], [2.0, 2.0, -1.0, 2.0], [-0.0, 0.0, -3.0, -3.0]])
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "new"])
+@pytest.mark.parametrize("function", ["argmax", "argmin"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_first_is_found(axis: int, function: Any, device: str) -> None:
+    found = first_extreme(RunContext(np, device=device), function, X, axis)
+    np.testing.assert_array_equal(found, getattr(np, function)(X, axis=axis))
+
+
+def test_a_card_looks_for_the_first_nan_by_itself() -> None:
+    class AnyNaN:
+        """CuPy, where it may answer any of several NaN."""
+
+        isnan, where = staticmethod(np.isnan), staticmethod(np.where)
+        argmax = argmin = staticmethod(lambda x, axis: np.full(x.shape[:axis] + x.shape[axis + 1 :], 3))
+
+    found = first_extreme(RunContext(AnyNaN, device="cuda"), "argmax", X[:1], 1)
+    assert found.tolist() == [1]
+    assert first_extreme(RunContext(AnyNaN, device="cuda"), "argmax", np.arange(4)[None], 1).tolist() == [3]
+
+
+def test_what_may_have_been_chosen() -> None:
+    top = X.max(axis=1, keepdims=True)
+    np.testing.assert_array_equal(come_to(is_nan, X), np.isnan(X))
+    np.testing.assert_array_equal(come_to(is_chosen, X, top), (top == X) | np.isnan(X))

@@ -1,0 +1,27 @@
+"""Values of a builder and what they come to, for tests of what rules are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import Builder, TensorType, registry
+from engine.graph.ir import Value
+from tests.contract.cases import run_graph
+
+Array = np.ndarray[Any, Any]
+
+
+def written(write: Callable[..., Value | Sequence[Value]], *arrays: Array) -> tuple[list[Value], list[Array]]:
+    """What `write` makes of the arrays as values, and what these come to."""
+    builder = Builder(registry())
+    made = write(*(builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)))
+    values = [made] if isinstance(made, Value) else list(made)
+    return values, run_graph(builder.graph(values), dict(enumerate(arrays)))
+
+
+def come_to(write: Callable[..., Value], *arrays: Array) -> Array:
+    """What one value comes to."""
+    return written(write, *arrays)[1][0]
