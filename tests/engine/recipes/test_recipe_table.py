@@ -1,0 +1,77 @@
+"""Which nodes have kernels for their shapes: what is chosen, and what is left to others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import registry
+from engine.graph.op import Kernel
+from engine.graph.tensor_type import Strided, TensorType
+from engine.recipes.recipe_table import RECIPES, recipe_for
+
+
+def typed(shape: tuple[int, ...], dtype: str = "float64", strides: tuple[int, ...] | None = None) -> TensorType:
+    dense = TensorType(shape, np.dtype(dtype))
+    return dense if strides is None else Strided(dense, strides)
+
+
+def has_recipe(op: str, *types: TensorType, device: str = "cpu", **stated: Any) -> bool:
+    """Whether kernels make the op's result of operands of these types, its attributes as stated or by default."""
+    definition = registry().ops[op]
+    assert isinstance(definition, Kernel)
+    attrs = {**{name: attr.default for name, attr in definition.attrs.items()}, **stated}
+    attrs = definition.canonical(attrs, *types)
+    out = definition.infer(*types, **attrs)
+    return recipe_for(definition, device, out, *types, **attrs) is not None
+
+
+TABLE = RECIPES["cpu"]
+BACKWARDS = typed((4, 40), strides=(320, -8))
+PLANE, INDEX = typed((2, 3, 20, 20)), typed((30, 40), "int64")
+
+CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
+    ("conv2d", (PLANE, typed((4, 3, 3, 3))), {}, True),
+    ("conv2d", (typed((2, 3, 20, 20), "float16"), typed((4, 3, 3, 3), "float16")), {}, False),
+    ("conv3d", (typed((1, 2, 6, 6, 6)), typed((2, 2, 3, 3, 3))), {}, True),
+    ("conv_transpose2d", (PLANE, typed((3, 4, 3, 3))), {"stride": (2, 2)}, True),
+    ("conv_transpose2d", (PLANE, typed((3, 4, 3, 3), "float32")), {}, False),
+    ("matmul", (typed((3, 5)), typed((5, 4))), {}, True),
+    ("matmul", (typed((3, 5), "int64"), typed((5, 4), "int64")), {}, False),
+    ("matmul", (typed((3, 5), "float16"), typed((5, 4), "float16")), {}, False),
+    ("sum", (typed((16, 32, 32)),), {"axes": (0, 2)}, True),
+    ("sum", (typed((16, 32, 32), "float16"),), {"axes": (0, 2)}, False),
+    ("sum", (typed((2, 3, 4)),), {"axes": (0, 2)}, False),
+    ("sum", (typed((16, 32, 32)),), {"axes": (2,)}, False),
+    ("identity", (BACKWARDS,), {}, True),
+    ("identity", (typed((4, 40)),), {}, False),
+    ("max_pool2d", (PLANE,), {"kernel_size": (2, 2)}, True),
+    ("max_pool2d", (typed((2, 3, 60, 60)),), {"kernel_size": (50, 50)}, False),
+    ("max_pool2d", (typed((2, 20, 20), "int32"),), {"kernel_size": (2, 2)}, False),
+    ("max_pool2d_indices", (PLANE,), {"kernel_size": (2, 2)}, True),
+    ("max_pool2d_indices", (typed((2, 20, 20), "int32"),), {"kernel_size": (2, 2)}, False),
+    ("avg_pool2d", (typed((2, 20, 20), "int32"),), {"kernel_size": (2, 2)}, False),
+    ("max_pool2d_back", (typed((2, 3, 10, 10)), PLANE), {"kernel_size": (2, 2)}, True),
+    ("max_pool2d_back", (typed((2, 3, 10, 10), "float32"), PLANE), {"kernel_size": (2, 2)}, False),
+    ("avg_pool2d", (PLANE,), {"kernel_size": (2, 2)}, True),
+    ("gather", (typed((50, 40)), INDEX), {"axis": 0}, True),
+    ("gather", (typed((50, 40)), typed((30, 40), "int64", (8, 0))), {"axis": 0}, False),  # whole rows
+    ("gather", (typed((50, 2)), typed((30, 2), "int64")), {"axis": 0}, False),  # short ones
+    ("scatter_add", (typed((30, 50)), INDEX, typed((30, 40))), {"axis": 1}, True),
+    ("scatter_add", (typed((50, 40)), INDEX, typed((30, 40))), {"axis": 0}, False),
+    ("scatter_add", (typed((30, 50), "int64"), INDEX, typed((30, 40), "int64")), {"axis": 1}, False),
+    ("exp", (typed((3,)),), {}, False),
+]
+
+
+@pytest.mark.parametrize(("op", "types", "attrs", "wanted"), CHOSEN, ids=[f"{i}-{c[0]}" for i, c in enumerate(CHOSEN)])
+def test_what_has_kernels(op: str, types: tuple[TensorType, ...], attrs: dict[str, Any], wanted: bool) -> None:
+    assert has_recipe(op, *types, **attrs) == wanted
+    assert not has_recipe(op, *types, device="cuda", **attrs)
+
+
+def test_every_op_of_the_table_is_tried_here_both_ways() -> None:
+    tried = {base: {wanted for op, _, _, wanted in CHOSEN if isinstance(registry().ops[op], base)} for base in TABLE}
+    assert tried == {base: {True, False} for base in TABLE}
