@@ -120,12 +120,12 @@ class Pow(Binary):
             _integer_power(run, a, b, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
+        """Of signed integers: the exponents; later |a|, and where there is a fraction, which takes three masks to tell."""
         a, b = types
         if b.dtype.kind != "i" or a.is_float:
             return 0
         assert isinstance(out, TensorType)
-        return int(b.nbytes + b.size + a.size + max(a.nbytes, out.size))
+        return int(max(b.nbytes, b.size + a.size + max(a.nbytes, out.size)))
 
 
 def _integer_power(run: RunContext, a: Array, b: Array, out: Array) -> None:
