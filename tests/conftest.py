@@ -46,8 +46,7 @@ settings.register_profile("explore", deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("same")
 
 
-#: folders whose tests are made from ops: a sample of them tells most of what all tell
-_SAMPLED = ("contract", "reference", "spec", "passes")
+#: of the cases of one test, `--fast` runs the first and one of so many others: a sample of them tells most of what all tell
 _ONE_OF = 16
 
 
@@ -68,7 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--bounds"):
         _keep(config, items, lambda item: item.get_closest_marker("bounds") is None)
     if config.getoption("--fast"):
-        _keep(config, items, is_quick)
+        seen: set[str] = set()
+        _keep(config, items, lambda item: is_quick(item, seen))
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
@@ -80,12 +80,15 @@ def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pyt
     items[:] = kept
 
 
-def is_quick(item: pytest.Item) -> bool:
-    """Whether `--fast` runs it. The sample is the same every time."""
+def is_quick(item: pytest.Item, seen: set[str]) -> bool:
+    """Whether `--fast` runs it, where `seen` are the tests of which a case was run. The sample is the same every time."""
     if item.get_closest_marker("slow") is not None:
         return False
-    sampled = item.path.parent.name in _SAMPLED
-    return not sampled or crc32(item.nodeid.encode()) % _ONE_OF == 0
+    test, _, case = item.nodeid.partition("[")
+    if test in seen:
+        return crc32(case.encode()) % _ONE_OF == 0
+    seen.add(test)
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -120,7 +120,7 @@ class Pow(Binary):
             _integer_power(run, a, b, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Of signed integers: the exponents; later |a|, and where there is a fraction, which takes three masks to tell."""
+        """Of signed integers: the exponents; then |a| and three masks, which tell where there is a fraction."""
         a, b = types
         if b.dtype.kind != "i" or a.is_float:
             return 0

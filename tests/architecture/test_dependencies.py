@@ -48,6 +48,7 @@ def undeclared(modules: set[str], known: set[str]) -> list[str]:
     return sorted(module for module, distributions in named.items() if not distributions & known)
 
 
+@pytest.mark.slow
 def test_what_the_packages_import_is_declared() -> None:
     assert third_party(*PACKAGES)
     assert not undeclared(third_party(*PACKAGES), declared())
@@ -57,6 +58,7 @@ def test_what_the_examples_import_is_declared() -> None:
     assert not undeclared(third_party("examples"), declared() | declared("demo"))
 
 
+@pytest.mark.slow
 def test_what_the_tests_import_is_declared() -> None:
     optional = {"jax"}  # by the extra reference; its tests skip without it
     everything = declared() | declared("demo") | declared("docs") | declared("dev")

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from engine import DTYPES
 from tests.architecture.source import PACKAGES, files, name, parsed
 
@@ -24,6 +26,7 @@ def literals(path: Path, like: re.Pattern[str]) -> Iterator[tuple[str, set[str]]
             yield f"{name(path)}:{getattr(node, 'lineno', 0)}", found
 
 
+@pytest.mark.slow
 def test_no_other_list_says_the_same() -> None:
     """Two of them, float32 and float64, may be what a printer has."""
     places = [place for path in files(*PACKAGES) if name(path) != TABLE for place in literals(path, DTYPE)]
@@ -31,12 +34,14 @@ def test_no_other_list_says_the_same() -> None:
     assert not {where: found for where, found in places if len(found & {*DTYPES}) > 2}
 
 
+@pytest.mark.slow
 def test_what_is_kept_by_dtype_is_for_dtypes_of_the_table() -> None:
     kinds = {"bool", "int", "float"}
     places = [place for path in files(*PACKAGES) for place in literals(path, DTYPE)]
     assert not {where: found for where, found in places if not found <= {*DTYPES, *kinds}}
 
 
+@pytest.mark.slow
 def test_nobody_else_spells_them_as_safetensors_does() -> None:
     others = [path for path in files(*PACKAGES) if name(path) != TABLE]
     assert not [where for path in others for where, _ in literals(path, SPELLING)]

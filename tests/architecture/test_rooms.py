@@ -89,6 +89,7 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_imports_go_in_a_circle(package: str) -> None:
     inside = {module: {m for m in used if m.count(".") or m != package} for module, used in arrows(package).items()}
@@ -98,6 +99,7 @@ def test_no_imports_go_in_a_circle(package: str) -> None:
         pytest.fail(f"a circle: {' → '.join(error.args[1])}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("package", "order"), [("engine", ENGINE), ("service", SERVICE)])
 def test_the_rooms_are_in_their_order(package: str, order: tuple[str, ...]) -> None:
     found = {

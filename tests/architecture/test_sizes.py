@@ -23,11 +23,13 @@ def test_no_file_is_long() -> None:
     assert not {path: size for path, size in sizes.items() if size > LONGEST_FILE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folders", [PACKAGES, EVERYTHING], ids=["packages", "everything"])
 def test_the_median_function_is_short(folders: tuple[str, ...]) -> None:
     assert statistics.median(lengths(*folders).values()) <= MEDIAN_FUNCTION
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folders", [PACKAGES, EVERYTHING], ids=["packages", "everything"])
 def test_nine_of_ten_functions_fit_on_a_screen(folders: tuple[str, ...]) -> None:
     measured = lengths(*folders)

@@ -42,6 +42,7 @@ def found(pattern: re.Pattern[str]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_nothing_is_left_for_later() -> None:
     assert not found(UNFINISHED)
 

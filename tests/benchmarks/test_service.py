@@ -30,6 +30,7 @@ def target(server: RunningServer, folder: Path, x: object) -> Target:
     return Target(f"{server.url}/v1/gradients", "application/json", "application/json", file)
 
 
+@pytest.mark.slow
 def test_an_open_loop_counts_every_answer(server: RunningServer, tmp_path: Path) -> None:
     times = open_loop(target(server, tmp_path, 3.0), rate=50, seconds=1)  # no more than may wait
     assert times.refused == 0
@@ -37,6 +38,7 @@ def test_an_open_loop_counts_every_answer(server: RunningServer, tmp_path: Path)
     assert times.sorted == sorted(times.sorted)
 
 
+@pytest.mark.slow
 def test_an_open_loop_counts_what_is_refused(server: RunningServer, tmp_path: Path) -> None:
     assert open_loop(target(server, tmp_path, "no number"), rate=50, seconds=1).refused == 50
 

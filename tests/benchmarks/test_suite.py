@@ -31,6 +31,7 @@ def test_the_tables_name_ops() -> None:
     assert {*LARGE, *EQUIVALENTS, *ABSENT} <= set(registry().ops)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANNED)
 def test_workloads_run_and_give_finite_numbers(name: str) -> None:
     work = find(name)()

@@ -20,6 +20,7 @@ QUICK = "kernels of 32 bytes"
 QUICK_BREAKS = ("tail vector", "packed panel", "table")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name == QUICK else pytest.mark.bounds) for name in PARTS]
 )
@@ -30,6 +31,7 @@ def test_nothing_outside_of_a_buffer_is_read_or_written(name: str, tmp_path: Pat
     assert found.said == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK_BREAKS else pytest.mark.bounds) for name in BREAKS]
 )

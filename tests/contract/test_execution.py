@@ -196,6 +196,7 @@ def layouts(case: Case) -> list[str]:
 MEASURED = [(case, layout) for case in all_cases() if is_measured(case) for layout in layouts(case)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "layout"), MEASURED, ids=str)
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
 def test_measured_peak_is_the_planned_one(case: Case, layout: str) -> None:

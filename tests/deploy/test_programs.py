@@ -43,12 +43,14 @@ def server(status: int) -> Iterator[int]:
             thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1), (404, 1)])
 def test_health_is_what_the_server_says(status: int, code: int) -> None:
     with server(status) as port:
         assert run("health.py", GRADSERVE_PORT=str(port)).returncode == code
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_not_healthy() -> None:
     with server(200) as port:
         pass
@@ -56,6 +58,7 @@ def test_a_server_that_is_not_there_is_not_healthy() -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.slow
 def test_health_asks_no_proxy() -> None:
     with server(200) as port:
         assert run("health.py", GRADSERVE_PORT=str(port), http_proxy="http://127.0.0.1:1").returncode == 0

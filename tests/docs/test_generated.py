@@ -18,6 +18,7 @@ NOTES: dict[str, Any] = tomllib.loads(build_docs.NOTES.read_text(encoding="utf-8
 PAGES = ["ops.md", "porting.md", "coming-from.md"]
 
 
+@pytest.mark.slow
 def test_the_pages_are_current() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "scripts.build_docs", "--check"],
@@ -29,6 +30,7 @@ def test_the_pages_are_current() -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_drift_is_noticed(page: str, tmp_path: Path) -> None:
     written = {tmp_path / path.name: text for path, text in build_docs.pages().items()}

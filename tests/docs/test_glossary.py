@@ -61,6 +61,7 @@ def definitions(path: str) -> set[str]:
     return {node.name for node in parsed(ROOT / path).body if isinstance(node, kinds)}
 
 
+@pytest.mark.slow
 def test_what_was_replaced_is_gone() -> None:
     found = {
         f"{name(path)}: {node.name}"

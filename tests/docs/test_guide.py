@@ -131,6 +131,7 @@ def test_a_difference_is_noticed(shown: Any, got: Any) -> None:
     assert not same(shown, got)
 
 
+@pytest.mark.slow
 def test_the_call_of_the_first_page(url: str) -> None:
     (command,), (shown,) = blocks(FIRST, "curl"), blocks(FIRST, "answer")
     answer = run_curl(command.replace("http://127.0.0.1:8000", url))

@@ -19,6 +19,7 @@ def url() -> Iterator[str]:
         yield address
 
 
+@pytest.mark.slow
 def test_the_call_in_the_readme(url: str) -> None:
     for command, expected in zip(blocks("README.md", "request"), blocks("README.md", "answer"), strict=True):
         answer = run_curl(command.replace("http://127.0.0.1:8000", url))
@@ -45,6 +46,7 @@ def test_the_tensors_of_the_contract(url: str) -> None:
         assert answer.json()["values"] == [{"node": 0, "tensor": tensor}]
 
 
+@pytest.mark.slow
 def test_every_command_that_the_readme_names_exists() -> None:
     text = text_of("README.md") + text_of("CONTRIBUTING.md")
     targets = set(re.findall(r"[`\n]make ([a-z-]+)", text))

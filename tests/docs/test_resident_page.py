@@ -40,6 +40,7 @@ def plain(text: str) -> str:
     return ETAG.sub("0" * 16, text)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_page_shows_what_is_answered(url: str) -> None:
     assert len(exchanges()) > 5
@@ -50,6 +51,7 @@ def test_the_page_shows_what_is_answered(url: str) -> None:
         assert same(shown, answer), (command, done.stdout)
 
 
+@pytest.mark.slow
 def test_the_etags_of_the_page_are_those_of_one_story() -> None:
     """What a condition is answered with is the version that the step before it has stored."""
     etags = ETAG.findall(text_of(PAGE))

@@ -38,6 +38,7 @@ def test_the_codes_have_the_status_of_their_row() -> None:
     assert not {code: statuses for code, statuses in described.items() if KINDS[code].status not in statuses}
 
 
+@pytest.mark.slow
 def test_every_code_that_a_call_documents_is_on_the_page(document: dict[str, Any]) -> None:
     examples = [
         set(content["examples"])
@@ -87,6 +88,7 @@ def test_the_row_of_a_call_names_its_own_fields(call: str, roots: list[str], doc
         assert not [field for field in gives if f"`{field}`" not in roots[1]]
 
 
+@pytest.mark.slow
 def test_the_ids_of_the_page(client: Client) -> None:
     """Each graph has the text that is shown, the text has the hash, and the service answers with it."""
     found = VECTOR.findall(PAGE)

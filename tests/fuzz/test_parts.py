@@ -53,6 +53,7 @@ def test_a_seed_is_always_the_same_request() -> None:
     assert random_request(3, 14) != random_request(3, 15)
 
 
+@pytest.mark.slow
 def test_nearly_all_that_is_drawn_can_be_run() -> None:
     refused = 0
     for number in range(60):

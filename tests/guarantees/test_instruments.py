@@ -63,6 +63,7 @@ def test_known_answers_are_the_answers_and_no_others(client: Client, make: Maker
         assert not other.is_answered_by(body)
 
 
+@pytest.mark.slow
 def test_there_is_enough_to_refuse() -> None:
     cases = [*malformed.cases(), *bombs.cases()]
     assert len(cases) > 120

@@ -270,6 +270,7 @@ def test_the_report_wants_enough_killed_and_a_reason_for_each_survivor(load: Loa
     assert "all               20      19   95.0%" in lines
 
 
+@pytest.mark.slow
 def test_every_survivor_that_is_explained_is_still_a_mutant() -> None:
     files = [
         path

@@ -15,6 +15,7 @@ def test_it_says_that_it_was_made_of_the_source_and_the_layout_of_today() -> Non
     assert runner_text().splitlines()[0].split()[-1] == digest()
 
 
+@pytest.mark.slow
 def test_made_anew_it_is_the_same() -> None:
     found = compiler()
     if found is None:

@@ -107,6 +107,7 @@ def test_every_refusal_is_the_same(call: str, body: Json, code: str) -> None:
     assert f'"code":"{code}"'.encode() in run(call, orjson.dumps(body)).body
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(sorted(calls())), st.integers(1, 5))
 def test_a_random_request_is_answered_alike(data: st.DataObject, call: str, length: int) -> None:
     count = len(LEAVES)

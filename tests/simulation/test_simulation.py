@@ -41,6 +41,7 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lease", [1.0, 0.0])
 def test_histories_are_linearizable(lease: float) -> None:
     found = toll(range(200), lease=lease)

@@ -70,6 +70,7 @@ HOLDERS: dict[str, Callable[[Array], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOLDERS)
 def test_memory_that_somebody_holds_is_not_written_to(name: str) -> None:
     bound = PreparedPlan(planned(leaf(LARGE).sin()), NumPyExecutor())
@@ -134,6 +135,7 @@ def test_a_small_result_of_a_step_that_hands_out_a_large_one_is_the_callers(size
 # ---------------------------------------------------------------- what is kept of a run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [3, LARGE])
 @pytest.mark.parametrize("fails", [False, True])
 def test_nothing_refers_to_a_feed_once_a_run_is_over(size: int, fails: bool) -> None:
@@ -152,6 +154,7 @@ def test_nothing_refers_to_a_feed_once_a_run_is_over(size: int, fails: bool) -> 
     assert gone() is None
 
 
+@pytest.mark.slow
 def test_nothing_refers_to_the_plan() -> None:
     plan = planned(leaf(LARGE).sin())
     bound = PreparedPlan(plan, NumPyExecutor())

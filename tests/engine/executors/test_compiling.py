@@ -313,6 +313,7 @@ def test_close_without_a_job() -> None:
     assert not compiler.submit("a", lambda: None)
 
 
+@pytest.mark.slow
 def test_a_compiler_that_is_lost_takes_its_thread_along() -> None:
     before = set(threading.enumerate())
     compiler = BackgroundCompiler()

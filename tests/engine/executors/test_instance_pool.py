@@ -105,6 +105,7 @@ def test_of_one_plan_only_so_many_are_kept() -> None:
     assert leases.held == MOST_OF_A_PLAN * bound(plan).nbytes
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_gone_takes_its_own_along() -> None:
     plan, other, leases = sine(), sine(), InstancePool()
     leases.give(plan, bound(plan))
@@ -117,6 +118,7 @@ def test_a_plan_that_is_gone_takes_its_own_along() -> None:
     assert leases.held == 0
 
 
+@pytest.mark.slow
 def test_a_plan_that_goes_while_leases_are_in_use_is_noticed_next_time() -> None:
     plan, other, leases = sine(), sine(), InstancePool()
     leases.give(plan, bound(plan))

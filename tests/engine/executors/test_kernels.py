@@ -96,6 +96,7 @@ def test_a_kernel_that_cannot_be_made_is_not_tried_again(monkeypatch: Patch) -> 
     assert len(texts) == 1
 
 
+@pytest.mark.slow
 def test_bound_calls_keep_their_kernels() -> None:
     """With the argument check of sin, and without."""
     builder = Builder(registry())
@@ -162,6 +163,7 @@ def test_another_text_is_another_kernel(monkeypatch: Patch, tmp_path: Path) -> N
     assert all(text.endswith("; as of now\n") for text in texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["system", "processor", "compiler"])
 def test_a_folder_from_another_machine_is_not_used(part: str, monkeypatch: Patch, tmp_path: Path) -> None:
     answers(KernelStore(tmp_path))
@@ -226,6 +228,7 @@ def process(determinism: str, folder: Path, before: str = "") -> subprocess.Comp
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
 
+@pytest.mark.slow
 def test_the_next_process_finds_the_kernels_and_needs_no_compiler(tmp_path: Path) -> None:
     first, second = (process("fast", tmp_path).stdout.split() for _ in range(2))
     assert int(first[0]) == len(kernels_in(tmp_path)) > 0
@@ -234,6 +237,7 @@ def test_the_next_process_finds_the_kernels_and_needs_no_compiler(tmp_path: Path
     assert len(list(tmp_path.iterdir())) == int(first[0]) + IS_SUPPORTED
 
 
+@pytest.mark.slow
 def test_bitwise_is_the_same_in_every_process(tmp_path: Path) -> None:
     """With nothing on disk, with everything, and with half of it."""
     first, second = (process("bitwise", tmp_path).stdout.split() for _ in range(2))
@@ -243,6 +247,7 @@ def test_bitwise_is_the_same_in_every_process(tmp_path: Path) -> None:
     assert len({*first[2:], *second[2:], *third[2:]}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("determinism", ["fast", "bitwise"])
 def test_llvmlite_may_be_missing(determinism: str, tmp_path: Path) -> None:
     done = process(determinism, tmp_path, 'import sys; sys.modules["llvmlite"] = None\n')
@@ -301,6 +306,7 @@ def test_a_fault_costs_one_line_and_numpy_computes(
     assert said in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("determinism", ["fast", "bitwise"])
 @pytest.mark.parametrize("length", [0, 50, 700])
 def test_a_torn_file_is_compiled_anew(
@@ -317,6 +323,7 @@ def test_a_torn_file_is_compiled_anew(
     assert not warnings(caplog)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "number"), [("write", errno.ENOSPC), ("mkdir", errno.EROFS), ("rename", errno.EACCES)]
 )

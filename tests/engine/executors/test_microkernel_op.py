@@ -87,12 +87,14 @@ def test_no_view_is_copied_for_a_kernel() -> None:
     assert not {"transpose", "flip", "slice"}.intersection(places)
 
 
+@pytest.mark.slow
 def test_threads_change_no_bit() -> None:
     graph, feeds = attention_like()
     found = {tuple(a.tobytes() for a in run(p, feeds, ready(p, n))) for n in (1, 2, 3) for p in [compiled(graph, n)]}
     assert len(found) == 1
 
 
+@pytest.mark.slow
 def test_a_plan_for_one_thread_is_run_by_one() -> None:
     """However many the server has, so that no more memory is worked in than was planned."""
     graph, feeds = attention_like()
@@ -177,6 +179,7 @@ def test_fast_answers_change_once_and_bitwise_ones_never() -> None:
     assert bits[0] == bits[1] == bits[2] == [a.tobytes() for a in bitwise.run(plan, feeds)]
 
 
+@pytest.mark.slow
 def test_bitwise_runs_what_was_tiled_by_kernels_from_the_first_run_on() -> None:
     graph, feeds = attention_like()
     plan = make_plan(select_microkernels(graph, PLENTY, 1), LIMITS)
@@ -198,6 +201,7 @@ def test_without_a_compiler_numpy_multiplies(monkeypatch: pytest.MonkeyPatch) ->
     assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
 
 
+@pytest.mark.slow
 def test_what_a_kernel_cannot_do_is_done_with_what_was_fed_last() -> None:
     """Large feeds lie elsewhere in each run: an error, or an infinite number, is that of the run that has it."""
     builder, random = Builder(registry()), np.random.default_rng(0)

@@ -83,6 +83,7 @@ each_kind = pytest.mark.parametrize("kind", ["samples", "special"])
 each_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
+@pytest.mark.slow
 @each_kind
 @each_dtype
 @pytest.mark.parametrize("printer", [name for name in PRINTERS if name not in ("c", "cuda")])
@@ -110,6 +111,7 @@ def assert_same_zeros(here: Array, there: Array, name: str) -> None:
     np.testing.assert_array_equal(np.signbit(here[zeros]), np.signbit(there[zeros]), name)
 
 
+@pytest.mark.slow
 @each_kind
 @each_dtype
 @pytest.mark.parametrize("printer", ["c", "cuda"])

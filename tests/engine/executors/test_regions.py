@@ -123,6 +123,7 @@ def test_one_array_for_two_feeds_and_then_two() -> None:
     assert [answer(bound, fed) for fed in (same, other, same)] == by_list(plan, same, other, same)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("threshold")
 def test_nothing_refers_to_a_feed_once_a_run_is_over() -> None:
     bound = PreparedPlan(plan := chain(2), NumPyExecutor(), binder(plan))
@@ -151,6 +152,7 @@ def test_arguments_out_of_range_are_computed_again_inside_a_region() -> None:
     assert [type(function) for function in called(bound)] == [Region]
 
 
+@pytest.mark.slow
 def test_several_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORTH_THREADS", 0)
     plans = [chain(k) for k in range(1, 5)]
@@ -176,6 +178,7 @@ class Silent(Deadline):
         self.stop[0] = 1  # type: ignore[index]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("threshold")
 def test_a_region_ends_when_its_run_is_stopped_and_the_next_one_is_right() -> None:
     plan = chain(20)

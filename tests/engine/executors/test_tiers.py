@@ -68,6 +68,7 @@ def test_a_large_plan_asks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(made.asked) == 1
 
 
+@pytest.mark.slow
 def test_a_plan_is_not_taken_for_one_that_failed_and_is_gone() -> None:
     """Python gives a new object the place, and so the `id`, of one that is gone."""
     made = Recording(fail)
@@ -142,6 +143,7 @@ def test_a_plan_asks_again_where_the_queue_was_full(monkeypatch: pytest.MonkeyPa
     assert all(found.current(plan).plan is not plan for plan in plans)
 
 
+@pytest.mark.slow
 def test_a_plan_that_nobody_wants_any_more_is_not_compiled() -> None:
     begun, told = Event(), Event()
 

@@ -90,6 +90,7 @@ def loops(plan: Plan) -> list[list[str]]:
     return parts
 
 
+@pytest.mark.slow
 def test_the_tier_of_each_run(stepped: SteppedCompiler) -> None:
     made, plan = executor(), many()
     twice(made, plan)
@@ -101,6 +102,7 @@ def test_the_tier_of_each_run(stepped: SteppedCompiler) -> None:
     assert stepped.waiting == []
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_in_the_order_of_time(stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
     texts, made, plan = counted(monkeypatch), executor(), many()
     first, rest = loops(plan)
@@ -125,6 +127,7 @@ def test_steps_are_timed_in_the_first_run_alone(monkeypatch: pytest.MonkeyPatch)
     assert told == [len(plan.steps), 0, 0]
 
 
+@pytest.mark.slow
 def test_the_rest_waits_behind_what_others_want_first(stepped: SteppedCompiler) -> None:
     made, one, other = executor(), many(), many()
     twice(made, one)

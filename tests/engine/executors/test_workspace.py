@@ -65,6 +65,7 @@ def taken(run: Callable[[], object]) -> tuple[int, int]:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
@@ -89,6 +90,7 @@ def test_the_loops_of_a_plan_share_what_they_work_in(
     np.testing.assert_allclose(found, executor.interpret(plan, {0: feed}), 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_many_small_loops_take_what_is_planned(printer: str) -> None:
     y = chain(lambda y: (y.sin() * y.cos() + y).exp() / (y.tanh() + 2.0), 2, 8000)

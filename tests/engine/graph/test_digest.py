@@ -24,6 +24,7 @@ def with_constant() -> Program:
     return Program(registry(), [line("parameter"), line("constant", value=np.arange(4.0)), line("mul", 0, 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [graph_id, lambda program: program.digest], ids=["graph_id", "digest"])
 def test_a_long_list_is_not_walked_entry_by_entry(name: Callable[[Program], object]) -> None:
     program = Program(registry(), [line("parameter"), line("gather", 0, indices=[0, 1] * 5000)])

@@ -225,6 +225,7 @@ def test_memory_is_as_stated(size: int, threads: int) -> None:
     assert stated <= found <= 1.05 * stated + 60_000
 
 
+@pytest.mark.slow
 def test_stated_memory_counts_parts_and_blocks_of_special_functions() -> None:
     builder = LoopBuilder("float64")
     x = builder.load(Level.ELEMENT)

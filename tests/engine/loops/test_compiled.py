@@ -70,6 +70,7 @@ def test_a_kernel_computes_what_numpy_does(seed: int) -> None:
     assert_same_bits(case, run(llvm_kernel(case), case), expected(case))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 @pytest.mark.parametrize("seed", range(100, 124))
 def test_c_and_llvm_give_the_same_bits(seed: int, tmp_path: Path) -> None:
@@ -194,6 +195,7 @@ def test_a_bound_kernel_can_be_pointed_elsewhere() -> None:
     np.testing.assert_array_equal(result, expected(moved)[0])
 
 
+@pytest.mark.slow
 def test_a_bound_kernel_keeps_what_it_points_at() -> None:
     case = softmax(6, 20)
     operand, results = weakref.ref(case.operands[0]), case.results()

@@ -38,6 +38,7 @@ def test_the_text_computes_what_numpy_does(seed: int, tmp_path: Path) -> None:
     assert_same_bits(case, run(case, tmp_path), expected(case))
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("seed", range(430, 442))
 def test_a_fused_multiply_add_is_that_of_the_other_printers(seed: int, tmp_path: Path) -> None:
@@ -66,6 +67,7 @@ def test_sums_of_parts_are_numpys(rows: int, columns: int, dtype: str, tmp_path:
     assert_same_bits(case, run(case, tmp_path), expected(case))
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 def test_functions_have_the_same_bits(function: str, dtype: str, tmp_path: Path) -> None:
@@ -131,6 +133,7 @@ needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvid
 ARCHITECTURES = ["sm_80", "sm_90"]
 
 
+@pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("seed", [*range(400, 410), *range(430, 440)])
@@ -139,6 +142,7 @@ def test_nvrtc_compiles_every_primitive(seed: int, architecture: str) -> None:
     assert code.startswith(b"\x7fELF")
 
 
+@pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize(("function", "dtype"), CASES)
 def test_nvrtc_compiles_every_function(function: str, dtype: str) -> None:

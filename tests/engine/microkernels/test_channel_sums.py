@@ -25,6 +25,7 @@ def summed(x: Array, axes: tuple[int, ...], **how: object) -> Array:
     return run_recipe(channel_sums(of), [x], shape, x.dtype, **how)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @given(
     dtype=st.sampled_from(FLOATS),
     shape=st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3), st.integers(1, 90)),

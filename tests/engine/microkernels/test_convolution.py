@@ -138,6 +138,7 @@ WAYS = {
 each_way = pytest.mark.parametrize("way", WAYS)
 
 
+@pytest.mark.slow
 @given(case=cases())
 @settings(max_examples=60)
 def test_a_convolution_is_right(case: Case) -> None:

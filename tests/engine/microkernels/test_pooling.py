@@ -106,6 +106,7 @@ def backwards(items: int) -> list[int]:
     return list(reversed(range(items)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
 @given(data=st.data())
 def test_pools_have_the_bits_of_numpy(name: str, data: st.DataObject) -> None:
@@ -128,6 +129,7 @@ def test_means_of_negative_zeros_have_the_sign_that_numpy_gives_them(
         assert bits(made.computed()) == bits(made.expected())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [Vectors(32, 16), Vectors(16, 32)])
 @given(data=st.data())
 def test_shorter_vectors_give_the_same_bits(there: Vectors, data: st.DataObject) -> None:

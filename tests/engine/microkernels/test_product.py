@@ -47,6 +47,7 @@ def reversed_items(case: Case) -> list[int]:
     return list(reversed(range(items(case))))
 
 
+@pytest.mark.slow
 @given(dtype=st.sampled_from(FLOATS), shape=shapes, lie=lies, batch=batches, seed=st.integers(0, 99))
 @settings(max_examples=120)
 def test_a_product_is_right(dtype: str, shape: tuple[int, int, int], lie: tuple, batch: tuple, seed: int) -> None:  # type: ignore[type-arg]

@@ -63,6 +63,7 @@ def test_whole_numbers_are_the_same_known_or_not(a: int, b: int) -> None:
     assert whole(write, a, b) == wanted == write(Routine("float32", 8), [a, b])
 
 
+@pytest.mark.slow
 @given(a=st.integers(0, 2**40), b=st.integers(1, 2**20))
 def test_quotients_and_index_tuples(a: int, b: int) -> None:
     def write(to: Routine, taken: Sequence[Int64]) -> list[Int64]:
@@ -141,6 +142,7 @@ def lanes_of(mask: Callable[[Routine, Int64, Int64], str], first: int, past: int
     return [bool(lane == 1) for lane in run(write, np.array([first, past], "int64"), LANES)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False])
 @given(first=few, past=few, step=st.sampled_from([1, 2, 3]))
 def test_masks(known: bool, first: int, past: int, step: int) -> None:
@@ -240,6 +242,7 @@ def test_lanes_are_parted(count: int) -> None:
     np.testing.assert_array_equal(run(write, x, x.size).reshape(count, LANES), x.T)
 
 
+@pytest.mark.slow
 @given(lanes=st.lists(st.one_of(st.none(), st.integers(0, LANES - 1)), min_size=LANES, max_size=LANES))
 def test_lanes_are_arranged(lanes: list[int | None]) -> None:
     x = random(LANES)

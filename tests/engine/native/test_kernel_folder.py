@@ -93,6 +93,7 @@ for i in range(100):
 """
 
 
+@pytest.mark.slow
 def test_several_processes_write_and_read_at_once(folder: Path) -> None:
     """The bound is small: each removes what the others have written, while they read it."""
     command = [sys.executable, "-c", WRITER, KEY, str(folder)]

@@ -63,6 +63,7 @@ def test_what_ends_one_part_of_a_key_does_not_begin_the_next() -> None:
     assert kernel_key("ab", **{**TARGET, "system": "c"}) != kernel_key("a", **{**TARGET, "system": "bc"})
 
 
+@pytest.mark.slow
 def test_a_key_is_the_same_in_another_process() -> None:
     """Or nothing would ever be found: Python's own hashes differ from process to process."""
     program = f"from engine.native.kernel_store import kernel_key as k; print(k('kernel a', **{TARGET!r}))"

@@ -314,6 +314,7 @@ print(the_runner().helpers, [thread.name for thread in threading.enumerate() if 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("busy", [False, True])
 def test_the_interpreter_ends_with_helpers_asleep_or_at_work(busy: bool) -> None:
     command = [sys.executable, "-c", EXIT.format(busy=busy)]

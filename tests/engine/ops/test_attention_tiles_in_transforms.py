@@ -209,6 +209,7 @@ def test_what_is_small_holds_its_scores() -> None:
     assert "softmax" in [step.op.name for step in plan_of(x, x, x, differentiated=False).steps]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "shape", "mask", "causal"),
     [

@@ -223,6 +223,7 @@ def test_a_huge_number_of_classes_is_refused_before_it_is_made() -> None:
     assert error("one_hot", np.zeros(0, int), classes=2**62).code == "over_budget"
 
 
+@pytest.mark.slow
 def test_a_list_of_indices_may_hold_a_million() -> None:
     assert run("gather", np.zeros(1), indices=[0] * 10**6).shape == (10**6,)
     assert error("gather", np.zeros(1), indices=[0] * (10**6 + 1)).code == "over_budget"

@@ -47,6 +47,7 @@ def test_each_answer_is_that_of_a_triangle_that_is_nearly_the_same(
     assert (abs(t @ y - right) <= bound).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_a_thousand_systems_take_as_little_python_as_a_hundred(way: dict[str, bool]) -> None:
     def work(*batch: int) -> int:

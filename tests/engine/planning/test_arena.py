@@ -61,6 +61,7 @@ def ends(block: Block, stays: bool) -> float:
     return math.inf if stays else block.last
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(blocks())
 def test_blocks_that_are_needed_at_once_lie_apart(drawn: tuple[list[Block], list[int]]) -> None:
@@ -112,6 +113,7 @@ def test_best_fit_alone_would_waste() -> None:
     assert pack(made, []).nbytes == 8 * MEBI
 
 
+@pytest.mark.slow
 def test_many_blocks_at_once() -> None:
     """30,000 of them leave in no order, and as many others take their place."""
     count = 30_000
@@ -168,6 +170,7 @@ def recording(allocated: list[int]) -> Executor:
     return executor
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(sketches(), st.data())
 def test_an_arena_makes_no_difference(sketch: Sketch, data: st.DataObject) -> None:
@@ -189,6 +192,7 @@ def scattered() -> Executor:
     return executor
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(sketches(), st.data())
 def test_operands_lie_as_rules_were_told(sketch: Sketch, data: st.DataObject) -> None:

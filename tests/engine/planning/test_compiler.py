@@ -127,6 +127,7 @@ def test_the_deadline_is_looked_at_while_planning(monkeypatch: pytest.MonkeyPatc
     assert caught.value.node is None
 
 
+@pytest.mark.slow
 def test_the_deadline_is_looked_at_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Compiler(Limits()).gradients(Program(registry(), chain(2000)), TYPES).plan
     monkeypatch.setattr(time, "monotonic", Clock())

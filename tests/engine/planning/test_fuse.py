@@ -85,6 +85,7 @@ def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
         return False
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_fused_graph_computes_the_same(data: st.DataObject) -> None:

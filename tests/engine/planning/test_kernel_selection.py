@@ -131,6 +131,7 @@ def test_room_for_one_is_enough_and_room_for_all_is_needed_for_more(threads: int
     assert select_microkernels(graph, own - 1, threads) is graph
 
 
+@pytest.mark.slow
 @given(room=st.integers(0, 1 << 17), threads=st.integers(2, 9))
 @settings(max_examples=30)
 def test_threads_decide_nothing_but_how_many_there_are(room: int, threads: int) -> None:
@@ -144,6 +145,7 @@ def test_threads_decide_nothing_but_how_many_there_are(room: int, threads: int) 
 extents = st.integers(1, 90)
 
 
+@pytest.mark.slow
 @given(
     rows=extents, inner=extents, columns=extents, batch=st.integers(1, 4), dtype=st.sampled_from(["float32", "float64"])
 )

@@ -110,6 +110,7 @@ def last(x: Value, axis: int, count: int) -> Value:
     return x.slice(starts=starts, stops=list(x.shape))
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_operands_may_lie_in_any_way(data: st.DataObject) -> None:
@@ -222,6 +223,7 @@ def test_a_sum_of_what_repeats_along_rows_counts_each(printer: str) -> None:
         assert_fuses([*rows, total], arrays, printer)
 
 
+@pytest.mark.slow
 @each_printer
 @pytest.mark.parametrize("most", [2, 3, 5, 17])
 def test_a_chain_that_is_cut_computes_the_same(most: int, printer: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,7 @@ def test_every_network_with_a_part_of_its_kernels(name: str) -> None:
         assert_alike(executor.interpret(partly(within, kept), feeds), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
 def test_a_part_of_the_kernels_of_a_network_is_compiled(name: str) -> None:
     pytest.importorskip("llvmlite")

@@ -89,6 +89,7 @@ def test_a_plan_over_the_bound_leaves_the_others_alone() -> None:
     assert not compiler.forward(large, TYPES).cached
 
 
+@pytest.mark.slow
 def test_two_plans_of_46_000_nodes_with_their_gradients_are_kept_together() -> None:
     program, calls = chain(2000), 46_000 / 2000
     plan = Compiler(Limits()).gradients(program, {0: TensorType((), np.dtype("float64"))})

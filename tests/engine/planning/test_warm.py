@@ -8,6 +8,7 @@ from engine import registry, warm
 from engine.planning import compiler as compiling
 
 
+@pytest.mark.slow
 def test_every_op_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     planned, compile_call = set(), compiling.compile_call
 

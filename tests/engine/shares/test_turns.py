@@ -165,6 +165,7 @@ def test_who_waits_for_most_gives_way() -> None:
     assert not len(turns)
 
 
+@pytest.mark.slow
 def test_owners_are_forgotten() -> None:
     turns: Turns[int] = Turns()
     for owner in range(10_000):

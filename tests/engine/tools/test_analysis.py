@@ -184,6 +184,7 @@ def test_a_jacobian_that_no_machine_holds_is_planned() -> None:
         analyse(net.program, {x: TensorType((2**54,), FLOAT64)}, call, LIMITS)
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_in_pieces_where_all_at_once_is_over_budget() -> None:
     """The forecast is of the pieces that run, and the numbers are those of one piece."""
     net = Net()
@@ -231,6 +232,7 @@ def large() -> list[tuple[str, Net, Any]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="measures what NumPy allocates")
 @pytest.mark.parametrize(("net", "call"), [pytest.param(n, c, id=name) for name, n, c in large()])
 def test_the_forecast_is_within_a_tenth_of_what_is_measured(net: Net, call: Call) -> None:

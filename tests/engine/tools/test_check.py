@@ -204,6 +204,7 @@ def test_a_second_order_kink_passes() -> None:
     assert certificate(net).passed
 
 
+@pytest.mark.slow
 def test_forty_parameters_within_a_tight_budget() -> None:
     """As many as there is room for are moved at once; the numbers are the same."""
     net = Net()

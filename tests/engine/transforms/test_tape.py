@@ -37,6 +37,7 @@ def test_what_is_copied_is_what_the_rule_writes(case: Case, monkeypatch: pytest.
     assert copied == [written(case)] * 2
 
 
+@pytest.mark.slow
 def test_most_rules_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the test above would compare the rule with itself."""
     told, tape_of = list[bool](), tape.Tapes.of

@@ -170,6 +170,7 @@ def test_feeds_may_be_absent_where_nothing_is_fed(client: Client) -> None:
     assert client.post("/v1/forward", json={"graph": {"nodes": [node("full")]}}).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_long_chain(client: Client) -> None:
     """Nothing recurses over the depth of a graph."""
     chain = [node("parameter"), *(node("tanh", i) for i in range(3000)), node("sum", 3000)]

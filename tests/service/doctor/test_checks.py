@@ -287,6 +287,7 @@ class TestTls:
 
 
 class TestTrial:
+    @pytest.mark.slow
     def test_an_address(self) -> None:
         assert trial.port(made(port=0)).level is OK
         with bound("127.0.0.1", 0) as taken:

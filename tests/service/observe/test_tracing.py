@@ -140,6 +140,7 @@ def test_the_variables_of_open_telemetry_hold(collector: Collector, monkeypatch:
     assert collector.resources[0]["service.name"] == "gradients-of-ana"
 
 
+@pytest.mark.slow
 def test_both_doors_tell_route_and_trace(collector: Collector, tracing: Tracing) -> None:
     def answer(_: Any) -> Reply:
         return Reply(200, JSON, [b"{}"], timings=Timings(execute=0.001), begun=time.monotonic())
@@ -237,6 +238,7 @@ def test_a_collector_that_is_not_there_costs_no_request() -> None:
     assert not [line for line in log if "Traceback" in line]
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_where_nothing_is_traced() -> None:
     program = "import sys, service.app; sys.exit('opentelemetry.sdk' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0

@@ -93,6 +93,7 @@ def raised() -> set[str]:
     return {word for word in words if isinstance(word, str)} & KINDS.keys()
 
 
+@pytest.mark.slow
 def test_what_is_reserved_has_no_example_and_is_not_raised(pages: dict[str, ErrorPage]) -> None:
     reserved = {code for code, page in pages.items() if page.reserved}
     assert reserved == {code for code, page in pages.items() if page.example is None}

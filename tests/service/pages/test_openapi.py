@@ -88,6 +88,7 @@ def test_every_tag_is_described(document: dict[str, Any]) -> None:
     assert {tag for _, _, operation in operations(document) for tag in operation["tags"]} == described
 
 
+@pytest.mark.slow
 def test_every_problem_example_runs(client: Client, document: dict[str, Any], graph_id: str) -> None:
     ran = 0
     for path, method, status, code, example in problem_examples(document):

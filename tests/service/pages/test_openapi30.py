@@ -39,11 +39,13 @@ def converted(schema: Json) -> Json:
     return version30(around(M=schema))["components"]["schemas"]["M"]
 
 
+@pytest.mark.slow
 def test_the_newer_document_is_valid(newer: Json) -> None:
     assert newer["openapi"].startswith("3.1.")
     OpenAPIV31SpecValidator(newer).validate()
 
 
+@pytest.mark.slow
 def test_the_older_document_is_valid(older: Json) -> None:
     assert older["openapi"] == "3.0.3"
     OpenAPIV30SpecValidator(older).validate()

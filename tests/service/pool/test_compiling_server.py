@@ -154,6 +154,7 @@ def numbers(found: Any) -> list[float]:
     return [float(text) for text in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", repr(found))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "said"),
     [(BROKEN, "LLVM is out of order"), (MISSING, "llvmlite cannot be loaded"), (REFUSED, "refuses executable memory")],
@@ -169,6 +170,7 @@ def test_a_server_without_a_compiler(fault: str, said: str, wanted: Any) -> None
         assert ended(process, signal.SIGTERM) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("change", [ENDLESS, UNHURRIED], ids=["inside", "between"])
 def test_a_signal_in_the_middle_of_compiling(change: str, number: int) -> None:
@@ -181,6 +183,7 @@ def test_a_signal_in_the_middle_of_compiling(change: str, number: int) -> None:
         assert set(ended(process, number)) <= {"compiling"}
 
 
+@pytest.mark.slow
 def test_a_restarted_server_finds_its_kernels(tmp_path: Path, wanted: Any) -> None:
     for words in ("compiling", "loading"):
         with served(TELLING, "--cache-dir", str(tmp_path)) as (process, client):

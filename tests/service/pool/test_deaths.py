@@ -26,6 +26,7 @@ def quick(pool: ProcessPool) -> WorkerProcess:
     return pool._supervisor.quick
 
 
+@pytest.mark.slow
 @running
 async def test_an_idle_worker_that_is_killed_is_replaced() -> None:
     async with processes(1) as pool:
@@ -39,6 +40,7 @@ async def test_an_idle_worker_that_is_killed_is_replaced() -> None:
         assert pool.stats().workers == {"quick": 1, "long": 1, "spare": 1}
 
 
+@pytest.mark.slow
 @running
 async def test_every_worker_at_once() -> None:
     async with processes(2) as pool:
@@ -49,6 +51,7 @@ async def test_every_worker_at_once() -> None:
         await whole(pool)
 
 
+@pytest.mark.slow
 @running
 async def test_where_most_are_missing_two_are_started_at_once() -> None:
     """So that one who ends them one after the other, as soon as they are there, does not end all."""
@@ -66,6 +69,7 @@ async def test_where_most_are_missing_two_are_started_at_once() -> None:
         await whole(pool)
 
 
+@pytest.mark.slow
 @running
 async def test_a_job_whose_worker_dies_is_done_again(tmp_path: Path) -> None:
     async with processes(1) as pool:
@@ -74,6 +78,7 @@ async def test_a_job_whose_worker_dies_is_done_again(tmp_path: Path) -> None:
         assert pool.stats().restarts == {"died": 1}
 
 
+@pytest.mark.slow
 @running
 async def test_a_job_that_kills_its_workers_is_not_done_a_third_time() -> None:
     async with processes(1) as pool:
@@ -84,6 +89,7 @@ async def test_a_job_that_kills_its_workers_is_not_done_a_third_time() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_what_waited_behind_it_is_done_by_others() -> None:
     """Not the blame of those that the worker had not begun: large bodies, small ones, all are answered."""
@@ -102,6 +108,7 @@ async def test_what_waited_behind_it_is_done_by_others() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_an_answer_outlives_its_worker() -> None:
     async with processes(1) as pool:
@@ -114,6 +121,7 @@ async def test_an_answer_outlives_its_worker() -> None:
         assert settled(pool)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ["memory", "fault", "cuda"])
 @running
 async def test_a_worker_that_says_so_is_not_used_again(reason: str) -> None:
@@ -127,6 +135,7 @@ async def test_a_worker_that_says_so_is_not_used_again(reason: str) -> None:
         assert {int(reply.body) for reply in good} <= {worker.pid for worker in pool._supervisor}
 
 
+@pytest.mark.slow
 @running
 async def test_kills_leave_nothing_open() -> None:
     async with processes(1) as pool:
@@ -150,6 +159,7 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.mark.slow
 @running
 async def test_no_device() -> None:
     os.environ["GRADSERVE_TEST_NO_DEVICE"] = "1"
@@ -163,6 +173,7 @@ async def test_no_device() -> None:
         del os.environ["GRADSERVE_TEST_NO_DEVICE"]
 
 
+@pytest.mark.slow
 @running
 async def test_workers_that_cannot_start_are_tried_again_ever_more_seldom() -> None:
     async with processes(1) as pool:
@@ -193,6 +204,7 @@ asyncio.run(front())
 """
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_front() -> None:
     front = subprocess.Popen([sys.executable, "-c", FRONT], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert front.stdout is not None
@@ -212,6 +224,7 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+@pytest.mark.slow
 @running
 async def test_what_a_worker_said_of_itself_outlives_it_where_it_is_a_count() -> None:
     async with processes(1) as pool:
@@ -226,6 +239,7 @@ async def test_what_a_worker_said_of_itself_outlives_it_where_it_is_a_count() ->
         assert (stats.compiled, stats.device) == (3, 0)
 
 
+@pytest.mark.slow
 @running
 async def test_workers_that_are_suspended_are_replaced() -> None:
     """All of them, the spare too: what they were sent is done by their successors."""
@@ -237,6 +251,7 @@ async def test_workers_that_are_suspended_are_replaced() -> None:
         assert pool.stats().restarts["stopped"] >= 1
 
 
+@pytest.mark.slow
 @running
 async def test_a_large_body_for_a_worker_that_has_just_died_is_another_ones() -> None:
     """It has ended, and the front has not been told yet: it cannot be shown the memory that the body lies in."""

@@ -76,6 +76,7 @@ async def until_condemned(pool: ProcessPool) -> None:
             assert reply.status == 200 or code(reply) == "worker_died"
 
 
+@pytest.mark.slow
 @running
 async def test_a_plan_that_ends_two_workers_runs_without_kernels(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -105,6 +106,7 @@ async def test_a_plan_that_ends_two_workers_runs_without_kernels(
     assert known.condemned[0][:16] in found.says
 
 
+@pytest.mark.slow
 @running
 async def test_a_server_that_begins_knows_of_it(tmp_path: Path) -> None:
     async with faulty(tmp_path) as pool:
@@ -116,6 +118,7 @@ async def test_a_server_that_begins_knows_of_it(tmp_path: Path) -> None:
         assert pool.stats().condemned == 1
 
 
+@pytest.mark.slow
 @running
 async def test_without_a_folder_it_is_kept_in_memory() -> None:
     async with faulty(None) as pool:
@@ -123,6 +126,7 @@ async def test_without_a_folder_it_is_kept_in_memory() -> None:
         assert (await ask(pool)).status == 200
 
 
+@pytest.mark.slow
 @running
 async def test_a_worker_that_somebody_kills_is_an_incident_of_no_plan(tmp_path: Path) -> None:
     async with faulty(tmp_path) as pool:
@@ -249,6 +253,7 @@ def test_what_a_broken_worker_says_is_printable() -> None:
     assert said.place.isprintable()
 
 
+@pytest.mark.slow
 def test_the_digest_of_a_question_is_the_same_in_other_processes() -> None:
     program = """
 from engine import Compiler, Limits, Program, Statement, TensorType, registry

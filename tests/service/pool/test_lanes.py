@@ -25,6 +25,7 @@ def begun(pool: ProcessPool, count: int) -> bool:
     )
 
 
+@pytest.mark.slow
 @running
 async def test_short_jobs_do_not_wait_for_long_ones() -> None:
     """Every general worker is held, and more long jobs wait; short ones pass them."""
@@ -39,6 +40,7 @@ async def test_short_jobs_do_not_wait_for_long_ones() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_the_quick_worker_does_not_run_long_jobs() -> None:
     async with processes(2) as pool:
@@ -48,6 +50,7 @@ async def test_the_quick_worker_does_not_run_long_jobs() -> None:
         assert int((await ask(pool, {**LONG, "pid": 1})).body) in general
 
 
+@pytest.mark.slow
 @running
 async def test_a_kind_that_is_known_to_be_long_goes_where_it_belongs() -> None:
     async with processes(1) as pool:
@@ -59,6 +62,7 @@ async def test_a_kind_that_is_known_to_be_long_goes_where_it_belongs() -> None:
         assert pool._supervisor.quick.served == looked
 
 
+@pytest.mark.slow
 @running
 async def test_others_help_the_quick_worker() -> None:
     async with processes(2) as pool:
@@ -67,6 +71,7 @@ async def test_others_help_the_quick_worker() -> None:
         assert set(answered) == {worker.pid for worker in pool._supervisor.working}
 
 
+@pytest.mark.slow
 @running
 async def test_a_queue_that_is_full() -> None:
     async with processes(1, queue=2) as pool:
@@ -79,6 +84,7 @@ async def test_a_queue_that_is_full() -> None:
         assert (await ask(pool, {})).status == 200
 
 
+@pytest.mark.slow
 @running
 async def test_a_refused_job_gives_its_room_back() -> None:
     async with processes(1, queue=0) as pool:
@@ -91,6 +97,7 @@ async def test_a_refused_job_gives_its_room_back() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_an_answer_has_to_have_room() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
@@ -103,6 +110,7 @@ async def test_an_answer_has_to_have_room() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_what_cannot_be_in_time_any_more_is_not_begun() -> None:
     """The one before it took longer than it said."""
@@ -115,6 +123,7 @@ async def test_what_cannot_be_in_time_any_more_is_not_begun() -> None:
         assert not pool.stats().restarts
 
 
+@pytest.mark.slow
 @running
 async def test_an_idle_server_tries_what_may_be_too_long() -> None:
     """The estimate is one; the deadline is not."""
@@ -122,6 +131,7 @@ async def test_an_idle_server_tries_what_may_be_too_long() -> None:
         assert (await ask(pool, {"estimate": 100.0}, 60)).status == 200
 
 
+@pytest.mark.slow
 @running
 async def test_so_does_one_that_has_a_worker_left() -> None:
     """Beside a job that is being done, nothing waits for the other worker."""
@@ -265,6 +275,7 @@ def test_staff(monkeypatch: pytest.MonkeyPatch) -> None:
     assert topology_for(settings, "cpu").environment(0) == {}
 
 
+@pytest.mark.slow
 @running
 async def test_workers_that_are_still_to_start_are_counted_on() -> None:
     """A server listens once its first worker is there: long jobs wait for the others, and are divided among them."""

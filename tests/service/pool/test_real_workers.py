@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import orjson
+import pytest
 from safetensors.numpy import load, save
 
 from service.pool.pool import awaited
@@ -35,6 +36,7 @@ async def ask(pool: ProcessPool, sent: bytes) -> Reply:
     return await awaited(pool, job)
 
 
+@pytest.mark.slow
 @running
 async def test_a_body_is_read_in_place_and_not_held() -> None:
     pool = ProcessPool(Settings(device="cpu", workers=1, log_level="error"))
@@ -55,6 +57,7 @@ async def test_a_body_is_read_in_place_and_not_held() -> None:
         await pool.close(5)
 
 
+@pytest.mark.slow
 @running
 async def test_callers_at_once_have_their_own_answers() -> None:
     pool = ProcessPool(Settings(device="cpu", workers=2, log_level="error"))

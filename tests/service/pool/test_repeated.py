@@ -206,6 +206,7 @@ def test_an_index_that_is_outside_is_found_again() -> None:
     assert agree(*bodies, *bodies, call="forward") == 2 * [200, 200, 422, 422, 200]
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(sorted(computing_calls())))
 def test_numbers_that_are_drawn(data: st.DataObject, call: str) -> None:
     numbers = st.floats(width=32) | st.integers(-(2**70), 2**70) | st.sampled_from([True, None, "1", [1]])

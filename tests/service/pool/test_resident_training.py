@@ -78,6 +78,7 @@ def stepped(w: np.ndarray, b: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np
     return w - RATE * 2 * x.T @ r / r.size, b - RATE * 2 * r.sum(0) / r.size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(8, 3), (400, 60)], ids=["in frames", "in slabs"])
 @pytest.mark.parametrize("kills", [0, 4])
 def test_a_client_that_computes_the_updates_itself_has_the_same(n: int, m: int, kills: int) -> None:
@@ -127,6 +128,7 @@ async def _train(n: int, m: int, kills: int, steps: int = 60) -> None:
         await pool.close(5)
 
 
+@pytest.mark.slow
 @running
 async def test_a_tensor_goes_in_and_comes_out_whole() -> None:
     """In any form, of any size, and of one namespace."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import orjson
+import pytest
 
 from service.pool.process_pool import ProcessPool
 from service.transport.job import Reply
@@ -23,6 +24,7 @@ def never(_: Reply) -> None:
     raise AssertionError("the client is gone")
 
 
+@pytest.mark.slow
 @running
 async def test_the_deadline_of_work_that_looks_at_it() -> None:
     async with processes(1) as pool:
@@ -32,6 +34,7 @@ async def test_the_deadline_of_work_that_looks_at_it() -> None:
         assert pids(pool) == before
 
 
+@pytest.mark.slow
 @running
 async def test_the_deadline_of_work_that_does_not() -> None:
     async with processes(1) as pool:
@@ -43,6 +46,7 @@ async def test_the_deadline_of_work_that_does_not() -> None:
         assert pool.stats().restarts == {"stuck": 1}
 
 
+@pytest.mark.slow
 @running
 async def test_the_deadline_of_a_job_that_waits() -> None:
     async with processes(1) as pool:
@@ -54,6 +58,7 @@ async def test_the_deadline_of_a_job_that_waits() -> None:
         assert not pool.stats().restarts
 
 
+@pytest.mark.slow
 @running
 async def test_a_job_that_waits_is_dropped_when_its_client_goes() -> None:
     async with processes(1) as pool:
@@ -71,6 +76,7 @@ async def test_a_job_that_waits_is_dropped_when_its_client_goes() -> None:
         assert not pool.stats().restarts
 
 
+@pytest.mark.slow
 @running
 async def test_jobs_that_were_sent_are_not_begun_when_their_clients_go() -> None:
     async with processes(1) as pool:
@@ -86,6 +92,7 @@ async def test_jobs_that_were_sent_are_not_begun_when_their_clients_go() -> None
         assert not pool.stats().restarts
 
 
+@pytest.mark.slow
 @running
 async def test_work_that_looks_stops_when_its_client_goes() -> None:
     async with processes(1) as pool:
@@ -97,6 +104,7 @@ async def test_work_that_looks_stops_when_its_client_goes() -> None:
         assert pids(pool) == before
 
 
+@pytest.mark.slow
 @running
 async def test_work_that_does_not_look_is_killed_when_its_client_goes() -> None:
     async with processes(1) as pool:
@@ -108,6 +116,7 @@ async def test_work_that_does_not_look_is_killed_when_its_client_goes() -> None:
         assert pool.stats().restarts == {"stuck": 1}
 
 
+@pytest.mark.slow
 @running
 async def test_only_the_guilty_is_killed() -> None:
     """The others that its worker had are answered, as they are that other workers have."""
@@ -122,6 +131,7 @@ async def test_only_the_guilty_is_killed() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_a_short_job_that_runs_long_does_not_hold_up_others() -> None:
     async with processes(1) as pool:
@@ -133,6 +143,7 @@ async def test_a_short_job_that_runs_long_does_not_hold_up_others() -> None:
         slow.cancel()
 
 
+@pytest.mark.slow
 @running
 async def test_where_all_are_busy_it_is_stopped_and_done_with_the_long_ones() -> None:
     async with processes(1) as pool:
@@ -144,6 +155,7 @@ async def test_where_all_are_busy_it_is_stopped_and_done_with_the_long_ones() ->
         assert not pool.stats().restarts
 
 
+@pytest.mark.slow
 @running
 async def test_close_waits_for_what_runs() -> None:
     async with processes(1) as pool:
@@ -159,6 +171,7 @@ async def test_close_waits_for_what_runs() -> None:
         assert not list(pool._supervisor)
 
 
+@pytest.mark.slow
 @running
 async def test_close_does_not_wait_for_ever() -> None:
     async with processes(1) as pool:
@@ -169,6 +182,7 @@ async def test_close_does_not_wait_for_ever() -> None:
         assert not list(pool._supervisor)
 
 
+@pytest.mark.slow
 @running
 async def test_a_job_that_nobody_waits_for_is_not_handed_to_another_worker() -> None:
     """It lies behind one that runs long, so that what waits there is taken back."""

@@ -25,6 +25,7 @@ async def present(pool: ProcessPool, *callers: str) -> None:
     assert pool.stats().callers >= len(callers)
 
 
+@pytest.mark.slow
 @running
 async def test_a_caller_with_many_jobs_keeps_nobody_waiting() -> None:
     """A hundred that turn out to be slow are there first; one after the other, those of another pass them."""
@@ -41,6 +42,7 @@ async def test_a_caller_with_many_jobs_keeps_nobody_waiting() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_who_sends_what_is_not_short_leaves_the_quick_worker_to_others() -> None:
     async with processes(2) as pool:
@@ -54,6 +56,7 @@ async def test_who_sends_what_is_not_short_leaves_the_quick_worker_to_others() -
         assert int((await ask(pool, {"pid": 1}, tenant="modest")).body) == quick
 
 
+@pytest.mark.slow
 @running
 async def test_one_alone_has_all_workers_however_slow_its_jobs_are() -> None:
     async with processes(2) as pool:
@@ -61,6 +64,7 @@ async def test_one_alone_has_all_workers_however_slow_its_jobs_are() -> None:
         assert len({int(reply.body) for reply in replies}) == 3
 
 
+@pytest.mark.slow
 @running
 async def test_long_jobs_take_turns() -> None:
     """Thirty of one are there first; the other's three are not behind them."""
@@ -78,6 +82,7 @@ async def test_long_jobs_take_turns() -> None:
         assert order[:20].count("modest") == 3
 
 
+@pytest.mark.slow
 @running
 async def test_a_full_queue_makes_way_for_whoever_has_less() -> None:
     async with processes(1, queue=9) as pool:
@@ -92,6 +97,7 @@ async def test_a_full_queue_makes_way_for_whoever_has_less() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_nobody_is_refused_for_what_others_wait_for() -> None:
     """Ten seconds of another's are no reason why half a second should not be in time."""
@@ -103,6 +109,7 @@ async def test_nobody_is_refused_for_what_others_wait_for() -> None:
         await together(*many)
 
 
+@pytest.mark.slow
 @running
 async def test_what_was_sent_comes_back_when_there_are_several() -> None:
     """One alone has filled the sockets; a second one does not wait for all that is in them."""
@@ -114,6 +121,7 @@ async def test_what_was_sent_comes_back_when_there_are_several() -> None:
         assert [reply.status for reply in await together(*many)] == [200] * 60
 
 
+@pytest.mark.slow
 @running
 async def test_a_long_job_in_the_quick_worker_is_left_alone() -> None:
     """The spare does what another caller has that is short, long before anybody looks for what hangs."""

@@ -16,6 +16,7 @@ from service.worker.sandbox import limit_of, memory_limit
 from tests.service.pool.pools import ask, processes, running, settled, together, until, whole
 
 
+@pytest.mark.slow
 @running
 async def test_workers_are_nicer_than_the_front_those_of_long_jobs_more_so() -> None:
     async with processes(1) as pool:
@@ -23,6 +24,7 @@ async def test_workers_are_nicer_than_the_front_those_of_long_jobs_more_so() -> 
         assert int((await ask(pool, {"estimate": 1, "nice": 1})).body) == os.nice(0) + 5
 
 
+@pytest.mark.slow
 @running
 async def test_a_worker_may_not_take_more_memory_than_the_budgets() -> None:
     stated = {"max_bytes": 1 << 30, "plan_cache_bytes": 1 << 20, "max_response_bytes": 1 << 20, "max_body_bytes": 1024}
@@ -58,6 +60,7 @@ def test_what_is_stated_is_not_taken_away(monkeypatch: pytest.MonkeyPatch) -> No
     assert memory_limit(stated, 80 << 20, share_of_memory(stated)) > 2 << 30
 
 
+@pytest.mark.slow
 @running
 async def test_the_limits_of_real_workers_fit_the_memory() -> None:
     async with processes(2, max_tensor_bytes="1MiB") as pool:
@@ -67,6 +70,7 @@ async def test_the_limits_of_real_workers_fit_the_memory() -> None:
         assert sum(limits[1:]) + FRONT_BYTES <= machine.memory_bytes()
 
 
+@pytest.mark.slow
 @running
 async def test_a_worker_is_replaced_after_so_many_jobs() -> None:
     """No job is lost, whatever is under way."""
@@ -80,6 +84,7 @@ async def test_a_worker_is_replaced_after_so_many_jobs() -> None:
         assert (await ask(pool, {})).status == 200
 
 
+@pytest.mark.slow
 @running
 async def test_a_worker_is_replaced_when_it_is_old() -> None:
     async with processes(1, worker_age=1) as pool:
@@ -87,6 +92,7 @@ async def test_a_worker_is_replaced_when_it_is_old() -> None:
         assert (await ask(pool, {})).status == 200
 
 
+@pytest.mark.slow
 @running
 async def test_a_worker_is_replaced_when_it_has_grown() -> None:
     async with processes(1, worker_bytes=400 << 20) as pool:
@@ -95,6 +101,7 @@ async def test_a_worker_is_replaced_when_it_has_grown() -> None:
         assert fat not in {worker.pid for worker in pool._supervisor}
 
 
+@pytest.mark.slow
 @running
 async def test_what_is_under_way_is_done_by_a_worker_that_is_replaced() -> None:
     async with processes(1) as pool:

@@ -87,6 +87,7 @@ def test_a_member_that_the_file_does_not_have_is_not_read(tmp_path: Path, sparse
         restore(file, str(tmp_path / "there"))
 
 
+@pytest.mark.slow
 def test_a_backup_while_a_server_writes(tmp_path: Path) -> None:
     """Each is of one moment: what was acknowledged before it began is in it, and no commit in halves."""
     command = [sys.executable, "-m", "tests.service.state.committing", str(tmp_path / "state"), "1"]

@@ -35,6 +35,7 @@ def gone_through() -> Iterator[list[int]]:
     gc.unfreeze()
 
 
+@pytest.mark.slow
 def test_rewriting_a_history_is_collected_in_short_steps(gone_through: list[int]) -> None:
     objects = MemoryObjects()
     kept = ObjectJournal(objects, "the state", Tidiness(small_objects=GRAPHS - 1))

@@ -47,6 +47,7 @@ def traced(folder: Path, output: Path) -> list[str]:
     return [line for line in lines[begin + 1 : end] if str(folder) in line]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows the system calls")
 def test_the_order_of_system_calls(tmp_path: Path) -> None:
     """Write, flush the file, link it to its name, flush the folder of the name: then the commit is acknowledged."""
@@ -105,6 +106,7 @@ def test_what_was_not_finished_goes(tmp_path: Path) -> None:
     folder.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows the system calls")
 def test_new_folders_are_on_disk_too(tmp_path: Path) -> None:
     """A folder whose own name a loss of power takes away takes all of its files along."""

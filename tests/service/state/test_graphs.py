@@ -22,6 +22,7 @@ def graph(graph_id: str, description: str | None = None, nodes: int = 1) -> Regi
     return Registered.of(record(graph_id, description, nodes))
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_a_name_that_is_no_id_is_not_found_and_shown_safely(name: str) -> None:
     with pytest.raises(Refusal) as refused:

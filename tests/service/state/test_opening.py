@@ -292,6 +292,7 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert Settings(state="").state == Settings(state="memory").state == "memory"
 
 
+@pytest.mark.slow
 def test_nothing_of_obstore_is_loaded_for_a_folder(tmp_path: Path) -> None:
     program = "import sys; from service.state.opening import open_state; open_state(sys.argv[1]).close()\n"
     program += "assert 'obstore' not in sys.modules"

@@ -61,6 +61,7 @@ CHANGES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(CHANGES, max_size=25))
 def test_every_crash_leaves_the_state_before_or_after_a_commit(history: list[list[tuple[str, int | None]]]) -> None:
     objects = Crashing()
@@ -83,6 +84,7 @@ def test_every_crash_leaves_the_state_before_or_after_a_commit(history: list[lis
     assert all(values(after(state)) == expected for state in objects.left)
 
 
+@pytest.mark.slow
 def test_one_tensor_rewritten_leaves_little(tmp_path: Path) -> None:
     opened = journal(tmp_path / "state", Tidiness())
     opened.load()

@@ -105,6 +105,7 @@ def test_answers_that_are_there_make_others_let_go() -> None:
     assert claims.held == 30
 
 
+@pytest.mark.slow
 def test_two_who_ask_for_all_share_it() -> None:
     """Steps in any order: neither is left with much less than half, and never is more held than there is."""
     draw = np.random.default_rng(3)

@@ -27,6 +27,7 @@ def padded(told: dict[str, object], nbytes: int) -> bytes:
     return orjson.dumps(told).ljust(nbytes)
 
 
+@pytest.mark.slow
 @running
 async def test_bodies_and_answers_of_any_size() -> None:
     async with processes(1) as pool:
@@ -52,6 +53,7 @@ async def ask_with(pool: ProcessPool, body: Any, memory: BodyAllocation | None =
     return await awaited(pool, asked)
 
 
+@pytest.mark.slow
 @running
 async def test_what_a_job_is() -> None:
     async with processes(1) as pool:
@@ -68,6 +70,7 @@ async def test_what_a_job_is() -> None:
         assert reply.timings.waited > 0
 
 
+@pytest.mark.slow
 @running
 async def test_memory_is_where_the_body_is_and_is_given_back() -> None:
     async with processes(1) as pool:
@@ -86,6 +89,7 @@ async def test_memory_is_where_the_body_is_and_is_given_back() -> None:
         assert settled(pool)
 
 
+@pytest.mark.slow
 @running
 async def test_nothing_of_one_caller_is_left_for_the_next() -> None:
     async with processes(1) as pool:
@@ -95,6 +99,7 @@ async def test_nothing_of_one_caller_is_left_for_the_next() -> None:
         assert reply.body == bytes(20_000)
 
 
+@pytest.mark.slow
 @running
 async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
     async with processes(1) as pool:
@@ -110,6 +115,7 @@ async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
             memory.give_back()
 
 
+@pytest.mark.slow
 @running
 async def test_large_memory_is_not_kept() -> None:
     async with processes(1) as pool:
@@ -118,6 +124,7 @@ async def test_large_memory_is_not_kept() -> None:
         assert number not in {buffer.number for idle in pool._body_memory._buffers._idle.values() for buffer in idle}
 
 
+@pytest.mark.slow
 @running
 async def test_bytes_are_bounded() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
@@ -131,6 +138,7 @@ async def test_bytes_are_bounded() -> None:
         other.give_back()
 
 
+@pytest.mark.slow
 @running
 async def test_answers_count_until_they_are_sent() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
@@ -143,6 +151,7 @@ async def test_answers_count_until_they_are_sent() -> None:
         memory.give_back()
 
 
+@pytest.mark.slow
 @running
 async def test_a_graph_is_sent_to_a_worker_that_does_not_know_it() -> None:
     async with processes(1) as pool:
@@ -151,6 +160,7 @@ async def test_a_graph_is_sent_to_a_worker_that_does_not_know_it() -> None:
             assert reply.body == b"done"
 
 
+@pytest.mark.slow
 @running
 async def test_a_worker_that_asks_twice_for_a_graph_is_at_fault(caplog: pytest.LogCaptureFixture) -> None:
     """No request does this: a graph's text is known to the server before a job that names it is made."""
@@ -160,6 +170,7 @@ async def test_a_worker_that_asks_twice_for_a_graph_is_at_fault(caplog: pytest.L
     assert "a worker asks again for what it was given" in caplog.text
 
 
+@pytest.mark.slow
 @running
 async def test_many_jobs_leave_nothing_open() -> None:
     async with processes(1) as pool:

@@ -79,6 +79,7 @@ def undated(response: bytes) -> bytes:
     return b"\r\n".join(line.partition(b'"request_id":')[0] for line in lines)
 
 
+@pytest.mark.slow
 @given(garbage=st.lists(st.one_of(st.binary(max_size=60), st.sampled_from(
     [b"\r\n", b"\r\n\r\n", b"POST /v1/forward HTTP/1.1\r\n", b"Host: localhost\r\n", b"Content-Length: 5\r\n", b"0\r\n",
      b"Transfer-Encoding: chunked\r\n", b"GET / HTTP/1.1\r\n", b"Expect: 100-continue\r\n", b"\x00", b": ", b"F" * 17]

@@ -107,6 +107,7 @@ def test_a_long_answer_is_refused_and_nothing_written(client: Client, key: dict[
     assert client.post("/v1/forward", json={**body, "outputs": [0]}).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_large_body_has_a_fingerprint_too(client: Client, key: dict[str, str]) -> None:
     large, other = tensor([300_000], [1.0] * 300_000), tensor([300_000], [1.0] * 299_999 + [2.0])
     assert put(client, "w", large, headers=key).status_code == 201

@@ -39,6 +39,7 @@ def test_the_nodes_of_gradients_count(make_client: Callable[..., Client]) -> Non
     problem(client.post("/v1/gradients", json=request(*chain, feeds=fed)), 413, "too_many_nodes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("levels", "most", "status"), [(8, 50, 200), (11, 50, 413), (11, 10_000, 200)])
 def test_gradients_of_gradients_may_multiply_by_what_was_sent(
     make_client: Callable[..., Client], levels: int, most: int, status: int
@@ -71,6 +72,7 @@ def test_over_budget(make_client: Callable[..., Client], setting: dict[str, int]
     problem(make_client(**setting).post("/v1/forward", json=body), 413, "over_budget")
 
 
+@pytest.mark.slow
 def test_base64_answers_are_shorter(make_client: Callable[..., Client]) -> None:
     client = make_client(max_response_bytes=2000)
     body = request(node("full", shape=[100]), encoding="base64")
@@ -242,6 +244,7 @@ def test_a_fault_of_the_front_is_reported_and_not_shown(
     assert "secret" not in problem(client.get("/health/live"), 500, "internal_error")["detail"]
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_over_the_cache_is_not_kept_and_displaces_no_other(make_client: Callable[..., Client]) -> None:
     client = make_client(plan_cache_bytes="64KiB")
     large = request(node("parameter"), *[node("sin", i) for i in range(500)], feeds=[feed(0, [], [1.0])])

@@ -136,6 +136,7 @@ class TestReading:
 
         run(scenario, loop)
 
+    @pytest.mark.slow
     def test_an_idle_connection_is_closed(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(keep_alive=1) as opened:

@@ -54,6 +54,7 @@ def taken(method: str, path: str) -> Any:
     return None
 
 
+@pytest.mark.slow
 def test_every_path_has_the_scope_of_the_route_that_it_takes() -> None:
     count = 0
     for method, path in itertools.product(METHODS, paths()):

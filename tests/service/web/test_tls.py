@@ -43,6 +43,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return made(tmp_path_factory.mktemp("tls"))
 
 
+@pytest.mark.slow
 @on_each_loop
 def test_requests_small_and_large(loop: Loop, files: tuple[Path, Path]) -> None:
     async def scenario() -> None:

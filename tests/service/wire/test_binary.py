@@ -97,6 +97,7 @@ def test_every_bit_comes_back_in_safetensors(client: Client, value: Array) -> No
     assert same_bits(echo_binary(client.post, value), value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_bit_comes_back_from_a_server(server: RunningServer, dtype: str) -> None:
     value = ends(dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def mutated(draw: st.DrawFn) -> bytes:
     return bytes(content)
 
 
+@pytest.mark.slow
 @given(mutated(), st.sampled_from(CALLS), st.sampled_from([BINARY, SENT]))
 @example(b"", "gradients", BINARY)
 @example(bytes(8), "plan", BINARY)
@@ -72,6 +74,7 @@ requests = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(names | st.text(max_size=4), entries | st.just(ENTRY) | st.integers(), max_size=3),
     requests,
@@ -89,6 +92,7 @@ arrays_of_any_type = st.sampled_from(["bool", "int8", "int64", "float16", "float
 roles = st.sampled_from(["feeds.0", "feeds.1", "feeds.9", "cotangents.2", "cotangents.1", "tangents.0", "vectors.0"])
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(roles | st.sampled_from(["constants.1", "hvp.0"]), arrays_of_any_type, max_size=3),
     st.fixed_dictionaries(

@@ -354,6 +354,7 @@ def head(length: int, *more: str) -> bytes:
     return "\r\n".join((*lines, "", "")).encode()
 
 
+@pytest.mark.slow
 def test_too_large_is_said_by_the_head_alone(server: RunningServer) -> None:
     """No byte of the body is sent: the client waits for leave."""
     received = exchange(server.address, head((1 << 30) + 1, "Expect: 100-continue"))

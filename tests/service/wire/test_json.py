@@ -106,6 +106,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text('[]{}"\\a'), values, max_size=4))
 def test_the_depth_is_counted_as_a_parser_would(value: dict[str, object]) -> None:
     body, depth = json.dumps(value).encode(), depth_of(value)
@@ -114,6 +115,7 @@ def test_the_depth_is_counted_as_a_parser_would(value: dict[str, object]) -> Non
         parse_json(body, depth - 1)
 
 
+@pytest.mark.slow
 def test_the_depth_is_counted_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.wire.json_codec._CHUNK", 3)
     test_the_depth_is_counted_as_a_parser_would()
@@ -130,6 +132,7 @@ def test_numbers_are_exact(whole: int, real: float) -> None:
 class TestContainers:
     """Lists and objects take many times their text, as Python has them: a body may have what is allotted for it."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("unit", [b"[[[]]]", b"[]", b"{}", b'{"":0}', b"[{}]"])
     def test_more_is_over_budget_before_any_is_made(self, unit: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("jiter.from_json", lambda *_, **__: pytest.fail("it was read"))
@@ -138,6 +141,7 @@ class TestContainers:
             parse_json(body, 100)
         assert refused.value.code == "over_budget"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "unit",
         [b'{"op":"exp","operands":[0]}', b'["["]', b"[0.5,1.5,2.5]", b'"[[[[{{{{"', b'"\\"[[[["', b'{"op":"input"}'],

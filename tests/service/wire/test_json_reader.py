@@ -112,6 +112,7 @@ def test_a_text_that_is_not_utf8_is_read_alike() -> None:
         assert agree(where) == 400
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_request_with_a_byte_changed_is_read_alike(data: st.DataObject) -> None:
     body = bytearray(orjson.dumps(SQUARES))
@@ -174,6 +175,7 @@ def test_a_long_graph_within_the_limit_is_not_refused_for_its_commas() -> None:
     assert agree(orjson.dumps(weighted), "forward") == 200
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.recursive(st.integers() | st.text('[]{},"\\'), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
 )
@@ -181,6 +183,7 @@ def test_elements_are_counted_as_a_parser_would(value: list[Any]) -> None:
     assert elements(json.dumps(value).encode()) == len(value)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["graph", "feeds", "of"]), st.recursive(st.integers(), st.lists), min_size=1))
 def test_the_parts_are_the_whole(value: dict[str, Any]) -> None:
     body = json.dumps(value).encode()

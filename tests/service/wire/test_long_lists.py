@@ -106,12 +106,14 @@ def tensor(numbers: list[str], dtype: str, count: int) -> bytes:
     return f'{{"dtype": "{dtype}", "shape": [{count}], "data": [{",".join(numbers)}]}}'.encode()
 
 
+@pytest.mark.slow
 @given(st.lists(spaced, min_size=1, max_size=30), st.sampled_from(DTYPES), st.sampled_from([0, 0, 0, 1]))
 def test_numbers_are_what_they_were(numbers: list[str], dtype: str, more: int) -> None:
     text = tensor(numbers, dtype, len(numbers) + more)
     assert decoded(text, parse_tensors) == decoded(text, parse_json)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(spaced, st.sampled_from(WRONG)), min_size=1, max_size=12), st.sampled_from(DTYPES), st.data())
 def test_what_is_wrong_is_told_as_it_was(numbers: list[str], dtype: str, data: st.DataObject) -> None:
     text = bytearray(tensor(numbers, dtype, len(numbers)))
@@ -183,6 +185,7 @@ def test_a_feed_is_read_in_pieces() -> None:
     assert found.array.tolist() == NUMBERS
 
 
+@pytest.mark.slow
 def test_a_large_list_takes_little_beside_its_array(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in LONG.items():
         monkeypatch.setattr(long_lists, name, value)

@@ -27,6 +27,7 @@ def same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
+@pytest.mark.slow
 @given(st.data(), dtypes, st.sampled_from(["json", "base64"]))
 def test_there_and_back(data: st.DataObject, dtype: str, encoding: str) -> None:
     array = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=0, min_side=0, max_dims=3)))
@@ -199,6 +200,7 @@ def test_no_element_is_echoed(client: Client) -> None:
             assert "48151623" not in client.post("/v1/forward", json=body).text
 
 
+@pytest.mark.slow
 @given(st.data(), dtypes, st.sampled_from(["json", "base64"]))
 def test_the_length_of_an_answer_is_never_underestimated(data: st.DataObject, dtype: str, encoding: str) -> None:
     from engine import TensorType

@@ -47,6 +47,7 @@ def counted(client: httpx.Client, name: str) -> float:
     return sum(map(float, re.findall(rf"^{name}(?:{{.*}})? (.*)$", client.get("/metrics").text, re.MULTILINE)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "stride"), [(33, 2**57), (34, 2**58), (35, 2**62)])
 def test_a_stride_of_any_size_is_answered_by_kernels_as_by_numpy(client: httpx.Client, width: int, stride: int) -> None:
     """Of each width there are kernels of its own."""

@@ -121,6 +121,7 @@ async def all_tried(place: Place, confine: str) -> dict[tuple[str, str], list[st
         await pool.close(0)
 
 
+@pytest.mark.slow
 @running
 async def test_what_a_worker_may_not_do_is_refused(place: Place) -> None:
     found = await all_tried(place, "on")
@@ -128,6 +129,7 @@ async def test_what_a_worker_may_not_do_is_refused(place: Place) -> None:
     assert done == {(name, ""): ["done", "done"] for name in ALLOWED}
 
 
+@pytest.mark.slow
 @running
 async def test_the_same_succeeds_where_workers_are_not_confined(place: Place) -> None:
     """Or the test above would pass whatever the kernel does."""
@@ -147,6 +149,7 @@ def statuses(pid: int) -> list[str]:
     return [(task / "status").read_text(encoding="ascii") for task in Path(f"/proc/{pid}/task").iterdir()]
 
 
+@pytest.mark.slow
 @running
 async def test_the_system_ends_workers_before_the_front_for_want_of_memory(place: Place) -> None:
     pool = ProcessPool(place.settings("off"), COMMAND)
@@ -158,6 +161,7 @@ async def test_the_system_ends_workers_before_the_front_for_want_of_memory(place
         await pool.close(0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(machine.cpus() < 2, reason="a BLAS has no threads on one processor")
 @running
 async def test_every_thread_of_a_worker_is_held() -> None:
@@ -254,6 +258,7 @@ def test_other_processes_of_its_user_cannot_look_into_the_front() -> None:
         front.stdin.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("confine", "expected"), [("on", 0), ("off", 1)])
 def test_a_server_forbids_it(confine: str, expected: int) -> None:
     program = f"""

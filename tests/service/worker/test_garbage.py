@@ -35,6 +35,7 @@ def asked(number: int) -> bytes:
     return orjson.dumps(request(*nodes, feeds=[feed(0, [number % 7 + 1], [0.25] * (number % 7 + 1))]))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_collector")
 @pytest.mark.parametrize("call", ["gradients", "forward", "hessian"])
 def test_graphs_that_are_forgotten_leave_nothing(call: str, monkeypatch: pytest.MonkeyPatch) -> None:

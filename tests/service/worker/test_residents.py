@@ -69,6 +69,7 @@ async def by_all(pool: ProcessPool, *names: str) -> list[Any]:
     return await together(*(read(pool, *names, sleep=0.05) for _ in range(2 * count)))
 
 
+@pytest.mark.slow
 @running
 async def test_every_worker_reads_what_was_placed_last() -> None:
     async with processes(2) as pool:
@@ -82,6 +83,7 @@ async def test_every_worker_reads_what_was_placed_last() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_a_namespace_sees_nothing_of_another() -> None:
     async with processes(1) as pool:
@@ -96,6 +98,7 @@ async def test_a_namespace_sees_nothing_of_another() -> None:
         assert await read(pool, "w", namespace="two") == [seen(2, 100_000)]
 
 
+@pytest.mark.slow
 @running
 async def test_a_job_that_runs_keeps_its_version() -> None:
     async with processes(1) as pool:
@@ -112,6 +115,7 @@ async def test_a_job_that_runs_keeps_its_version() -> None:
             assert int(etag, 16) in (1, 39), "39: it began anew elsewhere"
 
 
+@pytest.mark.slow
 @running
 async def test_a_view_that_was_taken_stays_what_it_is() -> None:
     """Whoever writes a version to disk may be slower than the one that replaces it."""
@@ -125,6 +129,7 @@ async def test_a_view_that_was_taken_stays_what_it_is() -> None:
             view.release()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coalesce", ["off", "on"])
 @pytest.mark.parametrize("kills", [0, 12])
 def test_nobody_reads_an_older_version_than_was_acknowledged(coalesce: str, kills: int) -> None:
@@ -186,6 +191,7 @@ async def _write_and_read(coalesce: str, kills: int) -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_a_worker_that_is_new_knows_them_too() -> None:
     async with processes(1) as pool:
@@ -196,6 +202,7 @@ async def test_a_worker_that_is_new_knows_them_too() -> None:
             assert await read(pool, "w") == [seen(5, 100_000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nbytes", [1000, COPIED + 1])
 def test_many_are_asked_for_at_once(nbytes: int) -> None:
     """More than a socket holds descriptors."""
@@ -214,6 +221,7 @@ def test_many_are_asked_for_at_once(nbytes: int) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 @running
 async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "MOST_KNOWN", 8)
@@ -235,6 +243,7 @@ async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -
                 assert found == [seen(i, 20_000 if i % 2 else 100_000) for i in several]
 
 
+@pytest.mark.slow
 @running
 async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> int:
@@ -249,6 +258,7 @@ async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest
         assert await read(pool, "w") == [seen(1, 100_000)]
 
 
+@pytest.mark.slow
 @running
 async def test_a_worker_that_is_to_finish_is_told_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """It would not hear it."""
@@ -276,6 +286,7 @@ def mapped(pid: int | str) -> int:
     return found
 
 
+@pytest.mark.slow
 @running
 async def test_memory_is_flat_however_often_one_is_rewritten() -> None:
     """Also while one worker runs long, which has an old version, and others rest, which have none that is large."""
@@ -299,6 +310,7 @@ async def test_memory_is_flat_however_often_one_is_rewritten() -> None:
         await until(lambda: mapped("self") <= before and not any(map(mapped, pids)))
 
 
+@pytest.mark.slow
 @running
 async def test_what_is_stored_comes_with_the_answer() -> None:
     async with processes(1) as pool:

@@ -6,6 +6,8 @@ import asyncio
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from service.pool.process_pool import ProcessPool
 from service.transport.job import Reply
 from tests.service.pool.pools import ask, code, job, processes, running, settled, together, until, whole
@@ -23,6 +25,7 @@ def bodies(replies: list[Reply]) -> Counter[bytes]:
     return Counter(reply.body for reply in replies)
 
 
+@pytest.mark.slow
 @running
 async def test_what_waits_together_is_done_together() -> None:
     async with processes(1, coalesce="on") as pool:
@@ -32,12 +35,14 @@ async def test_what_waits_together_is_done_together() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_two_are_not_worth_it() -> None:
     async with processes(1, coalesce="on") as pool:
         assert bodies(await at_once(pool, GROUP, GROUP)) == {b"done": 2}
 
 
+@pytest.mark.slow
 @running
 async def test_it_has_to_be_asked_for() -> None:
     async with processes(1) as pool:
@@ -46,6 +51,7 @@ async def test_it_has_to_be_asked_for() -> None:
         assert bodies(await at_once(pool, *[GROUP] * 8)) == {b"done": 8}
 
 
+@pytest.mark.slow
 @running
 async def test_what_fails_together_is_done_one_by_one() -> None:
     async with processes(1, coalesce="on") as pool:
@@ -53,6 +59,7 @@ async def test_what_fails_together_is_done_one_by_one() -> None:
         assert bodies(replies) == {b"done": 5, b"az": 1}
 
 
+@pytest.mark.slow
 @running
 async def test_what_dies_together_is_done_alone() -> None:
     async with processes(1, coalesce="on") as pool:
@@ -63,6 +70,7 @@ async def test_what_dies_together_is_done_alone() -> None:
         await whole(pool)
 
 
+@pytest.mark.slow
 @running
 async def test_who_kills_its_company_kills_nobody_else() -> None:
     """It is done again alone, and not a third time; the others are answered."""
@@ -74,6 +82,7 @@ async def test_who_kills_its_company_kills_nobody_else() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_what_is_held_up_together_is_done_alone() -> None:
     """Nothing in the group looks at its deadline: its worker is killed, and nobody waits for that."""
@@ -85,6 +94,7 @@ async def test_what_is_held_up_together_is_done_alone() -> None:
         await until(lambda: settled(pool))
 
 
+@pytest.mark.slow
 @running
 async def test_who_is_late_or_gone_is_not_answered_and_others_are() -> None:
     async with processes(1, coalesce="on") as pool:

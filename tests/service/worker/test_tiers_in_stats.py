@@ -74,6 +74,7 @@ def test_the_schema_names_the_tiers_of_the_engine() -> None:
     assert get_args(Tier) == get_args(RunTier)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_it_is_said_of_each_answer(form: str, stepped: SteppedCompiler) -> None:
     count, accepted, more = FORMS[form]
@@ -121,6 +122,7 @@ def test_in_bitwise_it_is_compiled_from_the_first_answer_on() -> None:
     assert [tier(answering(asked)) for _ in range(3)] == ["compiled"] * 3
 
 
+@pytest.mark.slow
 def test_after_a_restart_kernels_that_are_kept_are_used_at_once(tmp_path: Path, stepped: SteppedCompiler) -> None:
     for expected in (ALL, ["uncompiled", "compiled"]):
         answering, found = worker(cache_dir=tmp_path), []

@@ -254,6 +254,7 @@ def test_a_plan_that_cannot_be_made_is_not_tried_again(monkeypatch: pytest.Monke
     assert len(tried) == 1
 
 
+@pytest.mark.slow
 def test_only_where_it_is_wanted() -> None:
     assert computing(SETTINGS).sharing is not None
     assert computing(SETTINGS.model_copy(update={"coalesce": "off"})).sharing is None
@@ -273,6 +274,7 @@ async def answers(bodies: Sequence[Json], rounds: int, **stated: Any) -> list[li
         await pool.close(5)
 
 
+@pytest.mark.slow
 @running
 async def test_64_callers_at_once() -> None:
     """On and off give equal answers; and only where it is on and may be are any executed together."""
