@@ -9,35 +9,45 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from engine.graph.by_device import DeviceFunction
 from engine.graph.op import Array, Namespace
-from engine.loops.gamma_arrays import digamma_blocks, fill_polygamma, lgamma_blocks
+from engine.graph.run_context import RunContext
+from engine.loops.gamma_arrays import digamma_blocks, fill_polygamma, lgamma_blocks, polygamma_blocks
 from engine.loops.normal_arrays import erfinv_blocks, log_ndtr_blocks
-from engine.loops.special import Floats, erf, erfc, in_blocks, library
+from engine.loops.special import Floats, erf_blocks, erfc_blocks, in_blocks, library
 
 
 class ArrayFunction(NamedTuple):
-    """`fill(xp, x, out)` computes one from an array of any layout, and has so many `arrays` of a block at once."""
+    """One of them: of a block of NumPy's, with so many `arrays` of its size at once; and how other modules fill one."""
 
-    fill: Callable[[Namespace, Array, Array], None]
+    blocks: Callable[[Floats], Floats]
+    elsewhere: Callable[[Namespace, Array, Array], None]
     arrays: int = 16
 
 
-def _fill(name: str, blocks: Callable[[Floats], Floats], xp: Namespace, x: Array, out: Array) -> None:
-    """By `blocks` on NumPy, else by the library's function of this name."""
-    if xp is np:
-        in_blocks(np, blocks, x, out)
-    else:
-        getattr(library(xp), name)(x, out=out)
+def _by_library(name: str, xp: Namespace, x: Array, out: Array) -> None:
+    getattr(library(xp), name)(x, out=out)
 
 
 ARRAY_FUNCTIONS: Final[Mapping[str, ArrayFunction]] = MappingProxyType(
     {
-        "erf": ArrayFunction(erf),
-        "erfc": ArrayFunction(erfc),
-        "lgamma": ArrayFunction(partial(_fill, "gammaln", lgamma_blocks)),
-        "digamma": ArrayFunction(partial(_fill, "psi", digamma_blocks)),
-        "trigamma": ArrayFunction(partial(fill_polygamma, order=1)),
-        "erfinv": ArrayFunction(partial(_fill, "erfinv", erfinv_blocks)),
-        "log_ndtr": ArrayFunction(partial(_fill, "log_ndtr", log_ndtr_blocks), 26),
+        "erf": ArrayFunction(erf_blocks, partial(_by_library, "erf")),
+        "erfc": ArrayFunction(erfc_blocks, partial(_by_library, "erfc")),
+        "lgamma": ArrayFunction(lgamma_blocks, partial(_by_library, "gammaln")),
+        "digamma": ArrayFunction(digamma_blocks, partial(_by_library, "psi")),
+        "trigamma": ArrayFunction(partial(polygamma_blocks, np, 1), partial(fill_polygamma, order=1)),
+        "erfinv": ArrayFunction(erfinv_blocks, partial(_by_library, "erfinv")),
+        "log_ndtr": ArrayFunction(log_ndtr_blocks, partial(_by_library, "log_ndtr"), 26),
     }
 )
+
+
+@DeviceFunction
+def fill_function(run: RunContext, name: str, x: Array, out: Array) -> None:
+    """Fill `out` with the function of this name of an array of any layout."""
+    ARRAY_FUNCTIONS[name].elsewhere(run.xp, x, out)
+
+
+@fill_function.on("cpu")
+def _fill_in_blocks(_: RunContext, name: str, x: Array, out: Array) -> None:
+    in_blocks(np, ARRAY_FUNCTIONS[name].blocks, x, out)

@@ -17,9 +17,9 @@ from numpy.lib.stride_tricks import as_strided
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.loops.array_functions import ARRAY_FUNCTIONS
-from engine.loops.block_calls import BlockCalls, Fixed, Frame, calls_of, spread_arguments
+from engine.loops.block_program import BlockProgram, dtype_of, spread_scalars
 from engine.loops.program import Level, Loop, LoopResult, Space, part_elements
-from engine.loops.registers import Register, Registers, assign_registers, is_folded
+from engine.loops.registers import Registers, assign_registers, is_folded
 from engine.loops.row_blocks import LEAST_SHARED, RowBlock, blocks_of, extents, first_block, is_flat
 from engine.loops.special import block_workspace
 from engine.loops.ufuncs import FOLDS, UFUNCS
@@ -47,13 +47,13 @@ def bind_blocks(
         else _along(a, dims, result.kind == "element", steps)
         for a, result, steps in zip(results, loop.results, strides[len(operands) :], strict=True)
     ]
-    frame = Frame(loop, np.dtype(loop.dtype), _plan(loop, space), read, written, divided)
     additions = [
         (np.add.reduce, (parts, 0, None, _whole(a, parts)))
         for a, result, parts in zip(results, loop.results, written, strict=True)
         if result.adds_up and len(divided) != 1
     ]
-    return [*bind_frame(frame, threads), *additions]
+    program = BlockProgram(loop, np.dtype(loop.dtype), _plan(loop, space))
+    return [*block_calls(program, read, written, divided, threads), *additions]
 
 
 def workspace_bytes(loop: Loop, space: Space, threads: int, least_parts: int = 1) -> int:
@@ -65,22 +65,68 @@ def workspace_bytes(loop: Loop, space: Space, threads: int, least_parts: int = 1
     several = max(count, least_parts)
     parts = several * part_elements(loop, space) * np.dtype(loop.dtype).itemsize if several > 1 else 0
     shares = max(1, min(threads, count)) if space.length >= LEAST_SHARED else 1
-    return parts + frame_bytes(loop, np.dtype(loop.dtype), _plan(loop, space), first, shares)
+    return parts + block_bytes(loop, np.dtype(loop.dtype), _plan(loop, space), first, shares)
 
 
-def bind_frame(frame: Frame, threads: int) -> list[KernelCall]:
-    """The calls for all blocks of a frame."""
-    fixed = _fixed(frame)
-    shares = _shares(frame.blocks, threads)
-    makers = [BlockCalls(frame, _memory(frame), fixed) for _ in shares]
-    made = [
-        [maker.of(number, frame.blocks[number]) for number in share]
-        for maker, share in zip(makers, shares, strict=True)
-    ]
+def block_calls(
+    program: BlockProgram,
+    operands: Sequence[HostArray],
+    results: Sequence[HostArray],
+    divided: Sequence[RowBlock],
+    threads: int,
+) -> list[KernelCall]:
+    """The calls for all blocks, each thread's in memory of its own.
+
+    Arrays have all axes of the space, the columns last, of extent 1 where there is one value a row. Results that are
+    sums are the parts of the blocks, one after another.
+    """
+    largest = {level: _largest(divided, level) for level in (Level.ROW, Level.ELEMENT)}
+    spread = [(Level.ELEMENT, np.full(largest[Level.ELEMENT], value)) for value in program.spread]
+    made: list[list[list[KernelCall]]] = []
+    for numbers in _shares(divided, threads):
+        memory = _Memory([*((level, np.empty(largest[level], dtype)) for level, dtype in program.registers), *spread])
+        made.append([_calls_of(program, operands, results, memory, n, divided[n]) for n in numbers])
     if len(made) > 1:
         parts = [[call for calls in part for call in calls] for part in made]
         return [(share, (partial(_make_parts, parts), len(parts), range(len(parts))))]
-    return [(make_calls, (calls,)) for calls in made[0]] if len(frame.blocks) > 1 else made[0][0] if made[0] else []
+    return [(make_calls, (calls,)) for calls in made[0]] if len(divided) > 1 else made[0][0] if made[0] else []
+
+
+class _Memory:
+    """Registers of one thread, and spread numbers: as large as the largest block, seen in the shape of each."""
+
+    def __init__(self, arrays: Sequence[tuple[Level, HostArray]]) -> None:
+        self._arrays = arrays
+        self._seen: dict[tuple[int, ...], list[HostArray]] = {}
+
+    def of(self, shape: tuple[int, ...]) -> list[HostArray]:
+        """The arrays for a block of this shape, the same ones each time."""
+        if shape not in self._seen:
+            extents = {Level.ELEMENT: shape, Level.ROW: (*shape[:-1], 1)}
+            self._seen[shape] = [x[: math.prod(extents[level])].reshape(extents[level]) for level, x in self._arrays]
+        return self._seen[shape]
+
+
+def _calls_of(
+    program: BlockProgram,
+    operands: Sequence[HostArray],
+    results: Sequence[HostArray],
+    memory: _Memory,
+    number: int,
+    block: RowBlock,
+) -> list[KernelCall]:
+    """The calls for the block of this number."""
+    written = [
+        _part_in(x, block) if not result.adds_up else x[number, : block.shape[-1]] if x.ndim == 2 else x[number, ...]
+        for x, result in zip(results, program.loop.results, strict=True)
+    ]
+    return program.calls([*(_part_in(x, block) for x in operands), *written, *memory.of(block.shape)], block.shape)
+
+
+def _part_in(array: HostArray, block: RowBlock) -> HostArray:
+    """The block's part of an array along all axes; where the array has no columns, what its rows have."""
+    found: HostArray = array[block.place if array.shape[-1] != 1 else block.rows]
+    return found
 
 
 def _make_parts(parts: Sequence[Sequence[KernelCall]], first: int, past: int, _: int) -> None:
@@ -89,13 +135,13 @@ def _make_parts(parts: Sequence[Sequence[KernelCall]], first: int, past: int, _:
         make_calls(part)
 
 
-def frame_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Sequence[RowBlock], shares: int) -> int:
-    """What `bind_frame` allocates, and what its calls do, for the largest of its blocks, in so many shares."""
+def block_bytes(loop: Loop, number: np.dtype[Any], plan: Registers, divided: Sequence[RowBlock], shares: int) -> int:
+    """What `block_calls` allocates, and what its calls do, for the largest of its blocks, in so many shares."""
     size = _largest(divided, Level.ELEMENT)
-    memory = sum(_largest(divided, r.level) * _dtype(r, number).itemsize for r in plan.registers)
+    memory = sum(_largest(divided, r.level) * dtype_of(r, number).itemsize for r in plan.registers)
     functions = {loop.instructions[n].op for n in plan.homes} & ARRAY_FUNCTIONS.keys()
     blocks = max((block_workspace(size, ARRAY_FUNCTIONS[op].arrays) for op in functions), default=0)
-    spread = sum(_type_of(loop, n, number).itemsize for n in _spread(loop, plan)) * size
+    spread = sum(dtype_of(loop.instructions[n], number).itemsize for n in spread_scalars(loop, plan)) * size
     return shares * (memory + blocks) + spread
 
 
@@ -157,46 +203,6 @@ def _shares(divided: Sequence[RowBlock], threads: int) -> list[range]:
     return [range(start, stop) for start, stop in pairwise(ends)]
 
 
-def _memory(frame: Frame) -> list[HostArray]:
-    return [np.empty(_largest(frame.blocks, r.level), _dtype(r, frame.number)) for r in frame.plan.registers]
-
-
 def _largest(divided: Sequence[RowBlock], level: Level) -> int:
     """Elements of a register that is large enough for every block."""
     return max((math.prod(t.shape if level == Level.ELEMENT else t.shape[:-1]) for t in divided), default=0)
-
-
-def _dtype(register: Register, number: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(bool) if register.type == "bool" else number
-
-
-def _type_of(loop: Loop, scalar: int, number: np.dtype[Any]) -> np.dtype[Any]:
-    return np.dtype(bool) if loop.instructions[scalar].type == "bool" else number
-
-
-def _spread(loop: Loop, plan: Registers) -> set[int]:
-    """The fixed scalars that are written out for a whole block."""
-    used = {argument for n in plan.homes for argument in spread_arguments(loop.instructions[n])}
-    return {n for n in used if plan.homes[n].kind == "constant"}
-
-
-def _fixed(frame: Frame) -> Fixed:
-    """What depends on no operand, computed."""
-    scalars: dict[int, HostArray] = {}
-    with np.errstate(all="ignore"):
-        for number, home in frame.plan.homes.items():
-            if home.kind == "constant":
-                scalars[number] = _folded(frame, number, scalars)
-    size = _largest(frame.blocks, Level.ELEMENT)
-    spread = {n: np.full(size, scalars[n]) for n in _spread(frame.loop, frame.plan)}
-    return Fixed(scalars, spread)
-
-
-def _folded(frame: Frame, number: int, known: dict[int, HostArray]) -> HostArray:
-    instruction = frame.loop.instructions[number]
-    out = np.empty((), _type_of(frame.loop, number, frame.number))
-    if instruction.op == "constant":
-        out[...] = instruction.data
-    else:
-        make_calls(calls_of(instruction, out, [known[a] for a in instruction.args]))
-    return out

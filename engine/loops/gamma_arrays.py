@@ -50,11 +50,14 @@ def digamma_blocks(x: Floats) -> Floats:
 
 def fill_polygamma(xp: Namespace, x: Array, out: Array, order: int) -> None:
     """(−1)ⁿ⁺¹ n! ζ(n + 1, x), of the Hurwitz zeta function (DLMF 25.11.12), in float64."""
-    in_blocks(xp, partial(_polygamma, xp, order), x, out)
+    in_blocks(xp, partial(polygamma_blocks, xp, order), x, out)
 
 
-def _polygamma(xp: Namespace, order: int, x: Array) -> Array:
-    """The kernel. A negative x is kept from the library's zeta, which would take |x| steps, however many that is."""
+def polygamma_blocks(xp: Namespace, order: int, x: Array) -> Array:
+    """(−1)ⁿ⁺¹ n! ζ(n + 1, x), in x's memory in part.
+
+    A negative x is kept from the library's zeta, which would take |x| steps, however many that is.
+    """
     zeta, power = library(xp).zeta, order + 1.0
     below = xp.flatnonzero((x < 0) & (x != xp.rint(x)))
     at, x[below] = x[below], 1

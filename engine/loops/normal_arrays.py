@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.loops.special import Floats, erfc, library
+from engine.loops.special import Floats, erfc_blocks, library
 
 # 1/√2: a float64, of it the part of 26 bits, whose products with a float32 are exact; and what the float64 lacks.
 _ROOT_HALF, _UPPER, _LACKING = 0.7071067811865476, 0.7071067839860916, -4.833646656726457e-17
@@ -33,6 +33,4 @@ def _complement(x: Floats) -> Floats:
     t = x * _ROOT_HALF
     head = x.astype(np.float32).astype(np.float64)
     error = (head * _UPPER - t) + (head * (_ROOT_HALF - _UPPER) + (x - head) * _ROOT_HALF + x * _LACKING)
-    q = np.empty_like(t)
-    erfc(np, t, q)
-    return q * (0.5 - 0.5 * error * (t + np.sqrt(t * t + 1.5)))
+    return erfc_blocks(t) * (0.5 - 0.5 * error * (t + np.sqrt(t * t + 1.5)))

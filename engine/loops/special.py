@@ -1,8 +1,10 @@
-"""Elementwise functions that NumPy does not have, for NumPy and CuPy arrays, each filling `out`."""
+"""Error functions on arrays of NumPy, the libraries of special functions, and how they are gone through in blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,9 @@ import numpy as np
 from engine.graph.op import Array, Namespace
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+#: array module → that of its special functions
+_LIBRARIES = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
 
 #: elements at a time: what the polynomials work on stays in a core's own cache
 BLOCK = 16384
@@ -41,29 +46,10 @@ _AT_INFINITY = (-0.572265625, -9.931792470008708e-05)
 _RISE = 0.27724056700854816
 
 
-def erf(xp: Namespace, x: Array, out: Array) -> None:
-    """The error function 2/√π ∫₀ˣ exp(−t²) dt, within 2 units in the last place of a float64."""
-    if xp is np:
-        in_blocks(np, _erf, x, out)
-    else:
-        library(xp).erf(x, out=out)
-
-
-def erfc(xp: Namespace, x: Array, out: Array) -> None:
-    """1 − erf(x) without its cancellation, within 2 units in the last place of a float64."""
-    if xp is np:
-        in_blocks(np, _erfc, x, out)
-    else:
-        library(xp).erfc(x, out=out)
-
-
+@cache
 def library(xp: Namespace) -> Any:
     """The special functions of SciPy, or those of CuPy under the same names, loaded when they are first needed."""
-    if xp is np:
-        from scipy import special  # noqa: PLC0415 - takes longer to load than all of the engine
-    else:
-        from cupyx.scipy import special  # noqa: PLC0415 - optional
-    return special
+    return import_module(_LIBRARIES[xp.__name__])
 
 
 def block_workspace(size: int, arrays: int = 16) -> int:
@@ -80,7 +66,9 @@ def in_blocks(xp: Namespace, function: Callable[[Floats], Floats], x: Array, out
         block[...] = function(block.astype(np.float64, copy=False))
 
 
-def _erf(x: Floats) -> Floats:
+def erf_blocks(x: Floats) -> Floats:
+    """The error function 2/√π ∫₀ˣ exp(−t²) dt, within 2 units in the last place."""
+
     def near(x: Floats) -> Floats:
         return x + _excess(x)
 
@@ -90,7 +78,9 @@ def _erf(x: Floats) -> Floats:
     return _piecewise(x, near, far)
 
 
-def _erfc(x: Floats) -> Floats:
+def erfc_blocks(x: Floats) -> Floats:
+    """1 − erf(x) without its cancellation, within 2 units in the last place."""
+
     def near(x: Floats) -> Floats:
         return 1 - (x + _excess(x))
 

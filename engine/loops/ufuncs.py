@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
-
-import numpy as np
-
-from engine.graph.tensor_type import HostArray
 
 #: primitive → the ufunc of numpy and cupy that it is
 UFUNCS: Final[Mapping[str, str]] = MappingProxyType(
@@ -31,14 +27,3 @@ def ufunc_of(xp: Any, op: str) -> Any:
     if op not in UFUNCS:
         raise TypeError(f"{op} is for compiled kernels")
     return getattr(xp, UFUNCS[op])
-
-
-def select_bits(step: Callable[..., HostArray], cond: HostArray, on_true: HostArray, on_false: HostArray) -> HostArray:
-    """One of two, by the bits in which they differ: int32 or int64; each `step` is told a ufunc and what it reads.
-
-    NumPy's `where` branches, and half of that is foreseen wrongly.
-    """
-    bits = np.dtype(f"i{on_true.itemsize}")
-    second = on_false.view(bits)
-    differing = step(np.bitwise_xor, on_true.view(bits), second)
-    return step(np.bitwise_xor, step(np.multiply, differing, cond.view(np.int8)), second)

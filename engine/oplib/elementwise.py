@@ -21,9 +21,8 @@ from engine.graph.rewrite_rule import RewriteRule
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, to_float
-from engine.loops.elements import MOST_BOUND, ElementKernel
+from engine.loops.elements import ElementKernel
 from engine.loops.program import PRIMITIVES, Level, LoopBuilder, Scalar, Scalars
-from engine.native.calls import joined
 from engine.oplib import batching
 from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, number_dtype, read_as
 from engine.oplib.permutation import shaped
@@ -62,12 +61,11 @@ class Elementwise(Op):
         self._compute(run, xs, attrs.pop("out"), attrs)
 
     def _compute(self, run: RunContext, xs: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
-        xp = run.xp
         kernel = None if self.ufunc else self._kernel([x.dtype for x in xs], out.dtype, attrs)
         if kernel is None:
-            getattr(xp, self.ufunc)(*xs, out=out)
+            getattr(run.xp, self.ufunc)(*xs, out=out)
         else:
-            kernel.fill(xp, xs, out)
+            kernel.fill(run, xs, out)
 
     def scalar_of(self, operands: Sequence[Scalar], attrs: Mapping[str, Any]) -> Scalar | None:
         """One element of the result as a scalar of the operands' loop; None where the op is opaque.
@@ -92,7 +90,7 @@ class Elementwise(Op):
         is_opaque = self.scalar is None and self.ufunc not in PRIMITIVE_OF
         if is_opaque or len(dtypes) != 1 or not dtypes <= {FLOAT32, FLOAT64}:
             return False
-        kernel = _kernels(self, (dtypes.pop(), *(t.dtype for t in types)), attrs)
+        kernel = _kernels(self, (dtypes.pop(), out.dtype, *(t.dtype for t in types)), attrs)
         return kernel is not None and kernel.gives == out.dtype
 
     def infer(self, *types: Any, **attrs: Any) -> Any:
@@ -120,15 +118,12 @@ class Elementwise(Op):
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The ufunc itself, or those that a small formula comes down to; of a kernel of its own, `forward`."""
-        xp = run.xp
         if self._computes_by_itself:
             return super().bind(run, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:
-            return ufunc_call(getattr(xp, self.ufunc), operands, out)
-        if xp is np and out.size <= MOST_BOUND:
-            return joined(kernel.calls(operands, out))
-        return kernel.fill, (xp, operands, out)
+            return ufunc_call(getattr(run.xp, self.ufunc), operands, out)
+        return kernel.bind(run, operands, out)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
         """g times each partial, summed over the axes that its operand was broadcast along."""
@@ -154,26 +149,26 @@ class Elementwise(Op):
         assert isinstance(out, TensorType)
         dtypes = [t.dtype for t in types]
         kernel = self._kernel(dtypes, out.dtype, attrs)
-        return self.temporaries * out.nbytes if kernel is None else kernel.workspace(out.size, dtypes, out.dtype)
+        return self.temporaries * out.nbytes if kernel is None else kernel.workspace(out.size)
 
     def _kernel(self, dtypes: Sequence[DType], dtype: DType, attrs: Mapping[str, Any]) -> ElementKernel | None:
         """The kernel that follows from the formula; None where there is one without it."""
         if self.ufunc or self.scalar is None:
             return None
-        return _kernels(self, (number_dtype(dtype), *dtypes), attrs)
+        return _kernels(self, (number_dtype(dtype), dtype, *dtypes), attrs)
 
 
 def _kernel_of(op: Definition, dtypes: tuple[DType, ...], attrs: Mapping[str, Any]) -> ElementKernel | None:
-    """The kernel of a formula on operands of dtypes, the first of which is that of its numbers; None where opaque."""
+    """The kernel of a formula; None where opaque. `dtypes` are those of its numbers, its result and its operands."""
     assert isinstance(op, Elementwise)
-    number, *read = dtypes
+    number, dtype, *read = dtypes
     builder = LoopBuilder("float32" if number == FLOAT32 else "float64")
-    types: list[Scalars] = ["bool" if dtype == BOOL else "float" for dtype in read]
+    types: list[Scalars] = ["bool" if each == BOOL else "float" for each in read]
     found = op.scalar_of([builder.load(Level.ELEMENT, type) for type in op.reads(*types)], attrs)
     if found is None:
         return None
     builder.store("element", found)
-    return ElementKernel(builder.loop(), number)
+    return ElementKernel(builder.loop(), number, read, dtype)
 
 
 #: kernels that are remembered: each takes some 4 kB, and each number in an attribute makes another

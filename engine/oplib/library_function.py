@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
-from engine.loops.array_functions import ARRAY_FUNCTIONS
+from engine.loops.array_functions import ARRAY_FUNCTIONS, fill_function
 from engine.loops.program import Scalar
 from engine.loops.special import block_workspace
 from engine.oplib.element_formula import ScalarFormula
@@ -30,7 +30,7 @@ class LibraryFunction(FloatUnary):
 
     def compute(self, run: RunContext, x: Array, *, out: Array) -> None:
         """The kernel."""
-        ARRAY_FUNCTIONS[self.function].fill(run.xp, x, out)
+        fill_function(run, self.function, x, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks."""

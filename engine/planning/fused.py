@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from engine.functions.expansions import expand_functions, reports_range
+from engine.graph.by_device import DeviceFunction
 from engine.graph.op import Kernel, ResultTypes
 from engine.graph.run_context import RunContext
-from engine.graph.tensor_type import TensorType
+from engine.graph.tensor_type import HostArray, TensorType
 from engine.loops.blocks import bind_blocks, workspace_bytes
 from engine.loops.compiled import block_count, native_workspace
-from engine.loops.on_arrays import run_on_arrays
 from engine.loops.program import Loop, Space
+from engine.loops.whole import run_on_arrays
 from engine.native.calls import make_calls
 
 
@@ -46,11 +46,7 @@ class Fused(Kernel):
 
     def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
         """By NumPy's ufuncs, block by block; on a card, by CuPy's, all of it at once."""
-        xp = run.xp
-        if xp is np:
-            make_calls(run.through(bind_blocks(self.loop, self.space, arrays, out, 1)))
-        else:
-            run_on_arrays(xp, self.loop, self.space, arrays, out)
+        _run_loop(run, self.loop, self.space, arrays, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Those of the nodes whose place it takes."""
@@ -72,3 +68,13 @@ class Fused(Kernel):
     def expanded(self) -> Loop:
         """The loop as it is compiled, its functions written out."""
         return expand_functions(self.loop)
+
+
+_run_loop = DeviceFunction(run_on_arrays)
+
+
+@_run_loop.on("cpu")
+def _run_in_blocks(
+    run: RunContext, loop: Loop, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray]
+) -> None:
+    make_calls(run.through(bind_blocks(loop, space, operands, results, 1)))

@@ -33,10 +33,10 @@ from engine.graph.run_context import RunContext
 from engine.loops.compiled import NativeKernel
 from engine.loops.cuda_launch import CudaLoop
 from engine.loops.cuda_parts import CudaParts
-from engine.loops.on_arrays import run_on_arrays
 from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
+from engine.loops.whole import run_on_arrays
 from engine.native.kernel_store import KernelStore
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
@@ -97,7 +97,7 @@ class _OnArrays(Binder):
         """Of a loop, one call."""
         if not isinstance(step.op, Fused):
             return bind_step(run, step, operands, out)
-        return [(run_on_arrays, (run.xp, step.op.loop, step.op.space, operands, out))]
+        return [(run_on_arrays, (run, step.op.loop, step.op.space, operands, out))]
 
 
 _kernels: Final = Kernels(KernelStore())

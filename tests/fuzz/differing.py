@@ -186,7 +186,7 @@ def _moved_within_rows(node: Node, x: Array, rng: Random) -> Array:
     by_rows = value.level == Level.ROW
     found = np.empty((*kept, 1) if by_rows else rows.shape, builder.dtype)
     with np.errstate(all="ignore"):
-        _Moving(builder, rng).fill(np, [rows], [found])
+        _Moving(builder, rng).fill(RunContext(np), [rows], [found])
     if by_rows:
         return found.reshape(node.type.shape).astype(node.type.dtype)
     return found.reshape([x.shape[i] for i in order]).transpose(np.argsort(order)).astype(node.type.dtype)
@@ -199,21 +199,13 @@ class _Moving(WholeLoop):
         super().__init__(builder.loop(), np.dtype(builder.dtype))
         self._rng = rng
 
-    def _made(self, xp: Any) -> list[tuple[Any, ...]]:
-        steps = super()._made(xp)
-        return [(n, self._moving(n, function), args, None, ended) for n, function, args, _, ended in steps]
-
-    def _moving(self, number: int, function: Callable[..., Array]) -> Callable[..., Array]:
-        op = self.loop.instructions[number].op
-
-        def moved(*read: Array) -> Array:
-            if op in CHOOSING:
-                return function(*read)
-            ulps = added_ulps(read[0].shape[-1]) if op in REDUCTIONS else STEP_ULPS
-            terms = [_nudged(x, ulps, self._rng) for x in read] if op in REDUCTIONS else read
-            return _nudged(function(*terms), ulps, self._rng)
-
-        return moved
+    def compute(self, run: RunContext, n: int, read: Sequence[Array], out: Array | None) -> Array:
+        op = self.loop.instructions[n].op
+        if op in CHOOSING:
+            return super().compute(run, n, read, None)
+        ulps = added_ulps(read[0].shape[-1]) if op in REDUCTIONS else STEP_ULPS
+        terms = [_nudged(x, ulps, self._rng) for x in read] if op in REDUCTIONS else read
+        return _nudged(super().compute(run, n, terms, None), ulps, self._rng)
 
 
 def added_ulps(terms: float) -> float:

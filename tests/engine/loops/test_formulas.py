@@ -12,7 +12,7 @@ from engine.graph.op import Kernel
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import Level, LoopBuilder
-from engine.loops.whole import evaluate
+from engine.loops.whole import WholeLoop
 from engine.oplib.elementwise import Elementwise
 from engine.oplib.rowwise import Rowwise
 from tests.contract.cases import Case, all_cases
@@ -58,7 +58,7 @@ def by_formula(op: Elementwise, attrs: dict[str, Any], arrays: list[Array], out:
     builder.store("element", found)
     result = np.empty_like(out)
     with np.errstate(all="ignore"):
-        evaluate(builder.loop(), np, arrays, [result])
+        WholeLoop(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
     return result
 
 
@@ -73,7 +73,9 @@ def by_rows(op: Rowwise, attrs: dict[str, Any], x: Array, out: Array) -> Array |
     builder.store("row" if is_row else "element", found)
     result = np.empty_like(out)
     with np.errstate(all="ignore"):
-        evaluate(builder.loop(), np, [x.reshape(-1, extent)], [result.reshape(-1, 1 if is_row else extent)])
+        WholeLoop(builder.loop(), np.dtype(builder.dtype)).fill(
+            RunContext(np), [x.reshape(-1, extent)], [result.reshape(-1, 1 if is_row else extent)]
+        )
     return result
 
 
@@ -159,7 +161,7 @@ def test_bools_become_numbers_and_numbers_truth_values() -> None:
         builder.store("element", found)
     arrays = np.array([True, False, True]), np.array([0.5, 2.0, 0.0], "float32")
     results = [np.empty(3, "float32"), np.empty(3, bool)]
-    evaluate(builder.loop(), np, arrays, results)
+    WholeLoop(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, results)
     assert results[0].tolist() == [1.5, 2.0, 1.0]
     assert results[1].tolist() == [True, False, False]
 

@@ -11,10 +11,11 @@ import pytest
 
 from engine.functions.expansions import expand_functions
 from engine.graph.op import KernelCall
+from engine.graph.run_context import RunContext
 from engine.loops.blocks import bind_blocks
 from engine.loops.compiled import NativeKernel, compile_loop, native_kernel
-from engine.loops.on_arrays import run_on_arrays
 from engine.loops.program import Level, Loop, LoopBuilder, Space
+from engine.loops.whole import run_on_arrays
 from engine.loops.within_range import bind_within_range
 from engine.native.calls import make_calls
 from engine.native.fallback import Otherwise
@@ -130,7 +131,7 @@ def test_a_short_last_row_is_computed_again_as_far_as_it_goes(length: int, funct
     make_calls(calls)
     assert (memory[length:] == -7).all()
     again = [np.empty(length, "float32"), np.empty((), "float32")]
-    run_on_arrays(np, loop, space, [operand], again)
+    run_on_arrays(RunContext(np), loop, space, [operand], again)
     for one, other in zip(results, again, strict=True):
         np.testing.assert_allclose(one, other, 1e-4, 1e-5)
 
