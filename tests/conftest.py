@@ -46,7 +46,7 @@ settings.register_profile("explore", deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("same")
 
 
-#: of the cases of one test, `--fast` runs the first and one of so many others: a sample of them tells most of what all tell
+#: of the cases of a test, `--fast` runs the first, and one of so many others: a sample tells most of what all tell
 _ONE_OF = 16
 
 
@@ -81,7 +81,7 @@ def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pyt
 
 
 def is_quick(item: pytest.Item, seen: set[str]) -> bool:
-    """Whether `--fast` runs it, where `seen` are the tests of which a case was run. The sample is the same every time."""
+    """Whether `--fast` runs it, where of `seen` tests a case was run. The sample is the same every time."""
     if item.get_closest_marker("slow") is not None:
         return False
     test, _, case = item.nodeid.partition("[")

@@ -9,7 +9,8 @@ Files:
     array_functions    Functions of the loop language that NumPy does not have, on whole arrays: of NumPy block by
                        block, in float64
     assembly           LLVM IR while it is written: values, labels and loops of a function, and the module about it
-    block_calls        The calls for one block: each scalar of a loop by its ufunc, from array to array
+    block_program      A loop prepared for blocks of NumPy arrays: its calls by slots, which every block fills with
+                       arrays of its own
     blocks             The NumPy printer: a loop as calls of ufuncs on blocks that stay in a core's own cache
     bounds_writer      A build of kernels for tests: each access is compared with the extent of its buffer before it is
                        made
@@ -34,8 +35,6 @@ Files:
     memory             Accesses of kernels to memory: every load and every store of theirs is printed here
     normal_arrays      Inverse error function and logarithm of the normal distribution function by SciPy, mended where
                        it is wrong
-    on_arrays          A loop over its space on whole arrays of any array module: what a card runs where it has no
-                       kernel of the loop
     part_sums          Adding up the parts that the blocks of a loop made of its sums: by loops, in an order that is
                        always the same
     program            The loop language: a scalar program in single assignment, swept over rows of columns
@@ -44,12 +43,12 @@ Files:
     row_blocks         Blocks in which NumPy goes through a space: of whole rows, that fit in a core's own cache
     schedule           The passes of a loop: what each sweep over a row computes, keeps and reads back. Every printer
                        follows them
-    special            Elementwise functions that NumPy does not have, for NumPy and CuPy arrays, each filling `out`
+    special            Error functions on arrays of NumPy, the libraries of special functions, and how they are gone
+                       through in blocks
     table              Table of whole numbers in which a kernel finds its sizes, addresses and strides, alike for all
                        that is compiled
     ufuncs             The primitives of the loop language as NumPy and CuPy have them
-    whole              A loop on whole arrays of NumPy or CuPy: each scalar an array, freed when nothing reads it any
-                       more
+    whole              A loop on whole arrays of any array module: what a card runs where it has no kernel of the loop
     within_range       Compiled kernels whose sin and cos met an argument that is out of range: computed again by other
                        means
 """
