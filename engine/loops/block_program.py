@@ -18,7 +18,7 @@ from engine.loops.special import in_blocks
 from engine.loops.ufuncs import BY_NAME, FOLDS, ufunc_of
 
 #: what a slot holds, seen otherwise in a block of some shape
-View = Callable[[Any, tuple[int, ...]], Any]
+SlotView = Callable[[Any, tuple[int, ...]], Any]
 
 
 class _SlotCall(NamedTuple):
@@ -49,8 +49,8 @@ class BlockProgram:
         self._arrays = first + len(spread)
         #: what slots behind the arrays hold; None where a view of another slot is put
         self._rest: list[Any] = []
-        self._views: list[tuple[int, View, int]] = []
-        self._known: dict[tuple[View, int], int] = {}
+        self._views: list[tuple[int, SlotView, int]] = []
+        self._known: dict[tuple[SlotView, int], int] = {}
         self._slots: dict[int, int] = {}
         self._calls: list[_SlotCall] = []
         for n in self.homes:
@@ -155,7 +155,7 @@ class BlockProgram:
         self._rest.append(value)
         return self._arrays + len(self._rest) - 1
 
-    def _view(self, view: View, of: int) -> int:
+    def _view(self, view: SlotView, of: int) -> int:
         """A slot for what another holds, seen so."""
         if of >= self._arrays and view in (_bits, _truth):
             return self._fixed(view(self._rest[of - self._arrays], ()))

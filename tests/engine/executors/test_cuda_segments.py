@@ -49,7 +49,7 @@ def test_what_may_be_recorded_stands_apart_from_what_may_not() -> None:
     segments = segments_of(tape, "exp", "add", "inv", "exp")
     for _ in range(3):
         for segment in segments:
-            segment.run()
+            segment.launch()
     assert [segment.launches for segment in segments] == [1, 0, 1]
     assert tape.recorded == 2
 
@@ -58,7 +58,7 @@ def test_a_first_run_makes_all_ready() -> None:
     said: list[str] = []
     tape = Tape()
     (segment,) = segments_of(tape, "exp", "add", said=said)
-    segment.run()
+    segment.launch()
     assert (said, tape.recorded) == (["exp", "add"], 0)
 
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_recorded_is_called_between_what_can() -> None:
     calls[1:1] = [CudaCall(9, step_of("add"), (wait, ()))] * 2
     (segment,) = in_segments(calls, tape, lambda number: None)  # type: ignore[arg-type]
     for _ in range(3):
-        segment.run()
+        segment.launch()
     assert (segment.launches, tape.recorded) == (4, 2)
     assert said[-5:] == ["exp", "matmul", "matmul", "add", "tanh"]
 
@@ -87,7 +87,7 @@ def test_an_error_has_its_node() -> None:
 
     (segment,) = in_segments([CudaCall(0, step_of("gather"), (fail, ()))], Tape(), lambda number: None)  # type: ignore[arg-type]
     with pytest.raises(IndexOutOfRange) as caught:
-        segment.run()
+        segment.launch()
     assert caught.value.node == 7
 
 
