@@ -120,18 +120,19 @@ class Pow(Binary):
             _integer_power(run, a, b, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Of signed integers: the exponents; then |a| and three masks, which tell where there is a fraction."""
+        """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
         a, b = types
         if b.dtype.kind != "i" or a.is_float:
             return 0
         assert isinstance(out, TensorType)
-        return int(max(b.nbytes, b.size + a.size + max(a.nbytes, out.size)))
+        return int(b.nbytes + b.size + a.size + max(a.nbytes, out.size))
 
 
 def _integer_power(run: RunContext, a: Array, b: Array, out: Array) -> None:
     """The power by |b|, or an exponent as odd as it; 0 in place of a fraction."""
     signed = b.dtype.kind == "i"
-    _whole_power(run, a, b & np.iinfo(b.dtype).max if signed else b, out)
+    exponent = b & np.iinfo(b.dtype).max if signed else b
+    _whole_power(run, a, exponent, out)
     if signed:
         run.xp.copyto(out, 0, where=(b < 0) & (run.xp.abs(a) != 1))
 
