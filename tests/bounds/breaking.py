@@ -12,8 +12,7 @@ from engine.microkernels import product
 from engine.microkernels.columns import Columns
 from engine.microkernels.routine import Routine
 from engine.microkernels.windows import ColumnReader
-from engine.ops import gather, identity, matmul
-from engine.ops import sum as sums
+from engine.recipes import copies, indexing, products, sums
 
 #: a function that is right, to the one in its place
 Change = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -113,13 +112,13 @@ BREAKS: Final[dict[str, Break]] = {
     "scratch of a thread": Break(native, "_scratch_elements", _less, ["kernels of softmax"]),
     "table": Break(TableLayout, "size", _less, ["kernels of max"], stated=True),  # of a scratch that is not there
     "mask": Break(Routine, "below", _wider_mask, ["kernels of conv1d"]),
-    "rows of a product": Break(matmul, "product", _of_more("rows"), ["kernels of matmul"]),
-    "steps of a product": Break(matmul, "product", _of_more("inner"), ["kernels of matmul"]),
+    "rows of a product": Break(products, "product", _of_more("rows"), ["kernels of matmul"]),
+    "steps of a product": Break(products, "product", _of_more("inner"), ["kernels of matmul"]),
     "packed panel": Break(product._Writer, "panel_bytes", _less_by_a_number, ["kernels of matmul"], stated=True),
     "plane of a pool": Break(ColumnReader, "masks", _wider_plane, ["kernels of avg_pool2d"]),
     "windows of a convolution": Break(Columns, "segments", _more_images, ["kernels of conv2d"]),
-    "extent of an index": Break(gather, "picking", _of_more("extent"), ["indices outside"]),
-    "extent that is added to": Break(gather, "adding", _of_more("extent"), ["indices outside"]),
-    "run backwards": Break(identity, "reversing", _longer_run, ["kernels of flip"]),
+    "extent of an index": Break(indexing, "picking", _of_more("extent"), ["indices outside"]),
+    "extent that is added to": Break(indexing, "adding", _of_more("extent"), ["indices outside"]),
+    "run backwards": Break(copies, "reversing", _longer_run, ["kernels of flip"]),
     "inner axis of a sum": Break(sums, "channel_sums", _of_more("inner"), ["kernels of sum"]),
 }

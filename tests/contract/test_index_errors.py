@@ -16,11 +16,11 @@ from engine.executors.regions import Region
 from engine.graph.errors import IndexOutOfRange
 from engine.native.kernel_store import KernelStore
 from engine.native.runner import IS_SUPPORTED
-from engine.ops import gather
 from engine.passes.pipeline import optimise
 from engine.planning.fit import compiled_within
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import make_plan
+from engine.recipes import indexing
 from engine.transforms.vjp import vjp_or_zeros
 from tests.contract.cases import Array, Case, each, feeds_of
 
@@ -104,7 +104,7 @@ def test_an_index_outside_is_the_same_error_in_every_tier(
     case: Case, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifetimes, "SMALL_BYTES", small)
-    monkeypatch.setattr(gather, "PICKED_AT_ONCE", 1)  # so that samples, which are small, have kernels
+    monkeypatch.setattr(indexing, "PICKED_AT_ONCE", 1)  # so that samples, which are small, have kernels
     arrays = case.arrays()
     plan, compiled = plans(case, arrays)
     ways: list[Any] = [lambda feeds: NumPyExecutor().run(plan, feeds)]
