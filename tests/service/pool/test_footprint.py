@@ -68,5 +68,5 @@ def test_kernels_of_formulas_are_few() -> None:
     """Each number in an attribute makes another one: they are not to be kept by the thousand."""
     memory, op, number = elementwise._kernels, registry().ops["mul_scalar"], np.dtype("float64")
     for i in range(2 * 1024):
-        memory(op, (number, number), {"scalar": i + 0.5})
+        memory(op, (number, number, number), {"scalar": i + 0.5})
     assert 0 < len(memory) <= 1024
