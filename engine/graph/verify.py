@@ -1,12 +1,13 @@
 """A verifier, as compilers run it between their passes: is this a graph that the rest of the engine may believe?
 
 Everything that a node states is compared with what its op says. The tests run it on every graph that is made; nothing
-in an answer's way calls it.
+in an answer's way calls it. Graphs say the same few things over and over: what was found to be sound need not be
+looked at again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, MutableSet
 from typing import Any, Final, NamedTuple
 
 from engine.graph.attributes import Attr
@@ -14,6 +15,7 @@ from engine.graph.dtypes import DTYPES
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node
 from engine.graph.kinds import key
+from engine.graph.memory import Stated
 from engine.graph.op import Composite, Kernel
 from engine.graph.tensor_type import TensorType
 from engine.graph.text import print_node, print_outputs
@@ -31,16 +33,17 @@ class MalformedGraph(Exception):
         self.op = None if node is None else node.op.name
 
 
-def verify(graph: Graph, expanded: bool = False) -> None:
+def verify(graph: Graph, expanded: bool = False, sound: MutableSet[Hashable] | None = None) -> None:
     """Raise MalformedGraph for the first thing that is wrong with `graph`.
 
-    Where it is `expanded`, there may be no `grad` nodes any more.
+    Where it is `expanded`, there may be no `grad` nodes any more. `sound` holds what has been said before and was
+    right, whatever the graph: it is not compared with the op again, and what is right here joins it.
     """
+    sound = set() if sound is None else sound
     fed: dict[Any, int] = {}
     for index, node in enumerate(graph.nodes):
-        for check in _CHECKS:
-            for wrong in check(_Place(graph, index, node)):
-                raise MalformedGraph(wrong, index, node)
+        if wrong := _mistake(_Place(graph, index, node), sound):
+            raise MalformedGraph(wrong, index, node)
         if expanded and not (node.is_leaf or isinstance(node.op, Kernel)):
             raise MalformedGraph("it should have been written out", index, node)
         if node.is_leaf and fed.setdefault(node.attrs["feed"], index) != index:
@@ -60,49 +63,96 @@ class _Place(NamedTuple):
         operands = [self.graph.nodes[i] for i in self.node.operands]
         return [x.types if x.op.several else x.type for x in operands]
 
+    @property
+    def statement(self) -> Hashable | None:
+        """All that the op is compared with, and the op; None where it is long, or of one graph alone."""
+        node, operands = self.node, tuple(self.operands)
+        attrs = node.attrs.key if isinstance(node.attrs, Stated) else None if node.attrs else ()
+        is_short = not (node.is_leaf or node.op.internal or node.op.several) and tuple not in map(type, operands)
+        return (node.op, operands, attrs, node.types) if is_short and attrs is not None else None
+
+
+def _mistake(at: _Place, sound: MutableSet[Hashable]) -> str | None:
+    for check in _OF_THE_NODE:
+        if wrong := check(at):
+            return wrong
+    statement = at.statement
+    if statement is not None and statement in sound:
+        return None
+    for check in _OF_THE_STATEMENT:
+        if wrong := check(at):
+            return wrong
+    if statement is not None:
+        sound.add(statement)
+    return None
+
 
 def _names(operand: object, before: int) -> bool:
     return type(operand) is int and 0 <= operand < before
 
 
-def _operands(at: _Place) -> Iterator[str]:
-    """Earlier nodes, as many and of the dtypes that the op takes; of several results, one at a time."""
+def _definition(at: _Place) -> str | None:
+    """An op of the registry, and none that is only a spelling for others."""
+    op = at.node.op
+    if not op.internal and at.graph.registry.ops.get(op.name) is not op:
+        return "the registry has no such op"
+    return "it is a composite, which should have been written out" if isinstance(op, Composite) else None
+
+
+def _operands(at: _Place) -> str | None:
+    """Earlier nodes; of several results, one at a time."""
+    reads_one_of_several = at.node.op.name == "get_output"
     for operand in at.node.operands:
         if not _names(operand, at.number):
-            yield f"operand %{operand} is no earlier node"
-        elif at.graph.nodes[operand].op.several and at.node.op.name != "get_output":
-            yield f"operand %{operand} has several results, and is not read through get_output"
-        elif at.node.op.name == "get_output" and not at.graph.nodes[operand].op.several:
-            yield f"operand %{operand} has one result"
+            return f"operand %{operand} is no earlier node"
+        if at.graph.nodes[operand].op.several != reads_one_of_several:
+            several = "one result" if reads_one_of_several else "several results, and is not read through get_output"
+            return f"operand %{operand} has {several}"
+    return None
+
+
+def _origin(at: _Place) -> str | None:
+    """None, or a client's node with an op of the registry."""
+    origin = at.node.origin
+    if origin is None or (origin.node >= 0 and origin.op in at.graph.registry.ops):
+        return None
+    return f"its origin is node {origin.node} ({origin.op})"
+
+
+def _types(at: _Place) -> str | None:
+    """Types of the opset."""
+    for type in at.node.types:
+        if not _is_type(type):
+            return f"{type} is no type of the opset"
+    return None
+
+
+def _is_type(found: TensorType) -> bool:
+    for extent in found.shape:
+        if type(extent) is not int or extent < 0:
+            return False
+    return found.dtype.name in DTYPES
+
+
+def _signature(at: _Place) -> str | None:
+    """As many operands, and of the dtypes, as the op takes."""
     try:
         at.node.op.check_operands(at.operands)
     except EngineError as error:
-        yield str(error)
+        return str(error)
+    return None
 
 
-def _definition(at: _Place) -> Iterator[str]:
-    """An op of the registry, and none that is only a spelling for others."""
-    if not at.node.op.internal and at.graph.registry.ops.get(at.node.op.name) is not at.node.op:
-        yield "the registry has no such op"
-    if isinstance(at.node.op, Composite):
-        yield "it is a composite, which should have been written out"
-
-
-def _origin(at: _Place) -> Iterator[str]:
-    """None, or a client's node with an op of the registry."""
-    origin = at.node.origin
-    if origin is not None and (origin.node < 0 or origin.op not in at.graph.registry.ops):
-        yield f"its origin is node {origin.node} ({origin.op})"
-
-
-def _attributes(at: _Place) -> Iterator[str]:
+def _attributes(at: _Place) -> str | None:
     """All that the op has, in its order, in the form that rules receive; for a leaf, where its value comes from."""
-    wanted = ["feed"] if at.node.is_leaf else list(at.node.op.attrs)
-    if list(at.node.attrs) != wanted:
-        yield f"its attributes are {', '.join(at.node.attrs) or 'none'}, but the op has {', '.join(wanted) or 'none'}"
-    for name, attr in {} if at.node.is_leaf else at.node.op.attrs.items():
-        if not _is_of_kind(attr, at.node.attrs[name]):
-            yield f"attribute {name} is no {attr.kind} in the form that rules receive: {at.node.attrs[name]!r:.64}"
+    node = at.node
+    wanted = ["feed"] if node.is_leaf else list(node.op.attrs)
+    if list(node.attrs) != wanted:
+        return f"its attributes are {', '.join(node.attrs) or 'none'}, but the op has {', '.join(wanted) or 'none'}"
+    for name, attr in {} if node.is_leaf else node.op.attrs.items():
+        if not _is_of_kind(attr, node.attrs[name]):
+            return f"attribute {name} is no {attr.kind} in the form that rules receive: {node.attrs[name]!r:.64}"
+    return None
 
 
 def _is_of_kind(attr: Attr, value: Any) -> bool:
@@ -111,49 +161,40 @@ def _is_of_kind(attr: Attr, value: Any) -> bool:
     return attr.definition.is_bound(value) and (not attr.choices or value in attr.choices)
 
 
-def _canonical(at: _Place) -> Iterator[str]:
+def _canonical(at: _Place) -> str | None:
     """Attributes that the op leaves as they are."""
     if at.node.is_leaf:
-        return
+        return None
     try:
         again = at.node.op.canonical(dict(at.node.attrs), *at.operands)
     except EngineError as error:
-        yield f"its attributes are refused: {error}"
-        return
+        return f"its attributes are refused: {error}"
     for name, value in again.items():
         if value is not at.node.attrs[name] and key(value) != key(at.node.attrs[name]):
-            yield f"attribute {name} is {at.node.attrs[name]!r:.64}, whose canonical form is {value!r:.64}"
+            return f"attribute {name} is {at.node.attrs[name]!r:.64}, whose canonical form is {value!r:.64}"
+    return None
 
 
-def _types(at: _Place) -> Iterator[str]:
-    """What the op infers anew; for a leaf, any one type of the opset."""
-    for type in at.node.types:
-        if not _is_type(type):
-            yield f"{type} is no type of the opset"
+def _inference(at: _Place) -> str | None:
+    """What the op infers anew; for a leaf, any one type."""
+    node = at.node
     try:
-        inferred = at.node.type if at.node.is_leaf else at.node.op.infer(*at.operands, **at.node.attrs)
+        inferred = node.type if node.is_leaf else node.op.infer(*at.operands, **node.attrs)
     except EngineError as error:
-        yield f"no type can be inferred: {error}"
-        return
+        return f"no type can be inferred: {error}"
     results = inferred if isinstance(inferred, tuple) else (inferred,)
     try:
-        at.node.op.check_connection(at.operands, results)
+        node.op.check_connection(at.operands, results)
     except TypeError as error:
-        yield str(error)
-    if results != at.node.types or isinstance(inferred, tuple) != at.node.op.several:
-        yield f"the op infers {', '.join(map(str, results))}"
+        return str(error)
+    is_stated = results == node.types and isinstance(inferred, tuple) == node.op.several
+    return None if is_stated else f"the op infers {', '.join(map(str, results))}"
 
 
-def _is_type(found: TensorType) -> bool:
-    return all(type(extent) is int and extent >= 0 for extent in found.shape) and found.dtype.name in DTYPES
+_Check = Callable[[_Place], str | None]
 
+#: of the node where it stands; each looks at what the ones before it have found to be sound
+_OF_THE_NODE: Final[tuple[_Check, ...]] = (_definition, _operands, _origin, _types)
 
-#: each looks at what the ones before it have found to be sound
-_CHECKS: Final[tuple[Callable[[_Place], Iterator[str]], ...]] = (
-    _definition,
-    _operands,
-    _origin,
-    _attributes,
-    _canonical,
-    _types,
-)
+#: of what it says, wherever that is said
+_OF_THE_STATEMENT: Final[tuple[_Check, ...]] = (_signature, _attributes, _canonical, _inference)

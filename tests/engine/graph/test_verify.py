@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,32 @@ def unverified(nodes: Sequence[Node], outputs: tuple[int, ...]) -> Graph:
 def test_a_sound_graph() -> None:
     builder = small()
     verify(builder.graph([builder.value(5)]), expanded=True)
+
+
+def test_what_was_sound_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = Builder(registry())
+    x = builder.leaf(F, 0)
+    (x * x).sum(axes=(1,))
+    sound: set[Hashable] = set()
+    graph = unverified(builder.nodes, (2,))
+    verify(graph, sound=sound)
+    inferred: list[str] = []
+    for op in (OPS["mul"], OPS["sum"]):
+        monkeypatch.setattr(type(op), "infer", lambda self, *types, **attrs: inferred.append(self.name) or COLUMN)
+    verify(graph, sound=sound)
+    assert not inferred
+    other = graph.nodes[2]._replace(types=(F,))  # the same op, operands and attributes: another statement
+    with pytest.raises(MalformedGraph, match="the op infers float64"):
+        verify(unverified([*graph.nodes[:2], other], (2,)), sound=sound)
+    assert inferred == ["sum"]
+
+
+def test_what_was_wrong_stays_wrong() -> None:
+    sound: set[Hashable] = set()
+    for _ in range(2):
+        with pytest.raises(MalformedGraph) as caught:
+            verify(altered(2, types=(F.with_dtype("float32"),)), sound=sound)
+        assert caught.value.node == 2
 
 
 SUM = {"axes": (1,), "keepdims": False}
