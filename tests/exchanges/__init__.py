@@ -1,0 +1,1 @@
+"""Recorded exchanges: the same requests to two servers, answered with the same bytes."""

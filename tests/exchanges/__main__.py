@@ -1,0 +1,95 @@
+"""The answers of two servers to the same requests: `python -m tests.exchanges write requests.jsonl`, and then
+
+    record requests.jsonl before.jsonl     in a checkout of the one, and of the other: starts a server from there
+    compare requests.jsonl before.jsonl after.jsonl
+
+A recording starts `python -m service` of the folder that it is called in, so `--root` names another checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.exchanges.corpus import Request, corpus
+from tests.exchanges.recording import Difference, differences, record
+
+#: what makes answers depend on the requests alone
+_ALONE: Final = (
+    "--port", "0", "--device", "cpu", "--workers", "1", "--compile", "off", "--state", "memory", "--max-bytes", "4GiB",
+)  # fmt: skip
+_SAID: Final = "gradserve listening on "
+_SHOWN: Final = 400
+
+
+def main() -> int:
+    """Do what the command line says. 1 where two recordings differ."""
+    stated = _arguments()
+    if stated.command == "write":
+        lines = [request.line() + "\n" for request in corpus(stated.size)]
+        stated.requests.write_text("".join(lines))
+        print(f"{len(lines)} requests")
+        return 0
+    if stated.command == "record":
+        with _server(stated.root) as url:
+            print(f"{record(url, _read(stated.requests), stated.answers)} exchanges")
+        return 0
+    return _compare(stated.requests, stated.before, stated.after)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tests.exchanges")
+    commands = parser.add_subparsers(dest="command", required=True)
+    write = commands.add_parser("write", help="write a corpus of requests")
+    write.add_argument("--size", type=int, default=3000)
+    recording = commands.add_parser("record", help="send it to a server, and write down the answers")
+    recording.add_argument("--root", type=Path, default=Path.cwd())
+    comparing = commands.add_parser("compare", help="compare two recordings")
+    for command in (write, recording, comparing):
+        command.add_argument("requests", type=Path)
+    recording.add_argument("answers", type=Path)
+    comparing.add_argument("before", type=Path)
+    comparing.add_argument("after", type=Path)
+    return parser.parse_args()
+
+
+def _read(path: Path) -> Iterator[Request]:
+    with path.open() as file:
+        yield from map(Request.of, file)
+
+
+@contextmanager
+def _server(root: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "service", *_ALONE]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().removeprefix(_SAID).strip()
+        finally:
+            process.terminate()
+
+
+def _compare(requests: Path, before: Path, after: Path) -> int:
+    sent = list(_read(requests))
+    found = list(differences(sent, before, after))
+    for difference in found[:20]:
+        _show(difference)
+    statuses = Counter(line.split(",", 1)[0].strip("[") for line in after.read_text().splitlines())
+    print(f"{len(sent)} exchanges, {len(found)} differ; by status: {dict(sorted(statuses.items()))}")
+    return 1 if found else 0
+
+
+def _show(difference: Difference) -> None:
+    print(difference.request.method, difference.request.path, difference.request.content[:_SHOWN])
+    for answer in (difference.before, difference.after):
+        print("   ", "nothing" if answer is None else (answer.status, answer.headers, answer.content[:_SHOWN]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
