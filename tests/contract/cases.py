@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -116,13 +115,12 @@ LARGE = 50_000_000
 def assert_planned_peak_holds(plan: Plan, feeds: Mapping[Any, Array], remedy: str = "") -> None:
     """A run takes no more bytes than planned, feeds included; a large one at most a tenth less.
 
-    It should not be the first of its kind, which fills caches; what executors keep for it is let go. `remedy` ends the
-    sentence where it does not hold.
+    It should not be the first of its kind, which fills caches; what executors keep for it is let go. What was there
+    before is not measured, so garbage may lie about. `remedy` ends the sentence where it does not hold.
     """
     instead = run_instead(plan)
     if isinstance(EXECUTOR, NumPyExecutor):
         EXECUTOR.leases.clear()
-    gc.collect()
     tracemalloc.start()
     try:
         results = EXECUTOR.run(plan, feeds)

@@ -94,15 +94,27 @@ def test_the_server_is_stopped_however_the_block_ends(then: str) -> None:
         httpx.get(url + "/health/live")
 
 
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """A shell has what runs in its background ignore Ctrl-C, and what a test starts would inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_server_is_stopped_when_the_demo_is(number: int) -> None:
     """The signal goes to the demo alone; Ctrl-C at a terminal would reach its server, too."""
     command = [sys.executable, EXAMPLES / "digits.py", "--epochs", "10000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
-        url = process.stdout.readline().removeprefix("server: ").strip()
-        assert httpx.get(url + "/health/live").is_success
-        process.send_signal(number)
-        assert process.wait(timeout=60) != 0
+        try:
+            url = process.stdout.readline().removeprefix("server: ").strip()
+            assert httpx.get(url + "/health/live").is_success
+            process.send_signal(number)
+            assert process.wait(timeout=60) != 0
+        finally:
+            process.kill()
     with pytest.raises(httpx.ConnectError):
         httpx.get(url + "/health/live")
