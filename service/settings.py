@@ -10,12 +10,11 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from engine import printable
 from engine.planning.compiler import PLAN_BYTES
@@ -91,10 +90,10 @@ def _default_allowed_hosts(stated: dict[str, Any]) -> tuple[str, ...]:
     return (EVERY,) if stated.get("insecure") == "on" else ()
 
 
-class Settings(BaseSettings):
-    """Settings of the server."""
+class Settings(BaseModel):
+    """Settings of the server: what is not stated is what the environment says, or a default."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one and prints it")
@@ -196,12 +195,12 @@ class Settings(BaseSettings):
         description="whether small requests for the same plan that wait together are executed as one; never with "
         "determinism bitwise",
     )
-    cache_dir: Annotated[Path | None, NoDecode] = Field(
+    cache_dir: Path | None = Field(
         default_factory=machine.cache_folder,
         description="folder for compiled kernels; none: kept in memory alone. Default: gradserve in $XDG_CACHE_HOME or "
         "~/.cache, none where there is no home",
     )
-    state: Annotated[str, NoDecode] = Field(
+    state: str = Field(
         default_factory=lambda: str(machine.state_folder() or NO_STATE),
         description="where graphs, tensors and answers are kept: a folder, s3://BUCKET/FOLDER, gs://… or az://…; "
         "memory: they end with the server. Default: gradserve in $XDG_STATE_HOME or ~/.local/state, memory where there "
@@ -214,7 +213,7 @@ class Settings(BaseSettings):
         description="of a state in s3:// and the like: time for which a look at it is good enough for answers, and "
         "for which, with a fifth more, a server that begins waits; 0: each answer takes a look of its own",
     )
-    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+    cors_origins: tuple[str, ...] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
     )
     header_timeout: float = Field(
@@ -244,11 +243,11 @@ class Settings(BaseSettings):
     )
     keep_alive: int = Field(75, ge=1, description="seconds that an idle connection stays open")
     shutdown_grace: int = Field(30, ge=1, description="seconds that work in flight gets after SIGTERM")
-    tls_cert: Annotated[Path | None, NoDecode] = Field(
+    tls_cert: Path | None = Field(
         None, description="file with the certificate, and those that lead to its issuer, in PEM; none: plain HTTP"
     )
-    tls_key: Annotated[Path | None, NoDecode] = Field(None, description="file with the certificate's key, in PEM")
-    keys_file: Annotated[Path | None, NoDecode] = Field(
+    tls_key: Path | None = Field(None, description="file with the certificate's key, in PEM")
+    keys_file: Path | None = Field(
         None, description="file of the keys that callers need, which `gradserve keys` writes; none: no keys"
     )
     api_key: SecretStr | None = Field(
@@ -263,7 +262,7 @@ class Settings(BaseSettings):
         description="whether the kernel keeps workers from files other than libraries and compiled kernels, from "
         "sockets, and from other processes",
     )
-    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+    allowed_hosts: tuple[str, ...] = Field(
         default_factory=_default_allowed_hosts,
         description="names and addresses, separated by commas, beside those of the loopback, by which a server without "
         "keys may be called; * for all. Default: *, where --insecure is on",
@@ -275,7 +274,7 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = Field(
         "text", description="how the log is written; json: an object a line, for programs that read it"
     )
-    trace_endpoint: Annotated[str | None, NoDecode] = Field(
+    trace_endpoint: str | None = Field(
         None,
         description="URL of an OpenTelemetry collector that gets traces of requests, as OTLP over HTTP; without a "
         "path, /v1/traces is meant. The variables OTEL_* say the rest. none: no traces",
@@ -290,6 +289,13 @@ class Settings(BaseSettings):
     def is_coalescing(self) -> bool:
         """Whether requests may be executed together: with others beside it, the last bits of an answer may differ."""
         return self.coalesce == "on" and self.determinism == "fast"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_the_environment(cls, stated: dict[str, Any]) -> dict[str, Any]:
+        named = {name.upper(): value for name, value in os.environ.items()}
+        of = {name: variable(name) for name in cls.model_fields}
+        return {name: named[spelling] for name, spelling in of.items() if spelling in named} | stated
 
     @field_validator("allowed_hosts")
     @classmethod

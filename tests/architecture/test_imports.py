@@ -15,7 +15,6 @@ FORBIDDEN = {
         "schemas",
         "service",
         "pydantic",
-        "pydantic_settings",
         "fastapi",
         "starlette",
         "httpx",
