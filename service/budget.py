@@ -11,22 +11,22 @@ _GRAPH_SHARE: Final = 8
 #: beside it, plans of several requests at once, kernels, and requests that may come again; the last two have a most
 _TOGETHER_SHARE: Final = 8
 _KERNEL_SHARE, _KERNEL_BYTES = 8, 32 << 20
-_REPEATED_SHARE, _REPEATED_BYTES = 16, 1 << 24
+_REQUEST_SHARE, _REQUEST_BYTES = 16, 1 << 24
 
 
 class WorkerBudget(NamedTuple):
     """Bytes of what one worker keeps, each at most.
 
     `plans`, those that are `ready` to run again, and the `graphs` that were read are the worker's part of the setting
-    `plan_cache_bytes`. What comes on top of it: plans that run several requests `together`, requests that may be
-    `repeated`, and `kernels`.
+    `plan_cache_bytes`. What comes on top of it: plans that run several requests `together`, `cached_requests`, and
+    `kernels`.
     """
 
     plans: int
     ready: int
     graphs: int
     together: int
-    repeated: int
+    cached_requests: int
     kernels: int
 
     @property
@@ -43,6 +43,6 @@ def worker_budget(plan_bytes: int, *, compiles: bool) -> WorkerBudget:
         ready=ready,
         graphs=graphs,
         together=plan_bytes // _TOGETHER_SHARE,
-        repeated=min(_REPEATED_BYTES, plan_bytes // _REPEATED_SHARE),
+        cached_requests=min(_REQUEST_BYTES, plan_bytes // _REQUEST_SHARE),
         kernels=min(_KERNEL_BYTES, plan_bytes // _KERNEL_SHARE) if compiles else 0,
     )

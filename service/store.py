@@ -40,7 +40,7 @@ class StoreService:
         settings: Settings,
         pool: Pool,
         journal: Journal,
-        told: CommitCallback = lambda outcome, seconds: None,
+        on_commit: CommitCallback = lambda outcome, seconds: None,
         stated: StatedLimit | None = None,
     ) -> None:
         """`stated` are the limits that keys state for their namespaces, where keys are asked for."""
@@ -53,7 +53,7 @@ class StoreService:
         self.answers = AnswerTable(
             total_quota(settings, "answer"), settings.idempotency_seconds, share=shares["answer"]
         )
-        self.commits = Commits(journal, settings.write_behind_ms / 1000, told)
+        self.commits = Commits(journal, settings.write_behind_ms / 1000, on_commit)
 
     def load(self) -> Loaded:
         """What was kept before; it blocks. Raises RuntimeError with one sentence where that cannot be read."""
@@ -109,7 +109,7 @@ class StoreService:
         try:
             caller.require(KeyScope.WRITE)
             for stored, data in zip(reply.stored, reply.kept, strict=True):
-                changes.append(self._shelved(job.namespace, stored, len(data), condition))
+                changes.append(self._change_of(job.namespace, stored, len(data), condition))
         except Refusal as refusal:
             finish(refusal)
             return
@@ -174,7 +174,7 @@ class StoreService:
         self.take_reply(job, caller, reply, done, condition, more)
         return await outcome(found)
 
-    def _shelved(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
+    def _change_of(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
         """The change that a stored tensor is, with room for its elements."""
         memory = self._pool.allocate_tensor(nbytes)
         version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)

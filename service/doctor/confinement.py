@@ -14,7 +14,7 @@ from service.doctor.attempts import ATTEMPTS
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.settings import Settings, flag, without_secrets
 from service.worker.confinement import offers
-from service.worker.permitted import permitted, told
+from service.worker.permitted import environment_of, permitted
 
 _PATIENCE: Final = 60.0
 _COMMAND: Final = (sys.executable, "-P", "-m", "service.doctor.attempts")
@@ -28,7 +28,7 @@ def held(settings: Settings) -> Diagnosis:
         return broken(str(error), "a server does not start like this")
     if allowed is None:
         return doubtful("workers are not confined", f"do without {flag('confine')} off where strangers' graphs are run")
-    missing, can = offers().missing, _possible(told(allowed))
+    missing, can = offers().missing, _possible(environment_of(allowed))
     if can:
         reason = f": {'; '.join(missing)}" if missing else ""
         return doubtful(

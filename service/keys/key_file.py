@@ -38,7 +38,7 @@ def read_keys(path: Path) -> Keys:
     except ValidationError as error:
         raise ValueError(_complaint(error)) from None
     for field in ("name", "sha256"):
-        _look_for_twins([getattr(key, field) for key in keys], field)
+        _require_distinct([getattr(key, field) for key in keys], field)
     return keys
 
 
@@ -53,7 +53,7 @@ def change_keys(path: Path, change: Callable[[Keys], Keys]) -> None:
         _replace(path, KeyList(keys=change(keys)).model_dump_json(indent=2, exclude_none=True).encode() + b"\n")
 
 
-def _look_for_twins(values: Sequence[str], field: str) -> None:
+def _require_distinct(values: Sequence[str], field: str) -> None:
     """Two keys of one name could not be told apart in a log, nor revoked one by one."""
     first: dict[str, int] = {}
     for number, value in enumerate(values):

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from service.pool.topology import topology_for
 from service.settings import Settings, budget_of, own_settings
-from service.worker.worker import REPEATED_EACH
+from service.worker.worker import REQUESTS_OF_A_PLAN
 
 #: of a front that keeps nothing yet: the interpreter and its libraries, and what is known of callers and their jobs
 _FRONT: Final = 80 << 20
@@ -19,7 +19,7 @@ _WORKER: Final = 72 << 20
 _REMEMBERED: Final = 20 << 20
 #: what a plan of a graph of 60 nodes takes, with its memory and its graph, as it was measured; and one that comes again
 _SMALL_PLAN: Final = 64 << 10
-_SMALL_REPEATED: Final = 4 << 10
+_SMALL_REQUEST: Final = 4 << 10
 
 
 class Footprint(NamedTuple):
@@ -39,7 +39,7 @@ def settled(settings: Settings) -> Footprint:
     """What a server settles at where graphs have some 60 nodes: as many plans as there may be, and all kernels."""
     own = own_settings(settings, topology_for(settings, "cpu").processes)
     budget = budget_of(own)
-    again = min(budget.repeated, _SMALL_REPEATED * REPEATED_EACH * own.plan_cache)
+    again = min(budget.cached_requests, _SMALL_REQUEST * REQUESTS_OF_A_PLAN * own.plan_cache)
     plans = min(own.plan_cache_bytes, _SMALL_PLAN * own.plan_cache)
     return _footprint(settings, _FRONT, plans + again + budget.kernels)
 

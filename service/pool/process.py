@@ -69,8 +69,8 @@ class Receiver(Protocol):
     def skipped(self, ticket: Ticket) -> None:
         """A job was stopped: it has no reply."""
 
-    def freed(self) -> None:
-        """A worker knows that a job was taken back, and has room for another."""
+    def has_room(self) -> None:
+        """A worker has room for another job."""
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
         """An answer of so many bytes is held, until the claim ends."""
@@ -99,7 +99,7 @@ class WorkerProcess(asyncio.Protocol):
         self._free = list(range(SLOTS))
         self._transport: asyncio.WriteTransport | None = None
         self._taken_back = 0
-        self._spoilt: set[int] = set()
+        self._still_referenced: set[int] = set()
         self._replica = Replica(receiver.residents)
         #: whether it was told to finish, after which it hears nothing
         self._told_all = False
@@ -338,7 +338,7 @@ class WorkerProcess(asyncio.Protocol):
         self.served += 1
         if ticket is None:
             reply.release()
-            self._receiver.freed()
+            self._receiver.has_room()
         else:
             self._receiver.replied(self, ticket, reply, ended - begun)
 
@@ -348,18 +348,18 @@ class WorkerProcess(asyncio.Protocol):
         if ticket := self._returned(frames.slot_of(frame, at)):
             self._receiver.not_done(ticket, why, ended - begun)
         else:
-            self._receiver.freed()
+            self._receiver.has_room()
 
     def _heard(self, kind: int, frame: bytes, at: int) -> None:
         if kind == frames.SKIPPED:
             if ticket := self._returned(frames.slot_of(frame, at)):
                 self._receiver.skipped(ticket)
             else:
-                self._receiver.freed()
+                self._receiver.has_room()
         elif kind in frames.NOT_DONE:
             self._not_done(frame, at)
         elif kind == frames.KEPT:
-            self._spoilt.add(frames.read_note(frame, at))
+            self._still_referenced.add(frames.read_note(frame, at))
         elif kind == frames.FORGET:
             self._dispose(self._channel.forget(frames.read_note(frame, at)))
         elif kind == frames.CAME:
@@ -381,9 +381,9 @@ class WorkerProcess(asyncio.Protocol):
         self._tickets[slot] = None
         if ticket is self.long:
             self.long = None
-        if self._spoilt and ticket.memory is not None and ticket.memory.buffer is not None:
-            ticket.memory.still_referenced = ticket.memory.buffer.number in self._spoilt
-            self._spoilt.discard(ticket.memory.buffer.number)
+        if self._still_referenced and ticket.memory is not None and ticket.memory.buffer is not None:
+            ticket.memory.still_referenced = ticket.memory.buffer.number in self._still_referenced
+            self._still_referenced.discard(ticket.memory.buffer.number)
         return ticket
 
     def release(self, number: int, memory: mmap) -> None:

@@ -209,7 +209,7 @@ class ProcessPool:
             self._refuse(ticket, fault())
         self._lanes.pump()
 
-    def freed(self) -> None:
+    def has_room(self) -> None:
         """A worker has room for another job."""
         self._lanes.pump()
 
@@ -237,10 +237,6 @@ class ProcessPool:
                 if ticket in executed:
                     ticket.length = max(ticket.length, Length.ALONE if len(executed) > 1 else Length.LONG)
                 self._lanes.put_back(ticket)
-        self._lanes.pump()
-
-    def staffed(self) -> None:
-        """There is a worker more."""
         self._lanes.pump()
 
     def answered(self, tenant: str, nbytes: int) -> Claim:

@@ -74,10 +74,10 @@ class BodyAllocation:
 class BodyMemory:
     """Allocates memory for bodies."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, dropped: Callable[[int], None]) -> None:
-        """`dropped` is told the number of a buffer that nobody gets again."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_freed: Callable[[int], None]) -> None:
+        """`on_freed` is told the number of a buffer that nobody gets again."""
         self._loop = loop
-        self._told = dropped
+        self._on_freed = on_freed
         self._buffers = SharedBuffers(_KEEP, self._dropped)
 
     def allocate(self, nbytes: int, claim: Claim) -> BodyAllocation:
@@ -103,5 +103,5 @@ class BodyMemory:
         self._buffers.close()
 
     def _dropped(self, buffer: SharedBuffer) -> None:
-        self._told(buffer.number)
+        self._on_freed(buffer.number)
         offload(self._loop, buffer.size, buffer.drop)

@@ -31,7 +31,7 @@ class BodyBuffer:
 
     @property
     def body(self) -> bytes | memoryview:
-        """What came; where it is large, as memory of `room`, which nobody takes back from now on."""
+        """What came; where it is large, as memory of the pool, which nobody takes back from now on."""
         if self.memory is None:
             return bytes(self._small)
         self.memory.pin()

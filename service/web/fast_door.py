@@ -26,8 +26,8 @@ class FastDoor:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._pool = connection.front.pool
-        self._dated = connection.front.dated
+        self._pool = connection.server_state.pool
+        self._dated = connection.server_state.dated
         self._order: Order | None = None
         self._graph: Registered | None = None
         self._upload: BodyBuffer | None = None
@@ -48,7 +48,7 @@ class FastDoor:
             self._submit(order, data[:length], None)
             return None
         try:
-            framing = framing_of(head, length, self._connection.front.settings.max_chunks)
+            framing = framing_of(head, length, self._connection.server_state.settings.max_chunks)
             most = head.most if head.chunked else length
             self._upload = BodyBuffer(self._pool.allocate, most, self._connection.tenant)
         except Refusal as refusal:
@@ -105,8 +105,8 @@ class FastDoor:
         try:
             if reply.stored and job is not None:
                 self._keep(job, reply)
-            elif reply.consulted and job is not None and not self._connection.front.store.is_current:
-                self._connection.front.store.when_current(job, reply, self._settled(job))
+            elif reply.consulted and job is not None and not self._connection.server_state.store.is_current:
+                self._connection.server_state.store.when_current(job, reply, self._settled(job))
             else:
                 self._answer(reply)
         except Exception:
@@ -117,7 +117,7 @@ class FastDoor:
 
     def _keep(self, job: Job, reply: Reply) -> None:
         """Answer when what the reply has for keeping is kept, or is not. That goes on when nobody is there any more."""
-        self._connection.front.store.take_reply(job, self._connection.caller, reply, self._settled(job))
+        self._connection.server_state.store.take_reply(job, self._connection.caller, reply, self._settled(job))
 
     def _settled(self, job: Job) -> Done:
         """What answers a job of which the store has the reply, as long as anybody is there."""

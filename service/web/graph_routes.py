@@ -50,16 +50,16 @@ async def register_graph(request: Request) -> Response:
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     job = job_of_upload(REGISTER, request, timeout, upload)
 
-    async def answered(asked: Repetition | None) -> Response:
+    async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.status == 200:
-            reply = await _registered(state.store, job, reply, asked)
+            reply = await _registered(state.store, job, reply, repetition)
         return from_reply(reply)
 
     return await once(request, state.store, answered, upload, timeout)
 
 
-async def _registered(store: StoreService, job: Job, reply: Reply, asked: Repetition | None) -> Reply:
+async def _registered(store: StoreService, job: Job, reply: Reply, repetition: Repetition | None) -> Reply:
     """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.release()
@@ -68,7 +68,7 @@ async def _registered(store: StoreService, job: Job, reply: Reply, asked: Repeti
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
     if store.graphs.find(key) is None:
         new = Reply(201, JSON, [graph.record], location)
-        changes = [new_graph(store.graphs, key, graph), *recorded(store.answers, asked, new)]
+        changes = [new_graph(store.graphs, key, graph), *recorded(store.answers, repetition, new)]
         await store.commit(changes, job.expires, job.timeout)
     there = store.graphs.find(key) or graph
     return Reply(201 if there is graph else 200, JSON, [there.record], location)
@@ -108,11 +108,11 @@ async def delete_graph(request: Request) -> Response:
     """
     store = state_of(request).store
 
-    async def answered(asked: Repetition | None) -> Response:
+    async def answered(repetition: Repetition | None) -> Response:
         await current(request)
         gone = _named(request)
         reply, key = Reply(200, JSON, [gone.summary]), (request.state.caller.namespace, gone.graph_id)
-        changes = [end_of_graph(store.graphs, key), *recorded(store.answers, asked, reply)]
+        changes = [end_of_graph(store.graphs, key), *recorded(store.answers, repetition, reply)]
         await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
         return from_reply(reply)
 

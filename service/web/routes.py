@@ -62,18 +62,18 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     job = job_of_upload(call, request, timeout, upload, graph=graph)
 
-    async def answered(asked: Repetition | None) -> Response:
+    async def answered(repetition: Repetition | None) -> Response:
         if unknown is not None:  # now; it may have been there when the call came for the first time
             upload.give_back()
             raise unknown
         request.state.reply = reply = await awaited(state.pool, job)
-        return from_reply(await kept(request, job, reply, asked))
+        return from_reply(await kept(request, job, reply, repetition))
 
     return await once(request, state.store, answered, upload, timeout)
 
 
 async def kept(
-    request: Request, job: Job, reply: Reply, asked: Repetition | None, condition: Condition = ALWAYS
+    request: Request, job: Job, reply: Reply, repetition: Repetition | None, condition: Condition = ALWAYS
 ) -> Reply:
     """The reply, once what it has for keeping is kept; or the refusal that takes its place."""
     store = state_of(request).store
@@ -82,7 +82,7 @@ async def kept(
             if reply.consulted:
                 await store.current(job.expires)
             return reply
-        more = recorded(store.answers, asked, reply)
+        more = recorded(store.answers, repetition, reply)
     except BaseException:
         reply.release()
         raise

@@ -12,7 +12,7 @@ from service.transport.shared_buffers import DescriptorChannel, SharedBuffer, Sh
 _KEEP: Final = 32 << 20
 
 
-class AnswerSlabs:
+class AnswerBuffers:
     """The buffers of this process that the front has, by number."""
 
     def __init__(self, channel: DescriptorChannel, tell: Callable[[int, int], None]) -> None:

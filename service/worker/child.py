@@ -1,4 +1,4 @@
-"""A worker process: `python -m service.worker.child`, with the descriptors of its sockets and of its cell.
+"""A worker process: `python -m service.worker.child`, with the descriptors of its sockets and of its control page.
 
 It is spawned, never forked, so that a GPU can be opened in it, and ends when the front does.
 """

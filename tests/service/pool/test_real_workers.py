@@ -52,7 +52,7 @@ async def test_a_body_is_read_in_place_and_not_held() -> None:
             reply.release()
             await until(lambda: settled(pool))
             allocations |= {buffer.number for idle in pool._body_memory._buffers._idle.values() for buffer in idle}
-        assert len(allocations) <= 2, "slabs are not used again: something holds on to bodies"
+        assert len(allocations) <= 2, "buffers are not used again: something holds on to bodies"
     finally:
         await pool.close(5)
 

@@ -79,7 +79,7 @@ def stepped(w: np.ndarray, b: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "m"), [(8, 3), (400, 60)], ids=["in frames", "in slabs"])
+@pytest.mark.parametrize(("n", "m"), [(8, 3), (400, 60)], ids=["in frames", "in buffers"])
 @pytest.mark.parametrize("kills", [0, 4])
 def test_a_client_that_computes_the_updates_itself_has_the_same(n: int, m: int, kills: int) -> None:
     asyncio.run(_train(n, m, kills))

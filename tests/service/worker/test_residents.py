@@ -326,8 +326,8 @@ async def test_what_is_stored_comes_with_the_answer() -> None:
         await until(lambda: settled(pool))
 
 
-@pytest.mark.parametrize("desk", [WorkerLoop, SharingLoop])
-def test_a_job_reads_what_was_said_before_it(desk: type[WorkerLoop]) -> None:
+@pytest.mark.parametrize("loop", [WorkerLoop, SharingLoop])
+def test_a_job_reads_what_was_said_before_it(loop: type[WorkerLoop]) -> None:
     """Also where all of it is in the socket at once, and several jobs are taken up together."""
     sent = []
     for version in range(3):
@@ -340,7 +340,7 @@ def test_a_job_reads_what_was_said_before_it(desk: type[WorkerLoop]) -> None:
     with front, back, ours, theirs:
         front.sendall(b"".join(sent))
         front.shutdown(socket.SHUT_WR)
-        desk(
+        loop(
             back, DescriptorChannel(theirs), page, Opened(execute, "cpu", lambda: Vitals(0, 0), TrialSharing())
         ).serve()
         back.close()
