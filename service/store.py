@@ -164,7 +164,7 @@ class StoreService:
     async def taken(
         self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """As `take`, and return what `done` would get."""
+        """As `take_reply`, and return what `done` would get."""
         found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
         def done(reply: Reply) -> None:
