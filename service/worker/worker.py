@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeVar
+from functools import wraps
+from typing import Concatenate, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
 from engine.graph.run_tier import RunTier
@@ -50,8 +51,36 @@ PLANNING: Final = 0.05
 UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 _logger = logging.getLogger("gradserve.worker")
-_What = TypeVar("_What")
+_What = TypeVar("_What", bound="Job | KnownRequest | NewRequest")
+_Given = ParamSpec("_Given")
 _Done = TypeVar("_Done")
+_Step: TypeAlias = "Callable[Concatenate[Worker, _What, _Given], _Done]"
+
+
+def _never_raising(step: _Step[_What, _Given, _Done]) -> _Step[_What, _Given, _Done | Reply]:
+    """A step of a job that has a reply whatever goes wrong: a problem report. It is charged to whose job it is."""
+
+    @wraps(step)
+    def safe(worker: Worker, what: _What, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Done | Reply:
+        done: _Done | Reply
+        job = what if isinstance(what, Job) else what.context.job
+        charge_to(job.tenant)
+        try:
+            done = step(worker, what, *args, **kwargs)
+        except Refusal as refusal:
+            done = refused(refusal, job.request_id)
+        except EngineError as error:
+            done = refused(from_engine(error), job.request_id)
+        except MemoryError:
+            done = refused(out_of_memory(), job.request_id, recycle="memory")
+        except Exception:
+            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
+            done = refused(fault(), job.request_id, recycle="fault")
+        if job.consulted and isinstance(done, Reply):
+            done.consulted = True
+        return done
+
+    return safe
 
 
 class Worker:
@@ -104,49 +133,40 @@ class Worker:
         assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
         return outcome
 
+    @_never_raising
     def attempt(self, job: Job, most_seconds: float | None = None) -> JobResult:
         """What becomes of a job. Never raises: whatever goes wrong is a problem report.
 
         One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
         """
-        return self._safely(self._attempt, job, JobContext(job, most_seconds))
+        task = self._read(JobContext(job, most_seconds))
+        if isinstance(task, KnownRequest):
+            return self._again(task)
+        return self._anew(*task) if isinstance(task, NewRequest) else task
 
+    @_never_raising
     def read_job(self, job: Job, most_seconds: float | None = None) -> KnownRequest | NewRequest | JobResult:
         """The first part of a job, up to where it could be executed with others; or what becomes of it without."""
-        task = self._safely(self._read, job, context := JobContext(job, most_seconds))
+        task = self._read(context := JobContext(job, most_seconds))
         context.pause()
         return task
 
+    @_never_raising
     def finish(self, task: KnownRequest | NewRequest) -> JobResult:
         """What becomes of a job that was read. Never raises, as above."""
         task.context.resume()
-        return self._safely(self._finish, task.context.job, task)
+        return self._again(task) if isinstance(task, KnownRequest) else self._anew(*task)
 
+    @_never_raising
     def finish_shared(
         self, task: KnownRequest, arrays: Sequence[HostArray], seconds: float, backward: float, tier: RunTier
     ) -> Reply:
         """The reply to a job that was executed together with others; its share of that, and of the way back."""
         task.context.shared(seconds, backward)
-        return self._safely(lambda task: _shared(task, arrays, seconds, tier), task.context.job, task)
-
-    @staticmethod
-    def _safely(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
-        done: _Done | Reply
-        charge_to(job.tenant)
-        try:
-            done = do(what)
-        except Refusal as refusal:
-            done = refused(refusal, job.request_id)
-        except EngineError as error:
-            done = refused(from_engine(error), job.request_id)
-        except MemoryError:
-            done = refused(out_of_memory(), job.request_id, recycle="memory")
-        except Exception:
-            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
-            done = refused(fault(), job.request_id, recycle="fault")
-        if job.consulted and isinstance(done, Reply):
-            done.consulted = True
-        return done
+        task.context.deadline.check()
+        reply = _written(task, arrays, seconds, tier)
+        reply.coalesced = True
+        return reply
 
     def vitals(self) -> Vitals:
         """What it says of itself."""
@@ -164,13 +184,6 @@ class Worker:
     def close(self, timeout: float) -> bool:
         """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
         return self._executor.close(timeout)
-
-    def _attempt(self, context: JobContext) -> JobResult:
-        task = self._read(context)
-        return self._finish(task) if isinstance(task, KnownRequest | NewRequest) else task
-
-    def _finish(self, task: KnownRequest | NewRequest) -> JobResult:
-        return self._again(task) if isinstance(task, KnownRequest) else self._anew(*task)
 
     def _read(self, context: JobContext) -> KnownRequest | NewRequest | JobResult:
         job = context.job
@@ -299,13 +312,6 @@ def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
     """The reply, with the tensors that it is to have kept."""
     reply.stored = [one.stored for one in kept]
     reply.kept = [own_bytes(one.array) for one in kept]
-    return reply
-
-
-def _shared(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
-    task.context.deadline.check()
-    reply = _written(task, arrays, seconds, tier)
-    reply.coalesced = True
     return reply
 
 
