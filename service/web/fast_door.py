@@ -103,10 +103,9 @@ class FastDoor:
     def _done(self, reply: Reply) -> None:
         job, self._job = self._job, None
         try:
-            if reply.stored and job is not None:
-                self._keep(job, reply)
-            elif reply.consulted and job is not None and not self._connection.server_state.store.is_current:
-                self._connection.server_state.store.when_current(job, reply, self._settled(job))
+            if (reply.stored or reply.consulted) and job is not None:
+                store, caller = self._connection.server_state.store, self._connection.caller
+                store.settle(job, caller, reply, self._settled(job))
             else:
                 self._answer(reply)
         except Exception:
@@ -115,12 +114,8 @@ class FastDoor:
             )
             self._connection.fail()
 
-    def _keep(self, job: Job, reply: Reply) -> None:
-        """Answer when what the reply has for keeping is kept, or is not. That goes on when nobody is there any more."""
-        self._connection.server_state.store.take_reply(job, self._connection.caller, reply, self._settled(job))
-
     def _settled(self, job: Job) -> Done:
-        """What answers a job of which the store has the reply, as long as anybody is there."""
+        """What answers a job of which the store has the reply, as long as anybody is there; keeping goes on without."""
         self._kept = job
 
         def done(reply: Reply) -> None:

@@ -63,7 +63,7 @@ async def _registered(store: StoreService, job: Job, reply: Reply, repetition: R
     """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
     graph = Registered.of(reply.body)
     reply.release()
-    await store.current(job.expires)
+    await store.commits.fence.passed(job.expires)
     key = (job.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
     if store.graphs.find(key) is None:

@@ -78,15 +78,11 @@ async def kept(
     """The reply, once what it has for keeping is kept; or the refusal that takes its place."""
     store = state_of(request).store
     try:
-        if not reply.stored:
-            if reply.consulted:
-                await store.current(job.expires)
-            return reply
-        more = recorded(store.answers, repetition, reply)
+        more = recorded(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
         reply.release()
         raise
-    return await store.taken(job, request.state.caller, reply, condition, more)
+    return await store.settled(job, request.state.caller, reply, condition, more)
 
 
 add_calls(router)
