@@ -151,6 +151,7 @@ class ProcessPool:
             self._turn_away(job, done, refusal)
             return
         ticket = Ticket(job, account, done, now)
+        job.may_ask = True
         if job.memory is not None or len(job.body) > INLINE:
             try:
                 self._place_body(ticket)
@@ -201,8 +202,8 @@ class ProcessPool:
         elif isinstance(why, NeedsGraph) and not ticket.graph_wanted:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
-        elif isinstance(why, WantsTensors) and not ticket.wanted:
-            ticket.wanted = why.names
+        elif isinstance(why, WantsTensors) and ticket.job.may_ask:
+            ticket.wanted, ticket.job.may_ask = why.names, False
             self._lanes.put_back(ticket)
         else:
             _logger.error("request %s: a worker asks again for what it was given", ticket.job.request_id)

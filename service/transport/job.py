@@ -37,9 +37,9 @@ class Job:
     the answer any more.
 
     Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
-    not there, and the job has `consulted` them then. Where it `may_ask`, None may be for not having asked. `subject` is
-    the name of the tensor that the job is about, where it is about one. `tenant` is whose share of the server the job
-    comes out of.
+    not there, and the job has `consulted` them then. Where it `may_ask`, as it may once, None may be for not having
+    asked. `subject` is the name of the tensor that the job is about, where it is about one. `tenant` is whose share of
+    the server the job comes out of.
     """
 
     call: str

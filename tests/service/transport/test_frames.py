@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from service.state.values import Stored
@@ -110,7 +112,7 @@ def test_a_tensor(told: TensorFrame) -> None:
 
 @pytest.mark.parametrize("may_ask", [False, True])
 def test_whether_a_job_may_ask(may_ask: bool) -> None:
-    frame = frames.job_frame(0, JOBS[0], Whereabouts(0, 2), None, None, may_ask=may_ask)
+    frame = frames.job_frame(0, replace(JOBS[0], may_ask=may_ask), Whereabouts(0, 2), None, None)
     assert frames.read_job(frame, 0)[1].may_ask == may_ask
 
 
