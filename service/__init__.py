@@ -32,7 +32,8 @@ Files:
     app         The composition root: settings in, application out. The only place that knows all parts
     arguments   The command line as a command and its options, or one sentence on what is wrong with it
     asgi        The whole service as an ASGI application, for any server of such: `uvicorn service.asgi:app`
-    budget      Budget of a worker between requests: every share of the memory that there is for plans, in one place
+    budget      Budget of a server's processes: what they take by themselves, and every share of what a worker may take
+                beside
     cli         The command `gradserve`: serve, settings, ops, keys, backup, restore, doctor
     collector   Python's garbage collector, as each kind of process of the service has it
     errors      Every way in which a request can be refused: one table, one exception, one form of report

@@ -108,7 +108,7 @@ class StoreService:
                 for change in changes:
                     change.value.memory.give_back()
             if refusal is not None or answered:
-                reply.release()
+                reply.give_back()
             if not answered:
                 done(reply if refusal is None else refused(refusal, job.request_id))
 
@@ -147,7 +147,7 @@ class StoreService:
             if error is None:
                 done(reply)
                 return
-            reply.release()
+            reply.give_back()
             done(refused(error if isinstance(error, Refusal) else fault(), job.request_id))
 
         looking.add_done_callback(looked)
@@ -175,7 +175,7 @@ class StoreService:
 
         def done(reply: Reply) -> None:
             if not _set(found, reply):
-                reply.release()
+                reply.give_back()
 
         self.settle(job, caller, reply, done, condition, more)
         return await outcome(found)

@@ -13,9 +13,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from service.keys.record import KeyList, KeyRecord
+from service.machine import WRITABLE_BY_OTHERS
 
-#: of a file, what others may not do
-_WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 #: bytes that a file may have: some hundred thousand keys
 _MOST: Final = 64 << 20
 
@@ -28,7 +27,7 @@ def read_keys(path: Path) -> Keys:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is no file")
-        if status.st_mode & _WRITABLE:
+        if status.st_mode & WRITABLE_BY_OTHERS:
             raise ValueError("others than its owner may write to it; chmod 600 mends that")
         text = file.read(_MOST + 1)
     if len(text) > _MOST:

@@ -15,6 +15,7 @@ from service.errors import Refusal
 from service.pages import examples
 from service.pages.examples import Failure
 from service.pages.operation import Operation
+from service.state.tensor_names import EXPECTED
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR
 
 #: the name that examples have
@@ -65,7 +66,6 @@ _ENCODING: Final = _parameter(
 _ETAG: Final[Json] = {"ETag": {"description": "the version, in quotation marks", "schema": _TEXT}}
 
 _PATH: Final = "/v1/tensors/"
-_NAMES: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
 _UNKNOWN: Final = Failure(
     "not_found",
     head={"path": _PATH + _ABSENT},
@@ -81,8 +81,8 @@ _NO_NAME: Final = Failure(
     head={"path": _PATH + "-w"},
     stated=Refusal(
         "invalid_field",
-        f"the name of a tensor must be {_NAMES}, but is “-w”",
-        expected=_NAMES,
+        f"the name of a tensor must be {EXPECTED}, but is “-w”",
+        expected=EXPECTED,
         got="“-w”",
     ),
 )

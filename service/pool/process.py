@@ -352,10 +352,10 @@ class WorkerProcess(asyncio.Protocol):
             memory = self._channel.mapped(buffer)
             frames.attach_body(reply, memoryview(memory)[:nbytes])
             reply.claim = self._receiver.answered(ticket.job.tenant if ticket else "", len(memory))
-            reply.release = _Answer(self, buffer, memory, reply.claim)
+            reply.memory = _AnswerMemory(self, buffer, memory, reply.claim)
         self.served += 1
         if ticket is None:
-            reply.release()
+            reply.give_back()
             self._receiver.has_room()
         else:
             self._receiver.replied(self, ticket, reply, ended - begun)
@@ -436,7 +436,7 @@ class WorkerProcess(asyncio.Protocol):
                 self._supervisor.signalled(self, number, self._said)
 
 
-class _Answer:
+class _AnswerMemory:
     """Gives an answer's memory back, once."""
 
     __slots__ = ("_claim", "_memory", "_number", "_worker")
@@ -447,7 +447,8 @@ class _Answer:
         self._number = number
         self._memory = memory
 
-    def __call__(self) -> None:
+    def give_back(self) -> None:
+        """The process may write into it again."""
         worker, self._worker = self._worker, None
         self._claim.end()
         if worker is not None:

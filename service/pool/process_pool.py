@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -309,8 +309,8 @@ class ProcessPool:
     def _place_body(self, ticket: Ticket) -> None:
         """The body in memory that a worker can see."""
         job = ticket.job
-        if isinstance(job.memory, BodyAllocation):
-            ticket.memory = job.memory
+        if job.memory is not None:
+            ticket.memory = cast("BodyAllocation", job.memory)  # this pool has allocated it
             ticket.memory.shrink(len(job.body))
             return
         nbytes = len(job.body)
@@ -391,7 +391,7 @@ class ProcessPool:
         if wanted and reply is not None:
             ticket.done(reply)
         elif reply is not None:
-            reply.release()
+            reply.give_back()
 
     def _let_go(self, ticket: Ticket) -> None:
         del self._tickets[ticket.job]

@@ -10,12 +10,12 @@ from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from service.allocation import VisibleBuffer
+from service.budget import TENSOR_BYTES
 from service.state.tensors import TensorVersion
 from service.transport import frames
 from service.transport.frames import TensorFrame
-from service.transport.shared_buffers import SharedBuffer
-from service.transport.tensor_memory import TensorAllocation
-from service.worker.residents import MOST_HELD_BYTES, MOST_KNOWN
+from service.worker.residents import MOST_KNOWN
 
 #: (namespace, name)
 TensorKey = tuple[str, str]
@@ -71,7 +71,7 @@ class Replica:
 
     def _bound(self, needed: Container[TensorKey], news: News) -> None:
         """Let the worker forget what it was told of longest ago, but nothing that is needed now."""
-        while len(self._known) > MOST_KNOWN or self._held > MOST_HELD_BYTES:
+        while len(self._known) > MOST_KNOWN or self._held > TENSOR_BYTES:
             oldest = next(iter(self._known))
             if oldest in needed:
                 return
@@ -80,7 +80,7 @@ class Replica:
 
     def _tell(self, key: TensorKey, resident: TensorVersion, news: News) -> None:
         number, memory = 0, resident.memory
-        if isinstance(memory, TensorAllocation) and memory.buffer is not None:
+        if memory.buffer is not None:
             number = memory.buffer.number
             news.buffers.append(memory.buffer)
         data = memoryview(b"") if number else memory.view
@@ -105,7 +105,7 @@ class News(NamedTuple):
     """Frames for a worker, the buffers that it has to see before them, and the numbers of those it needs no more."""
 
     frames: list[bytes]
-    buffers: list[SharedBuffer]
+    buffers: list[VisibleBuffer]
     hidden: list[int]
 
 

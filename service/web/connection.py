@@ -18,6 +18,7 @@ from service.transport.job import Reply, refused
 from service.web.head import Order, malformed, too_large
 from service.web.incoming import Incoming, Wanted
 from service.web.observer import Finished
+from service.web.origin import HEALTH
 from service.web.parsing import Head, infeasible
 from service.web.request_ids import new_id
 from service.web.response_head import CONTINUE
@@ -26,7 +27,6 @@ from service.web.server_state import ServerState
 
 _logger = logging.getLogger("gradserve")
 
-_HEALTH: Final = "/health/"
 _END: Final = b"\r\n\r\n"
 #: bytes of a chunked body that are looked at without a pause: they may be thousands of chunks
 _CHUNKED: Final = 16 << 10
@@ -320,7 +320,7 @@ class Connection(asyncio.BufferedProtocol):
         self.head = head
         if head.stated_id is not None:
             self.request_id = head.stated_id
-        if self.surplus is not None and not head.path.startswith(_HEALTH):
+        if self.surplus is not None and not head.path.startswith(HEALTH):
             self.refuse(self.surplus)
         elif head.order is None or not head.direct:
             self._to_application(head, length, data)

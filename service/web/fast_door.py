@@ -8,8 +8,9 @@ from service.allocation import GrowingAllocation
 from service.errors import Refusal
 from service.pool.pool import Done
 from service.state.graphs import Registered
+from service.transport.frames import INLINE
 from service.transport.job import Job, Reply, refused
-from service.web.body_buffer import SMALL, BodyBuffer
+from service.web.body_buffer import BodyBuffer
 from service.web.connection import Connection
 from service.web.head import Order
 from service.web.incoming import Wanted, framing_of
@@ -42,7 +43,7 @@ class FastDoor:
         """
         self._order = order
         self._graph = graph
-        if length <= len(data) and not head.chunked and length <= SMALL and length <= head.most:
+        if length <= len(data) and not head.chunked and length <= INLINE and length <= head.most:
             self._connection.rest = data[length:]
             self._connection.received = length
             self._submit(order, data[:length], None)
@@ -123,7 +124,7 @@ class FastDoor:
                 self._kept = None
                 self._done(reply)
             else:
-                reply.release()
+                reply.give_back()
 
         return done
 
@@ -132,9 +133,9 @@ class FastDoor:
         length = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
         closes = connection.closes
         head = self._dated.of_reply(reply, length, connection.request_id, closes=closes)
-        if length <= SMALL:
+        if length <= INLINE:
             connection.write_bytes(b"".join((head, *pieces)))
-            reply.release()
+            reply.give_back()
             connection.answered(reply.status, length, closes=closes, reply=reply)
             return
         self._reply = reply
@@ -158,4 +159,4 @@ class FastDoor:
             self._upload = None
         if self._reply is not None:
             reply, self._reply = self._reply, None
-            reply.release()
+            reply.give_back()

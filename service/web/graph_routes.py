@@ -62,7 +62,7 @@ async def register_graph(request: Request) -> Response:
 async def _registered(store: StoreService, job: Job, reply: Reply, repetition: Repetition | None) -> Reply:
     """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
     graph = Registered.of(reply.body)
-    reply.release()
+    reply.give_back()
     await store.commits.fence.passed(job.expires)
     key = (job.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)

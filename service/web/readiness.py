@@ -50,5 +50,5 @@ class Readiness:
     async def _ask(self) -> Reply:
         now = time.monotonic()
         reply = await awaited(self._pool, Job("forward", _STEP, "readiness", PATIENCE, now + PATIENCE))
-        reply.release()
+        reply.give_back()
         return reply

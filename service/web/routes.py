@@ -80,7 +80,7 @@ async def kept(
     try:
         more = recorded(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
-        reply.release()
+        reply.give_back()
         raise
     return await store.settled(job, request.state.caller, reply, condition, more)
 

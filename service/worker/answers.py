@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
+from service.budget import IDLE_ANSWER_BYTES
 from service.transport import frames
 from service.transport.shared_buffers import DescriptorChannel, SharedBuffer, SharedBuffers
-
-#: bytes of buffers that wait for the next answer
-_KEEP: Final = 32 << 20
 
 
 class AnswerBuffers:
@@ -18,7 +15,7 @@ class AnswerBuffers:
     def __init__(self, channel: DescriptorChannel, tell: Callable[[int, int], None]) -> None:
         self._channel = channel
         self._tell = tell
-        self._buffers = SharedBuffers(_KEEP, self._dropped)
+        self._buffers = SharedBuffers(IDLE_ANSWER_BYTES, self._dropped)
         self._away: dict[int, SharedBuffer] = {}
 
     def written(self, pieces: Sequence[bytes | memoryview], nbytes: int) -> int:

@@ -19,6 +19,7 @@ from engine.shares.owner import charge_to
 from schemas.graph import NAME_CHARACTERS
 from schemas.registered import without_graph
 from service import machine
+from service.budget import REQUESTS_OF_A_PLAN
 from service.calls import calls
 from service.calls.cached_request import CachedRequest
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
@@ -43,8 +44,6 @@ from service.worker.kernels import kernel_store
 from service.worker.registration import REGISTER, Registration
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
 
-#: requests that may come again, for each of the plans
-REQUESTS_OF_A_PLAN: Final = 4
 #: seconds that planning may take even where what is over a time is not to be run: it is done once
 PLANNING: Final = 0.05
 #: what is expected of a job that was not planned in that time

@@ -10,6 +10,7 @@ import json
 import socket
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
@@ -162,10 +163,20 @@ class TestReading:
 
 def large(job: Job) -> Reply:
     """An answer that no buffer of the system's holds."""
-    return Reply(200, JSON, [memoryview(bytes(BIG))], release=lambda: RELEASED.append(job))
+    return Reply(200, JSON, [memoryview(bytes(BIG))], memory=Noting(job))
 
 
 RELEASED: list[Job] = []
+
+
+@dataclass
+class Noting:
+    """Memory of an answer that notes that it is given back."""
+
+    job: Job
+
+    def give_back(self) -> None:
+        RELEASED.append(self.job)
 
 
 async def reader_that_waits(opened: House) -> socket.socket:

@@ -84,9 +84,9 @@ class Storing(FakePool):
         kept = memoryview(self.memory)
         stored = Stored("w", ETAG, "float64", (1,), **self.stated)
         self.running += 1
-        return Reply(200, JSON, [b'{"stored":[]}'], stored=[stored], kept=[kept], release=self.release)
+        return Reply(200, JSON, [b'{"stored":[]}'], stored=[stored], kept=[kept], memory=self)
 
-    def release(self) -> None:
+    def give_back(self) -> None:
         self.memory[:] = bytes(len(self.memory))
         self.released += 1
 
