@@ -52,7 +52,7 @@ def kernels(settings: Settings) -> Diagnosis:
         _answer(worker)
     seconds, compiled = time.monotonic() - started, _answer(worker)
     count = worker.vitals().kernels
-    worker.close(TRIAL_SECONDS)
+    worker.engine.executor.close(TRIAL_SECONDS)
     if not count:
         return doubtful("no kernel was compiled: NumPy computes everything", "pip install llvmlite")
     if not np.isclose(compiled, expected, rtol=1e-12):

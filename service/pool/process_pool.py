@@ -91,7 +91,7 @@ class ProcessPool:
         if self._ticking is not None:
             self._ticking.cancel()
         await self._supervisor.close(_LEAVE if done else 0.0)
-        self._body_memory.close()
+        self._body_memory.buffers.close()
         return done
 
     @property
@@ -150,7 +150,7 @@ class ProcessPool:
             refusal = stopping() if self._draining else self._admission.crowded(len(self._tickets))
             self._turn_away(job, done, refusal)
             return
-        ticket = Ticket(job, account, done, now)
+        ticket = Ticket(job, account, done, now, self._abandon)
         job.may_ask = True
         if job.memory is not None or len(job.body) > INLINE:
             try:
@@ -160,7 +160,7 @@ class ProcessPool:
                 return
         self._tickets[job] = ticket
         if ticket.memory is not None:
-            ticket.memory.claim.holder = _Queued(self, ticket)
+            ticket.memory.claim.holder = ticket
         account.jobs[job] = None
         self._watch.at(job.expires)
         kind, estimate = self._cost_model.known(job)
@@ -243,10 +243,6 @@ class ProcessPool:
     def answered(self, tenant: str, nbytes: int) -> Claim:
         """An answer of so many bytes is held."""
         return self._claims.held_anyway(tenant, nbytes)
-
-    def displace(self, ticket: Ticket, refusal: Refusal) -> None:
-        """What is held for a job that waits is taken back."""
-        self._abandon(ticket, refusal)
 
     def expired(self, ticket: Ticket) -> None:
         """A job's time is up: that is its reply, whatever becomes of the work."""
@@ -348,7 +344,7 @@ class ProcessPool:
         except Refusal as refusal:
             self._refuse(ticket, refusal)
             return
-        ticket.promised.holder = _Queued(self, ticket)
+        ticket.promised.holder = ticket
         if ticket.state is not JobState.WAITING:
             ticket.become(JobState.WAITING)
         self._lanes.put(ticket)
@@ -417,25 +413,7 @@ class ProcessPool:
             self._admission.look(time.monotonic())
             self._accounts.look(time.monotonic())
             self._watch.inspect()
-            self._body_memory.trim()
-
-
-class _Queued:
-    """Holds what is claimed for a job; it is let go of as long as no worker has that."""
-
-    __slots__ = ("_pool", "_ticket")
-
-    def __init__(self, pool: ProcessPool, ticket: Ticket) -> None:
-        self._pool, self._ticket = pool, ticket
-
-    @property
-    def revocable(self) -> bool:
-        """Whether it waits."""
-        return self._ticket.state is JobState.WAITING
-
-    def revoke(self, refusal: Refusal) -> None:
-        """It waits no more."""
-        self._pool.displace(self._ticket, refusal)
+            self._body_memory.buffers.trim()
 
 
 def _died() -> Refusal:

@@ -78,11 +78,12 @@ class BodyMemory:
         """`on_freed` is told the number of a buffer that nobody gets again."""
         self._loop = loop
         self._on_freed = on_freed
-        self._buffers = SharedBuffers(_KEEP, self._dropped)
+        #: those that wait for their next body among them
+        self.buffers = SharedBuffers(_KEEP, self._dropped)
 
     def allocate(self, nbytes: int, claim: Claim) -> BodyAllocation:
         """Memory for a body of so many bytes; it is taken up, and claimed, as they come."""
-        return BodyAllocation(self, self._buffers.acquire(max(1, nbytes)), nbytes, claim)
+        return BodyAllocation(self, self.buffers.acquire(max(1, nbytes)), nbytes, claim)
 
     def take_back(self, buffer: SharedBuffer, nbytes: int, *, still_referenced: bool) -> None:
         """Clear a buffer for the next body, or drop it; not on the event loop where that takes long."""
@@ -90,17 +91,9 @@ class BodyMemory:
         if still_referenced or buffer.size > LARGEST:
             self._dropped(buffer)
         elif (clearing := offload(self._loop, nbytes, buffer.clear)) is None:
-            self._buffers.put(buffer)
+            self.buffers.put(buffer)
         else:
-            clearing.add_done_callback(lambda _: self._buffers.put(buffer))
-
-    def trim(self) -> None:
-        """Give memory back to the system that nobody used for a while."""
-        self._buffers.trim()
-
-    def close(self) -> None:
-        """Drop what waits for its next use."""
-        self._buffers.close()
+            clearing.add_done_callback(lambda _: self.buffers.put(buffer))
 
     def _dropped(self, buffer: SharedBuffer) -> None:
         self._on_freed(buffer.number)

@@ -28,7 +28,7 @@ def computing(settings: Settings) -> Opened:
     warm(registry())
     rehearse(worker)
     sharing = Together(worker, settings) if settings.is_coalescing else None
-    return Opened(worker.attempt, worker.device, worker.vitals, sharing, worker.condemn)
+    return Opened(worker.attempt, worker.device, worker.vitals, sharing, worker.engine.executor.condemn)
 
 
 if __name__ == "__main__":

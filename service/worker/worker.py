@@ -176,14 +176,6 @@ class Worker:
         if self.device == "cpu":
             self.engine = replace(self.engine, dense_flop=measured_dense_flop())
 
-    def condemn(self, digest: bytes) -> None:
-        """Run plans of this digest without kernels."""
-        self._executor.condemn(digest)
-
-    def close(self, timeout: float) -> bool:
-        """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
-        return self._executor.close(timeout)
-
     def _read(self, context: JobContext) -> KnownRequest | NewRequest | JobResult:
         job = context.job
         call = self._calls.get(job.call)

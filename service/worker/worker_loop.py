@@ -77,8 +77,8 @@ class WorkerLoop:
 
     def _received(self, front: socket.socket) -> bytes:
         """What comes next; while nothing does, memory that is not used goes back to the system."""
-        while self._answers.waiting and not select.select([front], [], [], UNUSED)[0]:
-            self._answers.trim()
+        while self._answers.buffers.waiting and not select.select([front], [], [], UNUSED)[0]:
+            self._answers.buffers.trim()
             self._flush()
         return front.recv(READ)
 

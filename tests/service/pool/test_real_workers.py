@@ -51,7 +51,7 @@ async def test_a_body_is_read_in_place_and_not_held() -> None:
             np.testing.assert_array_equal(answer["gradients.0"], 2 * values + 3)
             reply.give_back()
             await until(lambda: settled(pool))
-            allocations |= {buffer.number for idle in pool._body_memory._buffers._idle.values() for buffer in idle}
+            allocations |= {buffer.number for idle in pool._body_memory.buffers._idle.values() for buffer in idle}
         assert len(allocations) <= 2, "buffers are not used again: something holds on to bodies"
     finally:
         await pool.close(5)

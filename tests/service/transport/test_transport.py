@@ -121,7 +121,7 @@ async def test_large_memory_is_not_kept() -> None:
     async with processes(1) as pool:
         number = pool.allocate(LARGEST + 1).buffer.number
         pool.allocate(LARGEST).give_back()
-        assert number not in {buffer.number for idle in pool._body_memory._buffers._idle.values() for buffer in idle}
+        assert number not in {buffer.number for idle in pool._body_memory.buffers._idle.values() for buffer in idle}
 
 
 @pytest.mark.slow
