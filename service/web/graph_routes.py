@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from service.calls import calls
 from service.errors import Refusal
-from service.pages.operations import OF_GRAPH
 from service.pool.pool import awaited
 from service.state.changes import end_of_graph, new_graph
 from service.state.graphs import Registered
@@ -32,6 +31,8 @@ from service.wire.media import JSON, SAFETENSORS
 from service.worker.registration import REGISTER
 
 GRAPHS: Final = "/v1/graphs"
+#: what the id of an operation on a registered graph ends with, behind the name of the call
+OF_GRAPH: Final = "OfGraph"
 
 graph_router: Final = APIRouter()
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 from schemas.listings import TensorList
 from schemas.resident import ResidentTensor, TensorSummary
 from schemas.tensor import Tensor
+from scripts.openapi import examples
+from scripts.openapi.operation import Operation
 from service.calls.definition import Json
 from service.calls.sample import MEAN
 from service.errors import Refusal
-from service.pages import examples
-from service.pages.examples import Failure
-from service.pages.operation import Operation
+from service.pages.failure import Failure
 from service.state.tensor_names import EXPECTED
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR
 

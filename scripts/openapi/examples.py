@@ -6,36 +6,14 @@ The reports shown beside them are not written down: they are what the server ans
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from service.calls.definition import AnyCall, Json
 from service.calls.sample import MEAN, NODES, W, feed
 from service.errors import Refusal
 from service.keys.caller import KeyScope, lacking
-
-#: of every request that is shown
-REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A refusal of one code, by a request: a JSON `body` or a `raw` one; or by a `head`, and then it is `stated`.
-
-    Neither body nor head: a state of the server or of the connection, which no single request brings about.
-    """
-
-    code: str
-    body: Json | None = None
-    raw: str | None = None
-    head: Mapping[str, Any] = field(default_factory=dict)
-    stated: Refusal | None = None
-
-    @property
-    def request(self) -> Json:
-        """What to send: `body` or `raw`, `path`, `query`, `method`, `headers`."""
-        sent = {"body": self.body, "raw": self.raw, **self.head}
-        return {name: value for name, value in sent.items() if value is not None}
+from service.pages.failure import Failure
 
 
 def _stated(code: str, detail: str, head: Mapping[str, Any] | None = None, **more: Any) -> Failure:
@@ -175,7 +153,6 @@ _MISTAKES: Final[Mapping[str, tuple[int, Json]]] = {
     "dtype_mismatch": (0, W | {"attrs": {"dtype": "float32"}}),
     "over_budget": (1, {"op": "reshape", "operands": [0], "attrs": {"shape": [2, *[1] * 40]}}),
 }
-_OUT_OF_RANGE: Final[Json] = {"op": "gather", "operands": [0], "attrs": {"indices": [7, 7]}}
 
 
 def failures(call: AnyCall) -> tuple[Failure, ...]:
