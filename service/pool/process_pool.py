@@ -233,7 +233,7 @@ class ProcessPool:
             if not ticket.is_wanted:
                 self._end(ticket)
             elif ticket.deaths > _FORGIVEN:
-                self._refuse(ticket, _died())
+                self._refuse(ticket, worker_died())
             else:
                 if ticket in executed:
                     ticket.length = max(ticket.length, Length.ALONE if len(executed) > 1 else Length.LONG)
@@ -416,6 +416,7 @@ class ProcessPool:
             self._body_memory.buffers.trim()
 
 
-def _died() -> Refusal:
+def worker_died() -> Refusal:
+    """The report of a job whose worker has ended, and of another one with it."""
     detail = "the worker process that computed this request ended; send it again"
     return Refusal("worker_died", detail, retry_after=1)

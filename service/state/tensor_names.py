@@ -9,8 +9,7 @@ from engine import printable
 from service.errors import Refusal
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-#: the same in words
-EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
+_EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
 
 
 def is_name(name: str) -> bool:
@@ -24,8 +23,8 @@ def checked_name(name: str, where: str, pointer: str | None = None, node: int | 
         return name
     got = f"“{printable(name)}”" if name else "empty"
     at = "" if node is None else f"node {node}: "
-    detail = f"{at}{where} must be {EXPECTED}, but is {got}"
-    raise Refusal("invalid_field", detail, node=node, expected=EXPECTED, got=got, pointer=pointer)
+    detail = f"{at}{where} must be {_EXPECTED}, but is {got}"
+    raise Refusal("invalid_field", detail, node=node, expected=_EXPECTED, got=got, pointer=pointer)
 
 
 def unknown_tensor(name: str, pointer: str | None = None, node: int | None = None) -> Refusal:

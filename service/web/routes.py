@@ -103,11 +103,12 @@ async def get_op(request: Request) -> Response:
     name = request.path_params["name"]
     op = state_of(request).op(name)
     if op is None:
-        raise _no_such_op(name, state_of(request).registry)
+        raise no_such_op(name, state_of(request).registry)
     return answer(op)
 
 
-def _no_such_op(name: str, known: Registry) -> Refusal:
+def no_such_op(name: str, known: Registry) -> Refusal:
+    """The refusal of an op that none of these is."""
     shown, hint = printable(name), known.hint(name) or "GET /v1/ops lists all ops"
     return Refusal("not_found", f"there is no op called “{shown}”; {hint}", expected="an op", got=shown)
 
