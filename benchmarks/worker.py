@@ -79,8 +79,8 @@ def resident(entry: str) -> int:
     raise RuntimeError(f"/proc tells no {entry}")
 
 
-class _Desk:
-    """What a worker does."""
+class _Work:
+    """Work of the process: what its side does when it is asked."""
 
     def __init__(self, side: str, device: str) -> None:
         self._side, self._device = side, device
@@ -113,14 +113,14 @@ def sample(array: Array) -> Array:
 
 
 def _serve(connection: Connection, side: str, device: str) -> None:
-    desk = _Desk(side, device)
+    work = _Work(side, device)
     while True:
         try:
             what, argument = connection.recv()
         except EOFError:
             return
         try:
-            connection.send(getattr(desk, what)(argument))
+            connection.send(getattr(work, what)(argument))
         except Unsupported as error:
             connection.send(error)
         except Exception as error:  # noqa: BLE001 - told to who asked, whatever it is

@@ -34,9 +34,8 @@ def pages() -> dict[Path, str]:
 
 
 def folders() -> list[Path]:
-    """The rooms that are folders."""
-    inits = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("__init__.py")))
-    return [path.parent for path in inits if path.parent.name not in PACKAGES]
+    """The packages, and the rooms that are folders."""
+    return [path.parent for package in PACKAGES for path in sorted((ROOT / package).rglob("__init__.py"))]
 
 
 def _mapped(room: Path) -> str:
@@ -53,12 +52,13 @@ def _mapped(room: Path) -> str:
 
 
 def _map(room: Path) -> Iterator[str]:
-    """A line for each file, or more where it says more."""
-    files = [path for path in sorted(room.glob("*.py")) if path.stem != "__init__"]
-    width = max((len(path.stem) for path in files), default=0)
-    for path in files:
+    """A line for each file and each folder, or more where it says more."""
+    files = {path.stem: path for path in sorted(room.glob("*.py")) if path.stem != "__init__"}
+    found = {f"{path.parent.name}/": path for path in sorted(room.glob("*/__init__.py"))} | files
+    width = max(map(len, found), default=0)
+    for shown, path in found.items():
         first, *rest = wrap(_summary(path), _WIDTH - width - 6)
-        yield f"    {path.stem:{width}}  {first}"
+        yield f"    {shown:{width}}  {first}"
         yield from (f"    {'':{width}}  {line}" for line in rest)
 
 

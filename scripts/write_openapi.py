@@ -16,10 +16,10 @@ from schemas.document import TENSOR
 from schemas.listings import GraphList, TensorList
 from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
 from schemas.resident import ResidentTensor, TensorSummary
+from scripts.openapi.document import document
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.calls.definition import Json
-from service.pages.openapi import document
 from service.pages.openapi30 import version30
 from service.settings import Settings
 from service.web.access import scope_of

@@ -5,13 +5,29 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Allocation(Protocol):
-    """So many bytes. Whoever has it either gives it back or hands it on, and then the next one does."""
+class Held(Protocol):
+    """Holder of memory. Whoever has it either gives that back or hands it on, and then the next one does."""
+
+    def give_back(self) -> None:
+        """The memory may serve another. Done twice, it is done once."""
+
+
+class VisibleBuffer(Protocol):
+    """Memory with a number that another process can be shown, by its descriptor."""
+
+    number: int
+    size: int
+    fd: int
+
+
+class Allocation(Held, Protocol):
+    """So many bytes, of which the view is empty once they are given back."""
 
     view: memoryview
 
-    def give_back(self) -> None:
-        """The memory may serve another, and the view is empty from now on. Done twice, it is done once."""
+    @property
+    def buffer(self) -> VisibleBuffer | None:
+        """Where other processes see them; None where they do not."""
 
 
 class GrowingAllocation(Allocation, Protocol):

@@ -142,14 +142,14 @@ def _fail(sentence: str) -> NoReturn:
 def _backup(options: Options) -> None:
     file = _file(options)
     state = _read(options).state
-    with _told(f"cannot back up {state} into {file}"):
+    with _failing_with(f"cannot back up {state} into {file}"):
         print(f"{file} has {backup(state, file)} commits of {state}")
 
 
 def _restore(options: Options) -> None:
     file = _file(options)
     state = _read(options).state
-    with _told(f"cannot restore {file} into {state}"):
+    with _failing_with(f"cannot restore {file} into {state}"):
         print(f"{state} has {restore(file, state)} commits of {file}")
 
 
@@ -158,7 +158,7 @@ def _file(options: Options) -> Path:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _failing_with(what: str) -> Iterator[None]:
     """What goes wrong with files, in a sentence."""
     try:
         yield

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+#: what others may not do with files and folders of ours
+WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _GROUPS: Final = Path("/sys/fs/cgroup")
 _OWN_GROUPS: Final = Path("/proc/self/cgroup")
 _CARDS: Final = Path("/proc/driver/nvidia/gpus")

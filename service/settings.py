@@ -19,7 +19,18 @@ from pydantic.fields import FieldInfo
 from engine import printable
 from engine.planning.compiler import PLAN_BYTES
 from service import machine
-from service.budget import WorkerBudget, worker_budget
+from service.budget import (
+    ANSWER_BYTES,
+    FRONT_LIMIT,
+    GRAPH_BYTES,
+    REMEMBERED_BYTES,
+    THREAD_BYTES,
+    WORKER_BYTES,
+    WORKER_MARGIN,
+    WorkerBudget,
+    WorkerPlaces,
+    worker_budget,
+)
 from service.sizes import SIZE, Size, readable
 from service.spelling import hint
 
@@ -52,10 +63,6 @@ _HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+"
 _KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
 
 
-#: private memory that a front takes, with the graphs and answers that it keeps by default
-FRONT_BYTES: Final = 448 << 20
-#: what a worker takes before its first job and holds of tensors; and for each thread of its BLAS
-WORKER_BYTES, BYTES_OF_A_THREAD = 160 << 20, 16 << 20
 #: the budget of an execution where there is hardly any memory
 _LEAST_BYTES: Final = 64 << 20
 
@@ -67,11 +74,11 @@ def _default_workers() -> int:
 def _default_max_bytes(stated: dict[str, Any]) -> int:
     """Half the memory, divided by the workers; less where their processes' limits would not fit in it together."""
     workers = stated.get("workers", 1)
-    processes = workers + 2
+    processes = sum(WorkerPlaces(workers))
     caches = worker_budget(_default_plan_cache_bytes() // processes, compiles=True).whole
-    share = (machine.memory_bytes() - FRONT_BYTES) // processes - caches
-    fits = share - WORKER_BYTES - machine.cpus_each(workers) * BYTES_OF_A_THREAD
-    return int(max(_LEAST_BYTES, min(machine.memory_bytes() // (2 * workers), fits)))
+    share = (machine.memory_bytes() - FRONT_LIMIT) // processes - caches
+    taken = WORKER_BYTES + REMEMBERED_BYTES + WORKER_MARGIN + machine.cpus_each(workers) * THREAD_BYTES
+    return int(max(_LEAST_BYTES, min(machine.memory_bytes() // (2 * workers), share - taken)))
 
 
 def _default_plan_cache_bytes() -> int:
@@ -159,7 +166,7 @@ class Settings(BaseModel):
         "at the peak of an execution and for its plans",
     )
     max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
-    max_graph_bytes: Size = Field(256 << 20, ge=0, description="bytes of the registered graphs together")
+    max_graph_bytes: Size = Field(GRAPH_BYTES, ge=0, description="bytes of the registered graphs together")
     max_tensors: int = Field(10_000, ge=0, description="resident tensors that are kept; one more gets 507 store_full")
     max_tensor_bytes: Size = Field(
         default_factory=lambda: machine.memory_bytes() // 4,
@@ -173,7 +180,7 @@ class Settings(BaseModel):
         600, ge=1, le=86_400, description="seconds for which a call with an Idempotency-Key is answered as before"
     )
     max_answers: int = Field(100_000, ge=0, description="answers that are kept for that; one more gets 507 store_full")
-    max_answer_bytes: Size = Field(64 << 20, ge=0, description="bytes of these answers together")
+    max_answer_bytes: Size = Field(ANSWER_BYTES, ge=0, description="bytes of these answers together")
     namespace_share: int = Field(
         25,
         ge=1,

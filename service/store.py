@@ -40,7 +40,7 @@ class StoreService:
         settings: Settings,
         pool: Pool,
         journal: Journal,
-        told: CommitCallback = lambda outcome, seconds: None,
+        on_commit: CommitCallback = lambda outcome, seconds: None,
         stated: StatedLimit | None = None,
     ) -> None:
         """`stated` are the limits that keys state for their namespaces, where keys are asked for."""
@@ -53,7 +53,7 @@ class StoreService:
         self.answers = AnswerTable(
             total_quota(settings, "answer"), settings.idempotency_seconds, share=shares["answer"]
         )
-        self.commits = Commits(journal, settings.write_behind_ms / 1000, told)
+        self.commits = Commits(journal, settings.write_behind_ms / 1000, on_commit)
 
     def load(self) -> Loaded:
         """What was kept before; it blocks. Raises RuntimeError with one sentence where that cannot be read."""
@@ -76,7 +76,7 @@ class StoreService:
                 version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, memory)
                 self.tensors.load((tensor.namespace, tensor.name), version)
 
-    def take_reply(
+    def settle(
         self,
         job: Job,
         caller: Caller,
@@ -85,10 +85,21 @@ class StoreService:
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
     ) -> None:
-        """Keep the tensors that a reply has for it, and `more` with them; then `done` gets it, or a refusal instead.
+        """Call `done` with a reply once what it has for keeping is kept, and `more` with it; or with a refusal instead.
 
-        They are kept upon the conditions that they have themselves, and `condition`.
+        Tensors are kept upon the conditions that they have themselves, and `condition`. A reply that rests on what is
+        kept waits until that is known to be what there is.
         """
+        if reply.stored:
+            self._keep(job, caller, reply, done, condition, more)
+        elif reply.consulted and not self.is_current:
+            self._when_current(job, reply, done)
+        else:
+            done(reply)
+
+    def _keep(
+        self, job: Job, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]
+    ) -> None:
         changes: list[Change] = []
         answered = False  # before it is known what comes of it
 
@@ -97,7 +108,7 @@ class StoreService:
                 for change in changes:
                     change.value.memory.give_back()
             if refusal is not None or answered:
-                reply.release()
+                reply.give_back()
             if not answered:
                 done(reply if refusal is None else refused(refusal, job.request_id))
 
@@ -109,7 +120,7 @@ class StoreService:
         try:
             caller.require(KeyScope.WRITE)
             for stored, data in zip(reply.stored, reply.kept, strict=True):
-                changes.append(self._shelved(job.namespace, stored, len(data), condition))
+                changes.append(self._change_of(job.namespace, stored, len(data), condition))
         except Refusal as refusal:
             finish(refusal)
             return
@@ -128,20 +139,15 @@ class StoreService:
         """Whether what is kept here is what there is, without a look at the place."""
         return self.commits.fence.open
 
-    async def current(self, expires: float) -> None:
-        """Return where what is kept here is what there is, not later than `expires`. Raises Refusal: not_ready."""
-        await self.commits.fence.passed(expires)
-
-    def when_current(self, job: Job, reply: Reply, done: Done) -> None:
-        """Call `done` with a reply that rests on what is kept, once that is known to be what there is; or a refusal."""
-        looking = asyncio.get_running_loop().create_task(self.current(job.expires))
+    def _when_current(self, job: Job, reply: Reply, done: Done) -> None:
+        looking = asyncio.get_running_loop().create_task(self.commits.fence.passed(job.expires))
 
         def looked(looking: asyncio.Task[None]) -> None:
             error = None if looking.cancelled() else looking.exception()
             if error is None:
                 done(reply)
                 return
-            reply.release()
+            reply.give_back()
             done(refused(error if isinstance(error, Refusal) else fault(), job.request_id))
 
         looking.add_done_callback(looked)
@@ -161,20 +167,20 @@ class StoreService:
         if refusal is not None:
             raise refusal
 
-    async def taken(
+    async def settled(
         self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """As `take`, and return what `done` would get."""
+        """As `settle`, and return what `done` would get."""
         found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
         def done(reply: Reply) -> None:
             if not _set(found, reply):
-                reply.release()
+                reply.give_back()
 
-        self.take_reply(job, caller, reply, done, condition, more)
+        self.settle(job, caller, reply, done, condition, more)
         return await outcome(found)
 
-    def _shelved(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
+    def _change_of(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
         """The change that a stored tensor is, with room for its elements."""
         memory = self._pool.allocate_tensor(nbytes)
         version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)

@@ -8,6 +8,7 @@ What may live here: the terms in which everything else is written. What may not:
 import from another room of the engine.
 
 Files:
+    kinds/        Kinds of attributes: one class a kind. Adding a kind is adding a file here and nothing else
     alignment     Alignment of arrays: they begin at multiples of what is a line of the cache, and the widest vector
     attributes    Attributes of ops: their declarations, and the check of what a client sent
     by_device     Kernels found in a table by device: one that all array modules run, and others where a device has a

@@ -54,8 +54,8 @@ class Guide:
 class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
     """One call, `POST /v1/NAME`. The docstring of a subclass is its text: a summary, then a paragraph.
 
-    Data flows one way: `read` says what is asked in the engine's terms, `prepare` plans it, `run` does it, `write`
-    makes the answer. None of them knows HTTP.
+    Data flows one way: `read_task` says what is asked in the engine's terms, `prepare` plans it, `run_task` does it,
+    `write_body` makes the answer. None of them knows HTTP.
     """
 
     name: ClassVar[str]
@@ -87,7 +87,7 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
 
     @abstractmethod
     def cost(self, ready: Ready) -> Cost:
-        """What `run` will take."""
+        """What `run_task` will take."""
 
     @abstractmethod
     def run_task(self, ready: Ready, engine: Engine, deadline: Deadline) -> Outcome:

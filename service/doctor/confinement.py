@@ -11,12 +11,11 @@ from typing import Final
 
 import service
 from service.doctor.attempts import ATTEMPTS
-from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
+from service.doctor.diagnosis import TRIAL_SECONDS, Diagnosis, broken, doubtful, fine
 from service.settings import Settings, flag, without_secrets
 from service.worker.confinement import offers
-from service.worker.permitted import permitted, told
+from service.worker.permitted import environment_of, permitted
 
-_PATIENCE: Final = 60.0
 _COMMAND: Final = (sys.executable, "-P", "-m", "service.doctor.attempts")
 
 
@@ -28,7 +27,7 @@ def held(settings: Settings) -> Diagnosis:
         return broken(str(error), "a server does not start like this")
     if allowed is None:
         return doubtful("workers are not confined", f"do without {flag('confine')} off where strangers' graphs are run")
-    missing, can = offers().missing, _possible(told(allowed))
+    missing, can = offers().missing, _possible(environment_of(allowed))
     if can:
         reason = f": {'; '.join(missing)}" if missing else ""
         return doubtful(
@@ -42,5 +41,5 @@ def _possible(confined_to: dict[str, str]) -> list[str]:
     """What a process can do that is confined so."""
     paths = os.pathsep.join((str(Path(service.__file__).parents[1]), *filter(None, sys.path)))
     environment = {**without_secrets(os.environ), "PYTHONPATH": paths, **confined_to}
-    done = subprocess.run(_COMMAND, capture_output=True, check=True, env=environment, timeout=_PATIENCE)  # noqa: S603
+    done = subprocess.run(_COMMAND, capture_output=True, check=True, env=environment, timeout=TRIAL_SECONDS)  # noqa: S603
     return [str(name) for name in json.loads(done.stdout)]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from service.settings import Settings
+
+#: seconds that a process of the doctor's has
+TRIAL_SECONDS: Final = 60.0
 
 
 class Verdict(StrEnum):

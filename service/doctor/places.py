@@ -17,6 +17,7 @@ from typing import Final
 from service.doctor.certificate import seconds_left
 from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.keys.key_file import read_keys
+from service.machine import WRITABLE_BY_OTHERS
 from service.pool.incidents import incidents_in
 from service.settings import NO_STATE, Settings, flag
 from service.state.objects import Exists, Objects
@@ -27,7 +28,6 @@ from service.web.listening import bound, keep_to_this_machine, tls_context
 _RACERS: Final = 8
 _RACES: Final = 5
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 #: free bytes under which a folder is nearly full
 _LITTLE: Final = 1 << 30
 #: days before its end at which a certificate should have been replaced
@@ -44,7 +44,7 @@ def cache(settings: Settings) -> Diagnosis:
     advice = f"give it to the server's user alone, or name another {flag('cache_dir')}; until then, memory keeps them"
     if folder.is_dir():
         status = folder.stat()
-        if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:
+        if status.st_uid != os.geteuid() or status.st_mode & WRITABLE_BY_OTHERS:
             return doubtful(f"{folder} belongs to others as well", advice)
     reason = unwritable(folder)
     return doubtful(f"{folder} cannot be used: {reason}", advice) if reason else fine(f"kernels are kept in {folder}")

@@ -15,10 +15,9 @@ from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
 from service.pool.footprint import settled, settled_at_most
 from service.settings import Settings, flag
 from service.sizes import readable
+from service.web.lifetime import descriptors_of
 
 _MEMORY: Final = Path("/proc/meminfo")
-#: descriptors of a server beside its connections: workers, bodies, files
-_OWN_DESCRIPTORS: Final = 600
 #: budgets are rarely used up together: so many times the memory they may be
 _BELIEVED: Final = 1.25
 #: what the system says of a clock that nobody sets (adjtimex)
@@ -66,10 +65,11 @@ def caches(settings: Settings) -> Diagnosis:
 def descriptors(settings: Settings) -> Diagnosis:
     """Files and sockets at a time: a server takes as many as it may."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = settings.max_connections + _OWN_DESCRIPTORS
+    wanted = descriptors_of(settings)
     if hard != resource.RLIM_INFINITY and hard < wanted:
-        advice = f"raise it to {wanted} (ulimit -Hn, LimitNOFILE=), or lower {flag('max_connections')}"
-        return doubtful(f"{hard} descriptors for {settings.max_connections} connections", advice)
+        lower = f"lower {flag('max_connections')} or {flag('max_tensors')}"
+        says = f"{hard} descriptors for {settings.max_connections} connections and {settings.max_tensors} tensors"
+        return doubtful(says, f"raise it to {wanted} (ulimit -Hn, LimitNOFILE=), or {lower}")
     return fine(f"{'any number of' if hard == resource.RLIM_INFINITY else hard} descriptors")
 
 

@@ -11,14 +11,13 @@ import orjson
 from threadpoolctl import threadpool_info
 
 from service import machine
-from service.doctor.diagnosis import Diagnosis, broken, doubtful, fine
+from service.doctor.diagnosis import TRIAL_SECONDS, Diagnosis, broken, doubtful, fine
 from service.settings import Settings
 from service.transport.job import Job
 from service.worker.worker import Worker
 
 #: sum(exp(x) · x), over enough elements for a loop of its own
 _LENGTH: Final = 4096
-_PATIENCE: Final = 60.0
 #: seconds in which a kernel is there, where there is a compiler
 _COMPILING: Final = 15.0
 
@@ -53,7 +52,7 @@ def kernels(settings: Settings) -> Diagnosis:
         _answer(worker)
     seconds, compiled = time.monotonic() - started, _answer(worker)
     count = worker.vitals().kernels
-    worker.close(_PATIENCE)
+    worker.engine.executor.close(TRIAL_SECONDS)
     if not count:
         return doubtful("no kernel was compiled: NumPy computes everything", "pip install llvmlite")
     if not np.isclose(compiled, expected, rtol=1e-12):
@@ -80,7 +79,7 @@ def gpu(settings: Settings) -> Diagnosis:
 
 def _answer(worker: Worker) -> float:
     """The value of a small graph. Raises RuntimeError where there is none."""
-    reply = worker(Job("forward", _body(), "doctor", _PATIENCE, time.monotonic() + _PATIENCE))
+    reply = worker(Job("forward", _body(), "doctor", TRIAL_SECONDS, time.monotonic() + TRIAL_SECONDS))
     if reply.status != 200:
         raise RuntimeError(orjson.loads(reply.body)["detail"])
     return float(orjson.loads(reply.body)["values"][0]["tensor"]["data"][0])

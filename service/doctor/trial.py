@@ -17,12 +17,10 @@ from typing import Final
 import httpx
 
 import service
-from service.doctor.diagnosis import Diagnosis, broken, fine
+from service.doctor.diagnosis import TRIAL_SECONDS, Diagnosis, broken, fine
 from service.settings import PREFIX, SECRETS, Settings, flag, shown
 from service.web.listening import bound
 
-#: seconds in which a server starts, answers and ends
-_PATIENCE: Final = 60.0
 #: what a trial does not share with the server that is served to others
 _OWN: Final = {
     "host": "127.0.0.1", "port": "0", "state": "memory", "keys_file": "none", "tls_cert": "none", "tls_key": "none",
@@ -56,13 +54,13 @@ def gradient(settings: Settings) -> Diagnosis:
         if not said.startswith("http"):
             return broken(f"a server does not start: {said}", "this is what `gradserve serve` says; mend it first")
         starting, began = time.monotonic() - started, time.monotonic()
-        answer = httpx.post(f"{said}/v1/gradients", json=_REQUEST, timeout=_PATIENCE, trust_env=False)
+        answer = httpx.post(f"{said}/v1/gradients", json=_REQUEST, timeout=TRIAL_SECONDS, trust_env=False)
         answering = time.monotonic() - began
         got = answer.json()["gradients"][0]["tensor"]["data"] if answer.status_code == 200 else answer.text
         if got != _GRADIENT:
             return broken(f"the gradient of a sum of squares is {got}, not {_GRADIENT}", "see the checks above")
         process.send_signal(signal.SIGTERM)
-        if process.wait(_PATIENCE) != 0:
+        if process.wait(TRIAL_SECONDS) != 0:
             return broken(f"the server ended with status {process.returncode}", "its log says why")
     return fine(f"a server started in {starting:.1f} s, and gave a gradient in {1000 * answering:.0f} ms")
 
@@ -97,12 +95,12 @@ def _announced(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     Thread(target=lambda stdout: lines.put(stdout.readline()), args=(process.stdout,), daemon=True).start()
     try:
-        line = lines.get(timeout=_PATIENCE).strip()
+        line = lines.get(timeout=TRIAL_SECONDS).strip()
     except Empty:
-        return f"it says nothing for {_PATIENCE:g} s"
+        return f"it says nothing for {TRIAL_SECONDS:g} s"
     if line:
         return line.rpartition(" ")[2]
-    _, errors = process.communicate(timeout=_PATIENCE)
+    _, errors = process.communicate(timeout=TRIAL_SECONDS)
     said = errors.strip().splitlines() or ["it ends without a word"]
     return said[-1].removeprefix("gradserve: ")
 

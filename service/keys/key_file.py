@@ -13,9 +13,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from service.keys.record import KeyList, KeyRecord
+from service.machine import WRITABLE_BY_OTHERS
 
-#: of a file, what others may not do
-_WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 #: bytes that a file may have: some hundred thousand keys
 _MOST: Final = 64 << 20
 
@@ -28,7 +27,7 @@ def read_keys(path: Path) -> Keys:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is no file")
-        if status.st_mode & _WRITABLE:
+        if status.st_mode & WRITABLE_BY_OTHERS:
             raise ValueError("others than its owner may write to it; chmod 600 mends that")
         text = file.read(_MOST + 1)
     if len(text) > _MOST:
@@ -38,7 +37,7 @@ def read_keys(path: Path) -> Keys:
     except ValidationError as error:
         raise ValueError(_complaint(error)) from None
     for field in ("name", "sha256"):
-        _look_for_twins([getattr(key, field) for key in keys], field)
+        _require_distinct([getattr(key, field) for key in keys], field)
     return keys
 
 
@@ -53,7 +52,7 @@ def change_keys(path: Path, change: Callable[[Keys], Keys]) -> None:
         _replace(path, KeyList(keys=change(keys)).model_dump_json(indent=2, exclude_none=True).encode() + b"\n")
 
 
-def _look_for_twins(values: Sequence[str], field: str) -> None:
+def _require_distinct(values: Sequence[str], field: str) -> None:
     """Two keys of one name could not be told apart in a log, nor revoked one by one."""
     first: dict[str, int] = {}
     for number, value in enumerate(values):

@@ -9,8 +9,8 @@ from typing import Final
 
 from service.calls.definition import Json
 from service.errors import KINDS, Kind
-from service.pages.examples import REQUEST_ID, Failure
 from service.pages.explanations import BEYOND_THE_DOCUMENT, EXPLAINED, Explanation
+from service.pages.failure import REQUEST_ID, Failure
 from service.pages.layout import laid_out, shortened
 from service.wire.media import PROBLEM
 

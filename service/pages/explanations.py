@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from service.errors import Refusal, fault
-from service.pages.examples import Failure
+from service.pages.failure import Failure
 
 
 class Explanation(NamedTuple):

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, cast
 
 from engine.shares.fair_eviction import FairEviction
 from service.transport.job import Estimate, Job
+from service.wire.json_codec import TEXT_RATE
 
 #: seconds that a job may take where others wait behind it
 QUICK: Final = 0.002
@@ -32,8 +33,6 @@ _PREFIX, _LONGEST_PREFIX = 512, 4096
 _SECRET: Final = secrets.token_bytes(32)
 #: the weight of the last measurement
 _NEW: Final = 0.3
-#: bytes of a body that are read in a second, where nothing else is known
-_READ_RATE: Final = 50e6
 #: runs of a plan that take longer than those that follow: it is made in the first, and compiled beside the second
 _WARMING: Final = 2
 #: by what factor one measurement may differ from the cost model, to be believed
@@ -104,7 +103,7 @@ class CostModel:
         kind = kind_of(job)
         if found := self._kinds.get(kind):
             return kind, self._expected(kind, found)
-        return kind, Estimate(len(job.body) / _READ_RATE, 0, 0) if large else None
+        return kind, Estimate(len(job.body) / TEXT_RATE, 0, 0) if large else None
 
     def planned(self, kind: JobKind, plan: Estimate) -> Estimate:
         """A plan of this kind is estimated to be long: what it is expected to take."""

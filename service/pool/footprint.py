@@ -5,21 +5,18 @@ Bodies, tensors and executions come on top, each with a budget of its own.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from service.budget import (
+    FRONT_BYTES,
+    REMEMBERED_BYTES,
+    REQUESTS_OF_A_PLAN,
+    SMALL_PLAN,
+    SMALL_REQUEST,
+    WORKER_BYTES,
+)
 from service.pool.topology import topology_for
 from service.settings import Settings, budget_of, own_settings
-from service.worker.worker import REPEATED_EACH
-
-#: of a front that keeps nothing yet: the interpreter and its libraries, and what is known of callers and their jobs
-_FRONT: Final = 80 << 20
-#: of a worker that has compiled kernels: the interpreter, its libraries and LLVM, and what their allocator holds
-_WORKER: Final = 72 << 20
-#: what a worker remembers of types, formulas and attributes, whatever the plans
-_REMEMBERED: Final = 20 << 20
-#: what a plan of a graph of 60 nodes takes, with its memory and its graph, as it was measured; and one that comes again
-_SMALL_PLAN: Final = 64 << 10
-_SMALL_REPEATED: Final = 4 << 10
 
 
 class Footprint(NamedTuple):
@@ -39,9 +36,9 @@ def settled(settings: Settings) -> Footprint:
     """What a server settles at where graphs have some 60 nodes: as many plans as there may be, and all kernels."""
     own = own_settings(settings, topology_for(settings, "cpu").processes)
     budget = budget_of(own)
-    again = min(budget.repeated, _SMALL_REPEATED * REPEATED_EACH * own.plan_cache)
-    plans = min(own.plan_cache_bytes, _SMALL_PLAN * own.plan_cache)
-    return _footprint(settings, _FRONT, plans + again + budget.kernels)
+    again = min(budget.cached_requests, SMALL_REQUEST * REQUESTS_OF_A_PLAN * own.plan_cache)
+    plans = min(own.plan_cache_bytes, SMALL_PLAN * own.plan_cache)
+    return _footprint(settings, FRONT_BYTES, plans + again + budget.kernels)
 
 
 def settled_at_most(settings: Settings) -> Footprint:
@@ -50,9 +47,9 @@ def settled_at_most(settings: Settings) -> Footprint:
     What is kept by the front are registered graphs, and answers for those who ask again.
     """
     own = own_settings(settings, topology_for(settings, "cpu").processes)
-    front = _FRONT + settings.max_graph_bytes + settings.max_answer_bytes
-    return _footprint(settings, front, budget_of(own).whole)
+    front = FRONT_BYTES + settings.max_graph_bytes + settings.max_answer_bytes
+    return _footprint(settings, front, budget_of(own).caches)
 
 
 def _footprint(settings: Settings, front: int, caches: int) -> Footprint:
-    return Footprint(front, topology_for(settings, "cpu").processes, _WORKER + _REMEMBERED + caches)
+    return Footprint(front, topology_for(settings, "cpu").processes, WORKER_BYTES + REMEMBERED_BYTES + caches)

@@ -85,7 +85,7 @@ class Incidents:
         is_new = killed >= _FORGIVEN and found.plan not in ("", *self.condemned)
         condemned = (*self.condemned, found.plan) if is_new else self.condemned
         self._known = History((*earlier, found)[-MOST_KEPT:], condemned[-MOST_KEPT:])
-        _logger.error("worker %d was ended by %s%s", pid, _told(found), _SENTENCE if is_new else "")
+        _logger.error("worker %d was ended by %s%s", pid, _in_full(found), _SENTENCE if is_new else "")
         self._write()
         return found.plan if is_new else None
 
@@ -137,7 +137,7 @@ def _named(number: int) -> str:
         return f"signal {number}"
 
 
-def _told(found: Incident) -> str:
+def _in_full(found: Incident) -> str:
     """For the log, which has the whole digest."""
     if not found.plan:
         return f"{found.signal}, at no plan"

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from enum import IntEnum
 from mmap import mmap
 from pathlib import Path
 from typing import Final, Protocol, cast
@@ -69,11 +70,23 @@ class Receiver(Protocol):
     def skipped(self, ticket: Ticket) -> None:
         """A job was stopped: it has no reply."""
 
-    def freed(self) -> None:
-        """A worker knows that a job was taken back, and has room for another."""
+    def has_room(self) -> None:
+        """A worker has room for another job."""
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
         """An answer of so many bytes is held, until the claim ends."""
+
+
+class _ProcessState(IntEnum):
+    """State of a process, from its start on; each follows those before it, some of which may be left out."""
+
+    HEARING = 0
+    #: it was told to finish, and hears nothing any more
+    FINISHING = 1
+    #: it has closed its socket, and what it had said was heard
+    ENDED = 2
+    #: a signal has ended it, and its supervisor knows by which
+    ACCOUNTED_FOR = 3
 
 
 class WorkerProcess(asyncio.Protocol):
@@ -99,16 +112,13 @@ class WorkerProcess(asyncio.Protocol):
         self._free = list(range(SLOTS))
         self._transport: asyncio.WriteTransport | None = None
         self._taken_back = 0
-        self._spoilt: set[int] = set()
+        self._still_referenced: set[int] = set()
         self._replica = Replica(receiver.residents)
-        #: whether it was told to finish, after which it hears nothing
-        self._told_all = False
+        self._state = _ProcessState.HEARING
         #: whether it has a large version that nobody reads any more
         self._burdened = False
         self.device = ""
         self.failure = ""
-        self.ready = False
-        self.ended = False
         #: why it ends, where that is our doing
         self.reason: str | None = None
         self.started = time.monotonic()
@@ -119,7 +129,6 @@ class WorkerProcess(asyncio.Protocol):
         #: kinds of long jobs that it has done, whose plans it may have
         self.seen = FairEviction()
         self._said = last_words(memoryview(bytes(WITNESS_BYTES)))
-        self._accounted = False
         #: done once the process is no more
         self.reaped: asyncio.Future[None] = self._loop.create_future()
 
@@ -154,6 +163,16 @@ class WorkerProcess(asyncio.Protocol):
         self._sentinel = os.pidfd_open(self._process.pid)
         self._loop.add_reader(self._sentinel, self._reap)
         self._connecting = self._loop.create_task(self._loop.create_connection(lambda: self, sock=ours))
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has said which device it has opened, and lives."""
+        return bool(self.device) and self._state < _ProcessState.ENDED
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is gone, and all that it said was heard."""
+        return self._state >= _ProcessState.ENDED
 
     @property
     def pid(self) -> int:
@@ -207,7 +226,7 @@ class WorkerProcess(asyncio.Protocol):
                 self._channel.show(memory.buffer)
             place = Whereabouts(memory.buffer.number, len(job.body))
         graph = job.graph_bytes if ticket.graph_wanted else None
-        self.send_frame(frames.job_frame(slot, job, place, ticket.bound, graph, may_ask=not ticket.wanted))
+        self.send_frame(frames.job_frame(slot, job, place, ticket.bound, graph))
 
     def send_long(self, ticket: Ticket) -> None:
         """Send a job after which no other is sent until it is done."""
@@ -300,7 +319,7 @@ class WorkerProcess(asyncio.Protocol):
         self._flush()
         if self._transport is not None:
             self._transport.write_eof()
-            self._told_all = True
+            self._state = max(self._state, _ProcessState.FINISHING)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tell it the settings first."""
@@ -317,8 +336,7 @@ class WorkerProcess(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It has ended."""
-        self.ended = True
-        self.ready = False
+        self._state = _ProcessState.ENDED
         self._said = last_words(self.page.witness)
         self._channel.close()
         self._process.send_signal(signal.SIGKILL)  # should it have closed its socket, and live
@@ -334,11 +352,11 @@ class WorkerProcess(asyncio.Protocol):
             memory = self._channel.mapped(buffer)
             frames.attach_body(reply, memoryview(memory)[:nbytes])
             reply.claim = self._receiver.answered(ticket.job.tenant if ticket else "", len(memory))
-            reply.release = _Answer(self, buffer, memory, reply.claim)
+            reply.memory = _AnswerMemory(self, buffer, memory, reply.claim)
         self.served += 1
         if ticket is None:
-            reply.release()
-            self._receiver.freed()
+            reply.give_back()
+            self._receiver.has_room()
         else:
             self._receiver.replied(self, ticket, reply, ended - begun)
 
@@ -348,23 +366,22 @@ class WorkerProcess(asyncio.Protocol):
         if ticket := self._returned(frames.slot_of(frame, at)):
             self._receiver.not_done(ticket, why, ended - begun)
         else:
-            self._receiver.freed()
+            self._receiver.has_room()
 
     def _heard(self, kind: int, frame: bytes, at: int) -> None:
         if kind == frames.SKIPPED:
             if ticket := self._returned(frames.slot_of(frame, at)):
                 self._receiver.skipped(ticket)
             else:
-                self._receiver.freed()
+                self._receiver.has_room()
         elif kind in frames.NOT_DONE:
             self._not_done(frame, at)
         elif kind == frames.KEPT:
-            self._spoilt.add(frames.read_note(frame, at))
+            self._still_referenced.add(frames.read_note(frame, at))
         elif kind == frames.FORGET:
             self._dispose(self._channel.forget(frames.read_note(frame, at)))
         elif kind == frames.CAME:
             self.device = frames.read_text(frame, at)
-            self.ready = True
             self._supervisor.came(self)
         elif kind == frames.FAILED:
             self.failure = frames.read_text(frame, at)
@@ -381,9 +398,9 @@ class WorkerProcess(asyncio.Protocol):
         self._tickets[slot] = None
         if ticket is self.long:
             self.long = None
-        if self._spoilt and ticket.memory is not None and ticket.memory.buffer is not None:
-            ticket.memory.still_referenced = ticket.memory.buffer.number in self._spoilt
-            self._spoilt.discard(ticket.memory.buffer.number)
+        if self._still_referenced and ticket.memory is not None and ticket.memory.buffer is not None:
+            ticket.memory.still_referenced = ticket.memory.buffer.number in self._still_referenced
+            self._still_referenced.discard(ticket.memory.buffer.number)
         return ticket
 
     def release(self, number: int, memory: mmap) -> None:
@@ -398,7 +415,7 @@ class WorkerProcess(asyncio.Protocol):
             self._loop.run_in_executor(None, _unmap, memory)
 
     def _flush(self) -> None:
-        if self._out and self._transport is not None and not (self.ended or self._told_all):
+        if self._out and self._transport is not None and self._state is _ProcessState.HEARING:
             self._transport.write(b"".join(self._out))
         self._out.clear()
 
@@ -413,13 +430,13 @@ class WorkerProcess(asyncio.Protocol):
     def _account(self) -> None:
         """Say how it ended, once that is known and all that it said was heard, where it was not we who ended it."""
         number = -(self._process.returncode or 0)
-        if self.ended and number > 0 and not self._accounted:
-            self._accounted = True
+        if self._state is _ProcessState.ENDED and number > 0:
+            self._state = _ProcessState.ACCOUNTED_FOR
             if self.reason is None or number != signal.SIGKILL:
                 self._supervisor.signalled(self, number, self._said)
 
 
-class _Answer:
+class _AnswerMemory:
     """Gives an answer's memory back, once."""
 
     __slots__ = ("_claim", "_memory", "_number", "_worker")
@@ -430,7 +447,8 @@ class _Answer:
         self._number = number
         self._memory = memory
 
-    def __call__(self) -> None:
+    def give_back(self) -> None:
+        """The process may write into it again."""
         worker, self._worker = self._worker, None
         self._claim.end()
         if worker is not None:

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class ProcessPool:
         if self._ticking is not None:
             self._ticking.cancel()
         await self._supervisor.close(_LEAVE if done else 0.0)
-        self._body_memory.close()
+        self._body_memory.buffers.close()
         return done
 
     @property
@@ -150,7 +150,8 @@ class ProcessPool:
             refusal = stopping() if self._draining else self._admission.crowded(len(self._tickets))
             self._turn_away(job, done, refusal)
             return
-        ticket = Ticket(job, account, done, now)
+        ticket = Ticket(job, account, done, now, self._abandon)
+        job.may_ask = True
         if job.memory is not None or len(job.body) > INLINE:
             try:
                 self._place_body(ticket)
@@ -159,7 +160,7 @@ class ProcessPool:
                 return
         self._tickets[job] = ticket
         if ticket.memory is not None:
-            ticket.memory.claim.holder = _Queued(self, ticket)
+            ticket.memory.claim.holder = ticket
         account.jobs[job] = None
         self._watch.at(job.expires)
         kind, estimate = self._cost_model.known(job)
@@ -201,15 +202,15 @@ class ProcessPool:
         elif isinstance(why, NeedsGraph) and not ticket.graph_wanted:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
-        elif isinstance(why, WantsTensors) and not ticket.wanted:
-            ticket.wanted = why.names
+        elif isinstance(why, WantsTensors) and ticket.job.may_ask:
+            ticket.wanted, ticket.job.may_ask = why.names, False
             self._lanes.put_back(ticket)
         else:
             _logger.error("request %s: a worker asks again for what it was given", ticket.job.request_id)
             self._refuse(ticket, fault())
         self._lanes.pump()
 
-    def freed(self) -> None:
+    def has_room(self) -> None:
         """A worker has room for another job."""
         self._lanes.pump()
 
@@ -232,24 +233,16 @@ class ProcessPool:
             if not ticket.is_wanted:
                 self._end(ticket)
             elif ticket.deaths > _FORGIVEN:
-                self._refuse(ticket, _died())
+                self._refuse(ticket, worker_died())
             else:
                 if ticket in executed:
                     ticket.length = max(ticket.length, Length.ALONE if len(executed) > 1 else Length.LONG)
                 self._lanes.put_back(ticket)
         self._lanes.pump()
 
-    def staffed(self) -> None:
-        """There is a worker more."""
-        self._lanes.pump()
-
     def answered(self, tenant: str, nbytes: int) -> Claim:
         """An answer of so many bytes is held."""
         return self._claims.held_anyway(tenant, nbytes)
-
-    def displace(self, ticket: Ticket, refusal: Refusal) -> None:
-        """What is held for a job that waits is taken back."""
-        self._abandon(ticket, refusal)
 
     def expired(self, ticket: Ticket) -> None:
         """A job's time is up: that is its reply, whatever becomes of the work."""
@@ -312,8 +305,8 @@ class ProcessPool:
     def _place_body(self, ticket: Ticket) -> None:
         """The body in memory that a worker can see."""
         job = ticket.job
-        if isinstance(job.memory, BodyAllocation):
-            ticket.memory = job.memory
+        if job.memory is not None:
+            ticket.memory = cast("BodyAllocation", job.memory)  # this pool has allocated it
             ticket.memory.shrink(len(job.body))
             return
         nbytes = len(job.body)
@@ -351,7 +344,7 @@ class ProcessPool:
         except Refusal as refusal:
             self._refuse(ticket, refusal)
             return
-        ticket.promised.holder = _Queued(self, ticket)
+        ticket.promised.holder = ticket
         if ticket.state is not JobState.WAITING:
             ticket.become(JobState.WAITING)
         self._lanes.put(ticket)
@@ -394,7 +387,7 @@ class ProcessPool:
         if wanted and reply is not None:
             ticket.done(reply)
         elif reply is not None:
-            reply.release()
+            reply.give_back()
 
     def _let_go(self, ticket: Ticket) -> None:
         del self._tickets[ticket.job]
@@ -420,27 +413,10 @@ class ProcessPool:
             self._admission.look(time.monotonic())
             self._accounts.look(time.monotonic())
             self._watch.inspect()
-            self._body_memory.trim()
+            self._body_memory.buffers.trim()
 
 
-class _Queued:
-    """Holds what is claimed for a job; it is let go of as long as no worker has that."""
-
-    __slots__ = ("_pool", "_ticket")
-
-    def __init__(self, pool: ProcessPool, ticket: Ticket) -> None:
-        self._pool, self._ticket = pool, ticket
-
-    @property
-    def revocable(self) -> bool:
-        """Whether it waits."""
-        return self._ticket.state is JobState.WAITING
-
-    def revoke(self, refusal: Refusal) -> None:
-        """It waits no more."""
-        self._pool.displace(self._ticket, refusal)
-
-
-def _died() -> Refusal:
+def worker_died() -> Refusal:
+    """The report of a job whose worker has ended, and of another one with it."""
     detail = "the worker process that computed this request ended; send it again"
     return Refusal("worker_died", detail, retry_after=1)

@@ -10,12 +10,12 @@ from collections import OrderedDict
 from collections.abc import Container, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from service.allocation import VisibleBuffer
+from service.budget import TENSOR_BYTES
 from service.state.tensors import TensorVersion
 from service.transport import frames
 from service.transport.frames import TensorFrame
-from service.transport.shared_buffers import SharedBuffer
-from service.transport.tensor_memory import TensorAllocation
-from service.worker.residents import MOST_HELD_BYTES, MOST_KNOWN
+from service.worker.residents import MOST_KNOWN
 
 #: (namespace, name)
 TensorKey = tuple[str, str]
@@ -40,64 +40,64 @@ class Replica:
 
     def __init__(self, current: Mapping[TensorKey, TensorVersion]) -> None:
         self._current = current
-        self._told: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()
+        self._known: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()
         self._held = 0
         #: tensors that are not any more what the worker knows
         self.stale: dict[TensorKey, None] = {}
 
     def changed(self, key: TensorKey) -> bool:
         """There is another version, or none any more. Whether the worker has one that is large."""
-        told = self._told.get(key)
-        if told is None:
+        known = self._known.get(key)
+        if known is None:
             return False
         self.stale[key] = None
-        return told.nbytes >= BURDEN
+        return known.nbytes >= BURDEN
 
     def news(self, wanted: Sequence[TensorKey]) -> News:
         """What has changed, and what is `wanted` for a job and not known: together, all that the job needs."""
-        told = News([], [], [])
+        news = News([], [], [])
         for key in self.stale:
-            if self._forget(key, told) and key not in self._current:
-                told.frames.append(_gone(key))
+            if self._forget(key, news) and key not in self._current:
+                news.frames.append(_gone(key))
         fresh = dict.fromkeys([*self.stale, *wanted])
         self.stale.clear()
         for key in fresh:
-            if key in self._told:
-                self._told.move_to_end(key)
+            if key in self._known:
+                self._known.move_to_end(key)
             elif (resident := self._current.get(key)) is not None:
-                self._tell(key, resident, told)
-        self._bound(fresh, told)
-        return told
+                self._tell(key, resident, news)
+        self._bound(fresh, news)
+        return news
 
-    def _bound(self, needed: Container[TensorKey], told: News) -> None:
+    def _bound(self, needed: Container[TensorKey], news: News) -> None:
         """Let the worker forget what it was told of longest ago, but nothing that is needed now."""
-        while len(self._told) > MOST_KNOWN or self._held > MOST_HELD_BYTES:
-            oldest = next(iter(self._told))
+        while len(self._known) > MOST_KNOWN or self._held > TENSOR_BYTES:
+            oldest = next(iter(self._known))
             if oldest in needed:
                 return
-            self._forget(oldest, told)
-            told.frames.append(_gone(oldest))
+            self._forget(oldest, news)
+            news.frames.append(_gone(oldest))
 
-    def _tell(self, key: TensorKey, resident: TensorVersion, told: News) -> None:
+    def _tell(self, key: TensorKey, resident: TensorVersion, news: News) -> None:
         number, memory = 0, resident.memory
-        if isinstance(memory, TensorAllocation) and memory.buffer is not None:
+        if memory.buffer is not None:
             number = memory.buffer.number
-            told.buffers.append(memory.buffer)
+            news.buffers.append(memory.buffer)
         data = memoryview(b"") if number else memory.view
-        told.frames.append(
+        news.frames.append(
             frames.tensor_frame(TensorFrame(*key, resident.etag, resident.dtype, resident.shape, number, data))
         )
-        self._told[key] = known = _KnownVersion(len(memory.view), number)
+        self._known[key] = known = _KnownVersion(len(memory.view), number)
         self._held += known.held
 
-    def _forget(self, key: TensorKey, told: News) -> bool:
+    def _forget(self, key: TensorKey, news: News) -> bool:
         """Whether the worker knew it."""
-        known = self._told.pop(key, None)
+        known = self._known.pop(key, None)
         if known is None:
             return False
         self._held -= known.held
         if known.buffer:
-            told.hidden.append(known.buffer)
+            news.hidden.append(known.buffer)
         return True
 
 
@@ -105,7 +105,7 @@ class News(NamedTuple):
     """Frames for a worker, the buffers that it has to see before them, and the numbers of those it needs no more."""
 
     frames: list[bytes]
-    buffers: list[SharedBuffer]
+    buffers: list[VisibleBuffer]
     hidden: list[int]
 
 

@@ -17,7 +17,7 @@ from service.pool.topology import Topology, share_of_memory, topology_for
 from service.settings import SECRETS, Settings, own_settings
 from service.transport import frames
 from service.worker.confinement import offers
-from service.worker.permitted import make_folders, permitted, told
+from service.worker.permitted import environment_of, make_folders, permitted
 from service.worker.sandbox import SHARE
 
 _logger = logging.getLogger("gradserve.workers")
@@ -38,9 +38,6 @@ class SupervisorCallbacks(Receiver, Protocol):
     def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
         """A worker has ended that had these jobs, and executed one of them, or several as one."""
 
-    def staffed(self) -> None:
-        """There is a worker more for jobs."""
-
 
 class Supervisor:
     """Keeps a quick worker, general ones, and a spare alive; they are missed in this order."""
@@ -52,7 +49,7 @@ class Supervisor:
         self._topology = Topology(1, quick=False, spare=False, cards=())
         confined = permitted(settings)
         make_folders(confined)
-        self._told = {**told(confined), SHARE: str(share_of_memory(settings))}
+        self._environment = {**environment_of(confined), SHARE: str(share_of_memory(settings))}
         if confined and (missing := offers().missing):
             _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
         self.incidents = Incidents(settings.cache_dir)
@@ -122,7 +119,7 @@ class Supervisor:
         if not self._first.done():
             self._first.set_result(worker.device)
         if self._place(worker):
-            self._callbacks.staffed()
+            self._callbacks.has_room()
         else:
             worker.finish("surplus")
         self._fill()
@@ -214,7 +211,7 @@ class Supervisor:
         taken = {number for worker, number in self._alive.items() if worker.reason is None}
         number = next(number for number in range(len(taken) + 1) if number not in taken)
         stated = own_settings(self._settings, self._topology.processes).model_dump_json(exclude={*SECRETS})
-        environment = {**self._topology.environment(number), **self._told}
+        environment = {**self._topology.environment(number), **self._environment}
         worker = WorkerProcess(self, self._callbacks, stated, self._command, environment)
         worker.start()
         self._unreaped.add(worker.reaped)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Final, Protocol
 
 from engine.shares.turns import Turns
+from service.errors import Refusal
 from service.pool.accounts import Account
 from service.pool.cost_model import JobKind
 from service.pool.job_state import TRANSITIONS, ImpossibleTransition, JobState
@@ -54,6 +55,7 @@ class Ticket:
     """One job from being admitted until no worker has it any more, which may be later than its reply."""
 
     __slots__ = (
+        "_abandon",
         "account",
         "bound",
         "charged",
@@ -75,7 +77,16 @@ class Ticket:
         "worker",
     )  # fmt: skip
 
-    def __init__(self, job: Job, account: Account, done: Done, submitted: float) -> None:
+    def __init__(
+        self,
+        job: Job,
+        account: Account,
+        done: Done,
+        submitted: float,
+        abandon: Callable[[Ticket, Refusal], None] = lambda ticket, refusal: None,
+    ) -> None:
+        """`abandon` is called where what is held for the job is taken back, which nobody has to do then."""
+        self._abandon = abandon
         self.job = job
         self.account = account
         self.done = done
@@ -119,6 +130,15 @@ class Ticket:
     def is_long(self) -> bool:
         """Whether it is known to be long, or is to be alone as if it were."""
         return self.length >= Length.LONG
+
+    @property
+    def revocable(self) -> bool:
+        """Whether what is held for it may be taken back: as long as no worker has it."""
+        return self.state is JobState.WAITING
+
+    def revoke(self, refusal: Refusal) -> None:
+        """It waits no more; this is its reply."""
+        self._abandon(self, refusal)
 
     def become(self, state: JobState) -> None:
         """Go to another state. Raises ImpossibleTransition."""

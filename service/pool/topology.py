@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from service import machine
-from service.settings import FRONT_BYTES, Settings
+from service.budget import FRONT_LIMIT, WorkerPlaces
+from service.settings import Settings
 
 #: who has set these has decided
 _BLAS: Final = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
@@ -43,7 +44,7 @@ class Topology(NamedTuple):
 def topology_for(settings: Settings, device: str) -> Topology:
     """Those that a server has on a device."""
     if device == "cpu":
-        return Topology(settings.workers, quick=True, spare=True, cards=())
+        return Topology(*WorkerPlaces(settings.workers), cards=())
     cards = machine.cards()
     return Topology(max(1, len(cards)), quick=False, spare=False, cards=cards)
 
@@ -55,4 +56,4 @@ def share_of_memory(settings: Settings) -> int:
     is not known yet when the first worker starts, so there are as many as there may be.
     """
     processes = max(topology_for(settings, "cpu").processes, len(machine.cards()))
-    return max(0, machine.memory_bytes() - FRONT_BYTES) // processes
+    return max(0, machine.memory_bytes() - FRONT_LIMIT) // processes

@@ -49,7 +49,7 @@ class Proposal:
     unsure: Callable[[Refusal], None] | None = None
     submitted: float = 0.0
     timer: asyncio.TimerHandle | None = None
-    is_told: bool = False
+    is_answered: bool = False
 
     @property
     def names(self) -> set[Name]:
@@ -64,7 +64,7 @@ class Commits:
         self,
         journal: Journal,
         within: float,
-        told: CommitCallback = lambda outcome, seconds: None,
+        on_commit: CommitCallback = lambda outcome, seconds: None,
         executor: Executor | None = None,
         fence: Fence | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -73,7 +73,7 @@ class Commits:
         self._journal = journal
         self._clock = clock
         self._within = within
-        self._told = told
+        self._on_commit = on_commit
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="state")
         self._waiting: deque[Proposal] = deque()
         self._writing: set[Name] = set()
@@ -273,7 +273,7 @@ class Commits:
             self._go()  # others may have waited behind it
         elif proposal.unsure is not None:
             self._count(proposal, "unconfirmed")
-            proposal.is_told = True
+            proposal.is_answered = True
             proposal.unsure(unconfirmed())
 
     @staticmethod
@@ -292,12 +292,12 @@ class Commits:
         if proposal.timer is not None:
             proposal.timer.cancel()
             proposal.timer = None
-        if not proposal.is_told:
+        if not proposal.is_answered:
             self._count(proposal, WRITTEN if refusal is None else refusal.code)
         asyncio.get_running_loop().call_soon(proposal.done, refusal)
 
     def _count(self, proposal: Proposal, outcome: str) -> None:
-        self._told(outcome, self._clock() - proposal.submitted)
+        self._on_commit(outcome, self._clock() - proposal.submitted)
 
 
 def _full() -> Refusal:

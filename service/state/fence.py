@@ -47,7 +47,7 @@ class Fence:
             async with asyncio.timeout(None if left == float("inf") else left):
                 await asyncio.shield(self._look())
         except TimeoutError:
-            raise _unseen() from None
+            raise unseen() from None
 
     def lose(self, reason: StateLost) -> Refusal:
         """Answer nothing more; what is said instead."""
@@ -82,7 +82,7 @@ class Fence:
             raise self.lose(lost) from None
         except OSError as error:
             _logger.warning("it cannot be seen whether another server has taken over the state: %s", error)
-            raise _unseen() from None
+            raise unseen() from None
 
 
 def _noted(look: asyncio.Task[None]) -> None:
@@ -91,6 +91,7 @@ def _noted(look: asyncio.Task[None]) -> None:
         look.exception()
 
 
-def _unseen() -> Refusal:
+def unseen() -> Refusal:
+    """The report of a place that cannot be looked at."""
     detail = "the place where the server keeps its state does not answer, so what it knows of it may be out of date"
     return Refusal("not_ready", detail, retry_after=1)

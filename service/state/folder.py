@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from service.machine import WRITABLE_BY_OTHERS
 from service.state.objects import Data, Exists, Missing
 
 try:
@@ -37,8 +38,6 @@ _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, getattr(errno, 
 _OPEN_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _OPEN_FILE: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _OPEN_LOCK: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-#: what others may not do with a folder of ours
-_WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
@@ -88,7 +87,7 @@ class Folder:
         """Raise OSError where others may write to it, or to these folders of it: what is read could be theirs."""
         for name in ("", *names):
             status = os.fstat(self._folder(name))
-            if status.st_mode & _WRITABLE or status.st_uid not in (0, os.geteuid()):
+            if status.st_mode & WRITABLE_BY_OTHERS or status.st_uid not in (0, os.geteuid()):
                 problem = f"others may write to {self.path / name}, which chmod 700 would mend"
                 raise OSError(errno.EPERM, problem)
 

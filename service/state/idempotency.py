@@ -54,7 +54,7 @@ class AnswerTable(Table[AnswerRecord]):
             raise _another()
         if known is None:
             if before is not None:
-                raise _under_way()
+                raise under_way()
             self._under_way[key] = asked.fingerprint
         return known
 
@@ -119,6 +119,7 @@ def _another() -> Refusal:
     return Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
 
 
-def _under_way() -> Refusal:
+def under_way() -> Refusal:
+    """The refusal of a call that is named as one that is being answered."""
     detail = "the first call with this Idempotency-Key is under way; send it again for its answer"
     return Refusal("conflict", detail, retry_after=1)

@@ -20,9 +20,10 @@ from service.state.items import TENSOR, Item
 #: what the objects of a commit say of themselves
 COMMIT_FORMAT: Final = "gradserve commit 1"
 
-_LENGTH: Final = 8  # bytes of the number in front
+#: of a safetensors file: bytes of the number in front, and where its header says what is no tensor
+LENGTH: Final = 8
+METADATA: Final = "__metadata__"
 _CHECKSUM: Final = 8  # bytes of the checksum behind the header
-_METADATA: Final = "__metadata__"
 _SPELLINGS: Final = {element.name: element.safetensors for element in ELEMENT_TYPES}
 _BYTES: Final = _SPELLINGS["uint8"]  # of what is no tensor
 
@@ -80,9 +81,9 @@ def encoded(
 
 def head_bytes(first: bytes) -> int:
     """How many bytes the head of an object has, of which these are the first. Raises Damaged."""
-    if len(first) < _LENGTH:
+    if len(first) < LENGTH:
         raise Damaged("is cut off")
-    return _LENGTH + int.from_bytes(first[:_LENGTH], "little") + _CHECKSUM
+    return LENGTH + int.from_bytes(first[:LENGTH], "little") + _CHECKSUM
 
 
 def decoded(head: bytes) -> Contents:
@@ -94,11 +95,11 @@ def decoded(head: bytes) -> Contents:
     if zlib.crc32(covered) != int.from_bytes(head[base - _CHECKSUM : base], "little"):
         raise Damaged("does not have the bytes that were written: its checksum is another")
     try:
-        header = orjson.loads(covered[_LENGTH:])
-        stated = header[_METADATA]["format"]
+        header = orjson.loads(covered[LENGTH:])
+        stated = header[METADATA]["format"]
         if stated != COMMIT_FORMAT:
             raise Damaged(f"has the format “{stated}”, where this version of gradserve reads “{COMMIT_FORMAT}”")
-        return _contents(orjson.loads(header[_METADATA]["commit"]), header, base)
+        return _contents(orjson.loads(header[METADATA]["commit"]), header, base)
     except (KeyError, TypeError, ValueError):
         raise Damaged("was not written by gradserve") from None
 
@@ -117,7 +118,7 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
     if note != _PLAIN:
         commit["note"] = {name: value for name, value in asdict(note).items() if value not in (None, False)}
     header: dict[str, Any] = {
-        _METADATA: {"format": COMMIT_FORMAT, "commit": orjson.dumps(commit).decode()},
+        METADATA: {"format": COMMIT_FORMAT, "commit": orjson.dumps(commit).decode()},
         "checksum": {"dtype": "U64", "shape": [1], "data_offsets": [0, _CHECKSUM]},
     }
     end = _CHECKSUM
@@ -126,8 +127,8 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
             start, end = end, end + item.nbytes
             header[str(number)] = {**_kind_of_tensor(item), "data_offsets": [start, end]}
     text = orjson.dumps(header)
-    text += b" " * (-len(text) % _LENGTH)
-    covered = len(text).to_bytes(_LENGTH, "little") + text
+    text += b" " * (-len(text) % LENGTH)
+    covered = len(text).to_bytes(LENGTH, "little") + text
     return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little")
 
 

@@ -75,13 +75,13 @@ class Remote:
 
     def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
         """As `Objects` has it."""
-        with _told(key):
+        with _translated(key):
             size = self._store_for(0).head(key)["size"] if stop is None else stop
             return bytes(self._store_for(size - start).get_range(key, start=start, end=size)) if start < size else b""
 
     def put(self, key: str, data: Sequence[Data]) -> None:
         """As `Objects` has it."""
-        with _told(key):
+        with _translated(key):
             self._store_for(_nbytes(data)).put(key, b"".join(data), use_multipart=False)
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
@@ -89,23 +89,23 @@ class Remote:
         nbytes = _nbytes(data)
         if nbytes > _SIZES[-1]:
             raise Denied(errno.EFBIG, f"{nbytes} bytes are more than one request may have, {_SIZES[-1]}")
-        with _told(key, makes=True):
+        with _translated(key, makes=True):
             self._store_for(nbytes, repeats=False).put(key, b"".join(data), mode="create", use_multipart=False)
 
     def delete(self, keys: Sequence[str]) -> None:
         """As `Objects` has it."""
         store = self._store_for(0)
         try:
-            with _told("several"):
+            with _translated("several"):
                 store.delete(list(keys))
         except Missing:  # some stores say so, and have left out what follows
             for key in keys:
-                with suppress(Missing), _told(key):
+                with suppress(Missing), _translated(key):
                     store.delete(key)
 
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
         """As `Objects` has it."""
-        with _told(prefix):
+        with _translated(prefix):
             pages = self._store_for(0).list(prefix or None, offset=after or None)
             return [found["path"] for page in pages for found in page]
 
@@ -131,7 +131,7 @@ def one_line(error: Exception) -> str:
 
 
 @contextmanager
-def _told(key: str, *, makes: bool = False) -> Iterator[None]:
+def _translated(key: str, *, makes: bool = False) -> Iterator[None]:
     """The errors of obstore as those of `Objects`; `makes` says that an object was to be made."""
     from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - see open_remote
 

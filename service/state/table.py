@@ -81,11 +81,11 @@ class Table(Generic[_V]):
         (count, held), (has, has_bytes) = self._growth(changes), self._of.get(namespace, _NOTHING)
         most, most_bytes = self._share(namespace)
         if has + count > max(most, has):
-            raise _full(f"your namespace keeps {has} {self.plural}", f"at most {most} {self.plural}")
+            raise table_full(f"your namespace keeps {has} {self.plural}", f"at most {most} {self.plural}")
         if has_bytes + held > max(most_bytes, has_bytes):
             wanted = f"{self._sum(list(changes.values()))} bytes"
             kept = f"your namespace keeps {self.plural} of {has_bytes} bytes"
-            raise _full(kept, f"at most {most_bytes} bytes", wanted)
+            raise table_full(kept, f"at most {most_bytes} bytes", wanted)
 
     def _growth(self, changes: Mapping[TableKey, _V | None]) -> tuple[int, int]:
         """How many things, and how many bytes, there would be more."""
@@ -136,7 +136,7 @@ class Table(Generic[_V]):
     def _full_for_all(self, held: str, expected: str, needed: str | None = None) -> Refusal:
         """The refusal where the server has no room: with several namespaces, it tells nobody what the others keep."""
         if self._share is None:
-            return _full(f"the server keeps {held}", expected, needed)
+            return table_full(f"the server keeps {held}", expected, needed)
         detail = f"the server has no room for more {self.plural}, though your namespace has not filled its share"
         return Refusal("store_full", detail, got=needed or "one more")
 
@@ -144,7 +144,8 @@ class Table(Generic[_V]):
 _NOTHING: Final = Quota(0, 0)
 
 
-def _full(held: str, expected: str, needed: str | None = None) -> Refusal:
+def table_full(held: str, expected: str, needed: str | None = None) -> Refusal:
+    """The refusal where so much is held already, and no more may be than is `expected`."""
     more = f", and this takes {needed}" if needed else ""
     detail = f"{held} already, of {expected}{more}; delete what is no longer needed"
     return Refusal("store_full", detail, expected=expected, got=needed or "one more")

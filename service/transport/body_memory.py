@@ -74,15 +74,16 @@ class BodyAllocation:
 class BodyMemory:
     """Allocates memory for bodies."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, dropped: Callable[[int], None]) -> None:
-        """`dropped` is told the number of a buffer that nobody gets again."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_freed: Callable[[int], None]) -> None:
+        """`on_freed` is told the number of a buffer that nobody gets again."""
         self._loop = loop
-        self._told = dropped
-        self._buffers = SharedBuffers(_KEEP, self._dropped)
+        self._on_freed = on_freed
+        #: those that wait for their next body among them
+        self.buffers = SharedBuffers(_KEEP, self._dropped)
 
     def allocate(self, nbytes: int, claim: Claim) -> BodyAllocation:
         """Memory for a body of so many bytes; it is taken up, and claimed, as they come."""
-        return BodyAllocation(self, self._buffers.acquire(max(1, nbytes)), nbytes, claim)
+        return BodyAllocation(self, self.buffers.acquire(max(1, nbytes)), nbytes, claim)
 
     def take_back(self, buffer: SharedBuffer, nbytes: int, *, still_referenced: bool) -> None:
         """Clear a buffer for the next body, or drop it; not on the event loop where that takes long."""
@@ -90,18 +91,10 @@ class BodyMemory:
         if still_referenced or buffer.size > LARGEST:
             self._dropped(buffer)
         elif (clearing := offload(self._loop, nbytes, buffer.clear)) is None:
-            self._buffers.put(buffer)
+            self.buffers.put(buffer)
         else:
-            clearing.add_done_callback(lambda _: self._buffers.put(buffer))
-
-    def trim(self) -> None:
-        """Give memory back to the system that nobody used for a while."""
-        self._buffers.trim()
-
-    def close(self) -> None:
-        """Drop what waits for its next use."""
-        self._buffers.close()
+            clearing.add_done_callback(lambda _: self.buffers.put(buffer))
 
     def _dropped(self, buffer: SharedBuffer) -> None:
-        self._told(buffer.number)
+        self._on_freed(buffer.number)
         offload(self._loop, buffer.size, buffer.drop)

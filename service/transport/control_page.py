@@ -42,7 +42,7 @@ class ControlPage:
     @classmethod
     def create(cls) -> ControlPage:
         """A page of zeros, whose descriptor a worker inherits."""
-        return cls(sealed_memory("gradserve-cell", _BYTES))
+        return cls(sealed_memory("gradserve-control", _BYTES))
 
     @property
     def executed(self) -> list[int]:

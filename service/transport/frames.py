@@ -46,19 +46,14 @@ class Whereabouts(NamedTuple):
     nbytes: int
 
 
-def job_frame(
-    slot: int, job: Job, place: Whereabouts, most_seconds: float | None, graph: bytes | None, *, may_ask: bool = True
-) -> bytes:
-    """A job on its way to a worker; `graph` where the worker is known not to know it.
-
-    It `may_ask` for tensors until it has.
-    """
+def job_frame(slot: int, job: Job, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
+    """A job on its way to a worker; `graph` where the worker is known not to know it."""
     about = f"{job.call}\n{job.graph or ''}\n{job.namespace}\n{job.subject or ''}"
     text = f"{about}\n{job.tenant}\n{job.request_id}".encode()
     inline = b"" if place.buffer else bytes(job.body)
     head = _JOB.size + len(text) + len(inline) + (len(graph) if graph is not None else 0)
     fixed = _JOB.pack(
-        head, JOB, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted], _MAY_ASK if may_ask else 0,
+        head, JOB, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted], _MAY_ASK if job.may_ask else 0,
         len(text), _NO_GRAPH if graph is None else len(graph), place.buffer, place.nbytes,
         job.timeout, job.expires, _NO_BOUND if most_seconds is None else most_seconds,
     )  # fmt: skip

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from engine import HostArray
-from service.allocation import GrowingAllocation
+from service.allocation import GrowingAllocation, Held
 from service.errors import Refusal
 from service.state.values import Stored
 from service.transport.claims import Claim
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Find, Version
-
-
-def _nothing() -> None:
-    pass
 
 
 def _none_of(_: str) -> None:
@@ -37,9 +33,9 @@ class Job:
     the answer any more.
 
     Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
-    not there, and the job has `consulted` them then. Where it `may_ask`, None may be for not having asked. `subject` is
-    the name of the tensor that the job is about, where it is about one. `tenant` is whose share of the server the job
-    comes out of.
+    not there, and the job has `consulted` them then. Where it `may_ask`, as it may once, None may be for not having
+    asked. `subject` is the name of the tensor that the job is about, where it is about one. `tenant` is whose share of
+    the server the job comes out of.
     """
 
     call: str
@@ -99,7 +95,7 @@ class Reply:
 
     `begun` is when a worker took the job up, on the monotonic clock; 0 where none did, or where nobody looks.
 
-    `release` is called once the pieces are written or nobody wants them: they may lie in memory that is used again, as
+    It is given back once the pieces are written or nobody wants them: they may lie in `memory` that is used again, as
     may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses. One
     that has `consulted` resident tensors is an answer about these, too.
 
@@ -114,7 +110,7 @@ class Reply:
     headers: tuple[tuple[str, str], ...] = ()
     timings: Timings = _UNKNOWN
     cached: bool = False
-    release: Callable[[], None] = _nothing
+    memory: Held | None = None
     recycle: str | None = None
     coalesced: bool = False
     stored: Sequence[Stored] = ()
@@ -127,6 +123,11 @@ class Reply:
     def body(self) -> bytes:
         """The pieces as one."""
         return b"".join(self.pieces)
+
+    def give_back(self) -> None:
+        """Nobody looks at the pieces any more."""
+        if self.memory is not None:
+            self.memory.give_back()
 
 
 def refused(refusal: Refusal, request_id: str, recycle: str | None = None) -> Reply:

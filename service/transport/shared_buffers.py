@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 
 from engine import HostArray
+from service.allocation import VisibleBuffer
 from service.transport.control_page import sealed_memory
 
 #: buffers of more bytes are not kept: they would hold what is rarely used
@@ -130,12 +131,12 @@ class DescriptorChannel:
         self._sent: set[int] = set()
         self._mapped: dict[int, mmap.mmap] = {}
 
-    def show(self, buffer: SharedBuffer) -> None:
+    def show(self, buffer: VisibleBuffer) -> None:
         """Let the other side see a buffer of ours, before it is named. Raises OSError when the other side is gone."""
         if buffer.number not in self._sent:
             self.show_all([buffer])
 
-    def show_all(self, buffers: Sequence[SharedBuffer]) -> None:
+    def show_all(self, buffers: Sequence[VisibleBuffer]) -> None:
         """Let the other side see buffers that it has not seen."""
         for start in range(0, len(buffers), _AT_A_TIME):
             few = buffers[start : start + _AT_A_TIME]

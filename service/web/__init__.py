@@ -7,9 +7,11 @@ What may live here: sockets, heads, bodies as bytes, responses. What may not: JS
 decides.
 
 Files:
+    middleware/     ASGI middleware: everything that is decided from a request's head, before its body is touched
     access          Access to routes: decided from a request's method and the route that it takes, and from nothing else
     asgi_door       Everything but computing calls: a request as an ASGI application takes it, and its answer
-    body_buffer     A body for a worker: a small one in one piece, a large one received straight into memory of the pool
+    body_buffer     A body for a worker: one that goes in a frame as one piece, a large one received straight into
+                    memory of the pool
     chunks          The chunked coding, taken off strictly and within bounds (RFC 9112, 7.1)
     connection      One connection: bytes in, requests out of them one after another, each handed to its door; answers,
                     and its end

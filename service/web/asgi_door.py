@@ -31,7 +31,7 @@ class AsgiDoor:
         self._connection, self._head = connection, head
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
-        self._told = self._gone = self._over = self._asked = False
+        self._ended = self._gone = self._over = self._body_asked_for = False
         self._failure: Refusal | None = None
         self._news = asyncio.Event()
         self._status, self._sent = 0, 0
@@ -43,15 +43,15 @@ class AsgiDoor:
     def begin(self, length: int, data: bytes) -> Wanted | None:
         """Start the application; `data` is what came after the head. What is wanted of a body."""
         connection = self._connection
-        tasks = connection.front.tasks
-        self._scope = self._asked_for(length)
+        tasks = connection.server_state.tasks
+        self._scope = self._scope_of(length)
         self._task = asyncio.get_running_loop().create_task(self._run())
         tasks.add(self._task)
         self._task.add_done_callback(tasks.discard)
         if not length and not self._head.chunked:
             connection.rest = data
             return None
-        settings = connection.front.settings
+        settings = connection.server_state.settings
         try:
             framing = framing_of(self._head, length, settings.max_chunks)
         except Refusal as refusal:
@@ -112,7 +112,7 @@ class AsgiDoor:
 
     async def _run(self) -> None:
         try:
-            await self._connection.front.app(self._scope, self._receive, self._send)
+            await self._connection.server_state.app(self._scope, self._receive, self._send)
         except Exception:
             _logger.exception(
                 "request %s failed", self._connection.request_id, extra={"request_id": self._connection.request_id}
@@ -121,7 +121,7 @@ class AsgiDoor:
             if not self._over and not self._gone:
                 self._connection.broken(fault())
 
-    def _asked_for(self, length: int) -> Scope:
+    def _scope_of(self, length: int) -> Scope:
         connection, head = self._connection, self._head
         known = {"request_id": connection.request_id, "arrived": connection.arrived}
         if connection.entered:
@@ -155,11 +155,11 @@ class AsgiDoor:
                 return self._piece()
             if self._failure is not None:
                 raise self._failure
-            if self._connection.incoming is None and not self._told:
-                self._told = True
+            if self._connection.incoming is None and not self._ended:
+                self._ended = True
                 return {"type": "http.request", "body": b"", "more_body": False}
-            if not self._asked:
-                self._asked = True
+            if not self._body_asked_for:
+                self._body_asked_for = True
                 self._connection.ask_for_body()
             await self._news.wait()
 
@@ -169,7 +169,7 @@ class AsgiDoor:
         if not self.full:
             self._connection.resume_reading()
         more = bool(self._pieces) or self._connection.incoming is not None or self._failure is not None
-        self._told = not more
+        self._ended = not more
         return {"type": "http.request", "body": piece, "more_body": more}
 
     async def _send(self, message: Message) -> None:
@@ -203,4 +203,4 @@ class AsgiDoor:
         self._connection.hold(sum(lengths))
         whole = bool(lengths) or self._status in _BODILESS
         self._closes = self._connection.closes or not whole
-        return self._connection.front.dated.of(self._status, fields, closes=self._closes)
+        return self._connection.server_state.dated.of(self._status, fields, closes=self._closes)

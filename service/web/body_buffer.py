@@ -1,4 +1,4 @@
-"""A body for a worker: a small one in one piece, a large one received straight into memory of the pool.
+"""A body for a worker: one that goes in a frame as one piece, a large one received straight into memory of the pool.
 
 Nothing is reserved for what a head announces: memory is claimed as bytes come.
 """
@@ -6,13 +6,10 @@ Nothing is reserved for what a head announces: memory is claimed as bytes come.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from service.allocation import GrowingAllocation
 from service.errors import Refusal
-
-#: bytes up to which a body is copied once more rather than given memory of its own
-SMALL: Final = 64 << 10
+from service.transport.frames import INLINE
 
 
 class BodyBuffer:
@@ -31,7 +28,7 @@ class BodyBuffer:
 
     @property
     def body(self) -> bytes | memoryview:
-        """What came; where it is large, as memory of `room`, which nobody takes back from now on."""
+        """What came; where it is large, as memory of the pool, which nobody takes back from now on."""
         if self.memory is None:
             return bytes(self._small)
         self.memory.pin()
@@ -40,7 +37,7 @@ class BodyBuffer:
     def put(self, piece: bytes) -> None:
         """The next piece. Raises Refusal where there is no room for it."""
         end = self._got + len(piece)
-        if self.memory is None and end > SMALL:
+        if self.memory is None and end > INLINE:
             self.memory = self._rent(self._most, self._tenant)
             self.memory.reserve(end)
             self.memory.view[: self._got] = self._small
@@ -54,10 +51,10 @@ class BodyBuffer:
 
     def place(self, most: int) -> memoryview | None:
         """The room that is left, where it is to be had and worth it."""
-        if self.memory is None or most < SMALL:
+        if self.memory is None or most < INLINE:
             return None
         try:
-            reserved = self.memory.reserve(self._got + SMALL)
+            reserved = self.memory.reserve(self._got + INLINE)
         except Refusal:
             return None  # it is told of by the next piece
         return self.memory.view[self._got : min(self._got + most, reserved)]

@@ -18,6 +18,7 @@ from service.transport.job import Reply, refused
 from service.web.head import Order, malformed, too_large
 from service.web.incoming import Incoming, Wanted
 from service.web.observer import Finished
+from service.web.origin import HEALTH
 from service.web.parsing import Head, infeasible
 from service.web.request_ids import new_id
 from service.web.response_head import CONTINUE
@@ -26,7 +27,6 @@ from service.web.server_state import ServerState
 
 _logger = logging.getLogger("gradserve")
 
-_HEALTH: Final = "/health/"
 _END: Final = b"\r\n\r\n"
 #: bytes of a chunked body that are looked at without a pause: they may be thousands of chunks
 _CHUNKED: Final = 16 << 10
@@ -100,8 +100,8 @@ class Doors(NamedTuple):
 class Connection(asyncio.BufferedProtocol):
     """A transport, and the request that is at hand. What is answered is the doors' business."""
 
-    def __init__(self, front: ServerState, doors: Doors) -> None:
-        self.front = front
+    def __init__(self, server_state: ServerState, doors: Doors) -> None:
+        self.server_state = server_state
         self._doors = doors
         self._calls = doors.calls(self)
         self.due = FOREVER
@@ -143,14 +143,14 @@ class Connection(asyncio.BufferedProtocol):
         self.client = str(peer[0]) if isinstance(peer, tuple) else ""
         self.address = tenant_of(ANYONE, self.client)
         self.secure = transport.get_extra_info("sslcontext") is not None
-        self.surplus = self.front.enter(self)
+        self.surplus = self.server_state.enter(self)
         self.since = time.monotonic()
-        self.due = self.since + (SILENCE if self.front.draining else self.front.settings.header_timeout)
+        self.due = self.since + (SILENCE if self.server_state.draining else self.server_state.settings.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
         self.state, self.due, self.incoming = ConnectionState.ENDED, FOREVER, None
-        self.front.leave(self)
+        self.server_state.leave(self)
         self._leave()
         self.sending = None
         if self.door is not None:
@@ -165,14 +165,14 @@ class Connection(asyncio.BufferedProtocol):
             if place is not None:
                 return place
             if self.head is not None and self.head.chunked:
-                return self.front.memory[:_CHUNKED]
-        return self.front.memory
+                return self.server_state.memory[:_CHUNKED]
+        return self.server_state.memory
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes are there. The shared memory is let go of before this returns."""
         try:
             if self.incoming is None:
-                self._take(bytes(self.front.memory[:nbytes]))
+                self._take(bytes(self.server_state.memory[:nbytes]))
             else:
                 self._take_body(self.incoming, nbytes)
         except Exception:
@@ -198,13 +198,15 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent = unsent_bytes(self.transport)
         now = time.monotonic()
         # What it has left of its credit is for the whole answer: else each part of it would be a new beginning.
-        self._late = now + self.front.leaving.credit if self._late == FOREVER else self._late + now - self._resumed
-        self.front.blocked.add(self)
+        self._late = (
+            now + self.server_state.leaving.credit if self._late == FOREVER else self._late + now - self._resumed
+        )
+        self.server_state.blocked.add(self)
 
     def resume_writing(self) -> None:
         """The client has taken enough."""
         self.paused = False
-        self.front.blocked.discard(self)
+        self.server_state.blocked.discard(self)
         self._resumed = time.monotonic()
         self._taken(self._resumed)
         if self.sending is not None:
@@ -214,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.advance()
 
-    # What the front asks and says.
+    # What the server asks and says.
 
     @property
     def idle(self) -> bool:
@@ -234,7 +236,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _taken(self, now: float) -> None:
         unsent = unsent_bytes(self.transport)
-        self._late = self.front.leaving.after(self._late, now, self._unsent - unsent, self._held)
+        self._late = self.server_state.leaving.after(self._late, now, self._unsent - unsent, self._held)
         self._unsent = unsent
 
     def overdue(self, now: float) -> None:
@@ -245,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self.state is ConnectionState.ANSWER:
             self._fail_body(self._lateness(now))
         elif self.state is ConnectionState.HEAD and self.rest:
-            seconds = self.front.settings.header_timeout
+            seconds = self.server_state.settings.header_timeout
             self.begin_request()
             self.refuse(Refusal("request_timeout", f"the head of the request was not complete within {seconds:g} s"))
         else:
@@ -276,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
             self.rest = data if begins else self.rest + data
             self.advance()
             if begins and self.rest and self.door is None:
-                self.due = time.monotonic() + self.front.settings.header_timeout
+                self.due = time.monotonic() + self.server_state.settings.header_timeout
         elif self.state is ConnectionState.ANSWER:
             self.rest += data
             if len(self.rest) > _PIPELINED:
@@ -297,7 +299,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _request(self) -> bool:
         """Hand out the next request; False where its head is not complete."""
-        rest, limit = self.rest, self.front.settings.max_header_bytes
+        rest, limit = self.rest, self.server_state.settings.max_header_bytes
         end = rest.find(_END) + 4
         if end == 3 and len(rest) <= limit and not infeasible(rest):
             return False
@@ -306,7 +308,7 @@ class Connection(asyncio.BufferedProtocol):
             self.refuse(too_large(limit) if len(rest) > limit else malformed())
             return True
         try:
-            head, length = self.front.heads.find(rest[:end])
+            head, length = self.server_state.heads.find(rest[:end])
         except Refusal as refusal:
             self.refuse(refusal)
             return True
@@ -318,7 +320,7 @@ class Connection(asyncio.BufferedProtocol):
         self.head = head
         if head.stated_id is not None:
             self.request_id = head.stated_id
-        if self.surplus is not None and not head.path.startswith(_HEALTH):
+        if self.surplus is not None and not head.path.startswith(HEALTH):
             self.refuse(self.surplus)
         elif head.order is None or not head.direct:
             self._to_application(head, length, data)
@@ -334,8 +336,8 @@ class Connection(asyncio.BufferedProtocol):
             self._calls.deny(head, refusal, length, data)
             return
         graph = None
-        if order.graph is not None and self.front.store.is_current:
-            graph = self.front.store.graphs.find((self.caller.namespace, order.graph))
+        if order.graph is not None and self.server_state.store.is_current:
+            graph = self.server_state.store.graphs.find((self.caller.namespace, order.graph))
         if order.graph is not None and graph is None:
             self._to_application(head, length, data)
         else:
@@ -353,7 +355,7 @@ class Connection(asyncio.BufferedProtocol):
         """A body is coming, of which `data` is the beginning, or more than all."""
         if wanted is None:
             return
-        self.incoming = Incoming(wanted.framing, wanted.sink, self.front.arriving, time.monotonic())
+        self.incoming = Incoming(wanted.framing, wanted.sink, self.server_state.arriving, time.monotonic())
         self.expires = self.arrived + wanted.timeout
         self.due = min(self.incoming.due, self.expires)
         if data:
@@ -366,7 +368,7 @@ class Connection(asyncio.BufferedProtocol):
             incoming.placed(nbytes, time.monotonic())
             self._body_moved(incoming)
         else:
-            self._feed(incoming, bytes(self.front.memory[:nbytes]))
+            self._feed(incoming, bytes(self.server_state.memory[:nbytes]))
 
     def _feed(self, incoming: Incoming, data: bytes) -> None:
         try:
@@ -406,7 +408,7 @@ class Connection(asyncio.BufferedProtocol):
     def _lateness(self, now: float) -> Refusal:
         if now >= self.expires:
             return late(self.expires - self.arrived)
-        settings = self.front.settings
+        settings = self.server_state.settings
         return Refusal(
             "request_timeout",
             f"no byte of the body came for {settings.body_timeout:g} s, or less than {settings.min_rate} a second",
@@ -425,7 +427,7 @@ class Connection(asyncio.BufferedProtocol):
         """Whether the answer ends the connection."""
         head = self.head
         ended = self.unread or self.surplus is not None or (self.ended_by_client and not self.rest)
-        return ended or self.incoming is not None or self.front.draining or head is None or not head.keeps
+        return ended or self.incoming is not None or self.server_state.draining or head is None or not head.keeps
 
     def ask_for_body(self) -> None:
         """Tell a client that waits for it to send its body."""
@@ -467,7 +469,7 @@ class Connection(asyncio.BufferedProtocol):
         self._leave()
         now = time.monotonic()
         seconds = now - self.arrived
-        self.front.observe(
+        self.server_state.observe(
             Finished(self.request_id, self.head, status, self.received, sent, seconds, reply, route, self.caller.name)
         )
         self.door = None
@@ -475,7 +477,7 @@ class Connection(asyncio.BufferedProtocol):
             self.leave_off(linger=self.unread or self.incoming is not None or bool(self.rest))
             return
         self.state, self.begun, self.since = ConnectionState.HEAD, False, now
-        settings = self.front.settings
+        settings = self.server_state.settings
         self.due = now + (settings.header_timeout if self.rest else settings.keep_alive)
         if self.rest or self.reading_paused:
             self.advance()
@@ -484,7 +486,7 @@ class Connection(asyncio.BufferedProtocol):
         """Answer with a refusal, and end; not at once, where a part of the request is `unread`."""
         reply = refused(refusal, self.request_id)
         body = reply.body
-        self.write_bytes(self.front.dated.of_reply(reply, len(body), self.request_id, closes=True) + body)
+        self.write_bytes(self.server_state.dated.of_reply(reply, len(body), self.request_id, closes=True) + body)
         self.unread = unread
         self.answered(refusal.status, len(body), closes=True)
 
@@ -527,7 +529,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def enter(self, head: Head) -> None:
         """Learn who makes the request of this head, and count it. Raises Refusal: they may not."""
-        self._holder = holder = self.front.gate.enter(head.access)
+        self._holder = holder = self.server_state.gate.enter(head.access)
         self.caller = holder.caller
 
     def _leave(self) -> None:
@@ -550,7 +552,7 @@ class Connection(asyncio.BufferedProtocol):
         if not linger or waits or self.ended_by_client:
             self.close()
             return
-        settings, now = self.front.settings, time.monotonic()
+        settings, now = self.server_state.settings, time.monotonic()
         self.state, self.incoming, self.rest = ConnectionState.LINGER, None, b""
         self.left_to_drain, self.expires = settings.drain_bytes, now + settings.body_timeout
         self.due = now + SILENCE
@@ -560,6 +562,6 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """End once what is written has been taken."""
-        self.state, self.due = ConnectionState.ENDED, time.monotonic() + self.front.settings.send_timeout
+        self.state, self.due = ConnectionState.ENDED, time.monotonic() + self.server_state.settings.send_timeout
         self.rest = b""
         self.transport.close()

@@ -8,8 +8,9 @@ from service.allocation import GrowingAllocation
 from service.errors import Refusal
 from service.pool.pool import Done
 from service.state.graphs import Registered
+from service.transport.frames import INLINE
 from service.transport.job import Job, Reply, refused
-from service.web.body_buffer import SMALL, BodyBuffer
+from service.web.body_buffer import BodyBuffer
 from service.web.connection import Connection
 from service.web.head import Order
 from service.web.incoming import Wanted, framing_of
@@ -26,8 +27,8 @@ class FastDoor:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._pool = connection.front.pool
-        self._dated = connection.front.dated
+        self._pool = connection.server_state.pool
+        self._dated = connection.server_state.dated
         self._order: Order | None = None
         self._graph: Registered | None = None
         self._upload: BodyBuffer | None = None
@@ -42,13 +43,13 @@ class FastDoor:
         """
         self._order = order
         self._graph = graph
-        if length <= len(data) and not head.chunked and length <= SMALL and length <= head.most:
+        if length <= len(data) and not head.chunked and length <= INLINE and length <= head.most:
             self._connection.rest = data[length:]
             self._connection.received = length
             self._submit(order, data[:length], None)
             return None
         try:
-            framing = framing_of(head, length, self._connection.front.settings.max_chunks)
+            framing = framing_of(head, length, self._connection.server_state.settings.max_chunks)
             most = head.most if head.chunked else length
             self._upload = BodyBuffer(self._pool.allocate, most, self._connection.tenant)
         except Refusal as refusal:
@@ -103,10 +104,9 @@ class FastDoor:
     def _done(self, reply: Reply) -> None:
         job, self._job = self._job, None
         try:
-            if reply.stored and job is not None:
-                self._keep(job, reply)
-            elif reply.consulted and job is not None and not self._connection.front.store.is_current:
-                self._connection.front.store.when_current(job, reply, self._settled(job))
+            if (reply.stored or reply.consulted) and job is not None:
+                store, caller = self._connection.server_state.store, self._connection.caller
+                store.settle(job, caller, reply, self._settled(job))
             else:
                 self._answer(reply)
         except Exception:
@@ -115,12 +115,8 @@ class FastDoor:
             )
             self._connection.fail()
 
-    def _keep(self, job: Job, reply: Reply) -> None:
-        """Answer when what the reply has for keeping is kept, or is not. That goes on when nobody is there any more."""
-        self._connection.front.store.take_reply(job, self._connection.caller, reply, self._settled(job))
-
     def _settled(self, job: Job) -> Done:
-        """What answers a job of which the store has the reply, as long as anybody is there."""
+        """What answers a job of which the store has the reply, as long as anybody is there; keeping goes on without."""
         self._kept = job
 
         def done(reply: Reply) -> None:
@@ -128,7 +124,7 @@ class FastDoor:
                 self._kept = None
                 self._done(reply)
             else:
-                reply.release()
+                reply.give_back()
 
         return done
 
@@ -137,9 +133,9 @@ class FastDoor:
         length = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
         closes = connection.closes
         head = self._dated.of_reply(reply, length, connection.request_id, closes=closes)
-        if length <= SMALL:
+        if length <= INLINE:
             connection.write_bytes(b"".join((head, *pieces)))
-            reply.release()
+            reply.give_back()
             connection.answered(reply.status, length, closes=closes, reply=reply)
             return
         self._reply = reply
@@ -163,4 +159,4 @@ class FastDoor:
             self._upload = None
         if self._reply is not None:
             reply, self._reply = self._reply, None
-            reply.release()
+            reply.give_back()

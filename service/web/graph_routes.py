@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from service.calls import calls
 from service.errors import Refusal
-from service.pages.operations import OF_GRAPH
 from service.pool.pool import awaited
 from service.state.changes import end_of_graph, new_graph
 from service.state.graphs import Registered
@@ -32,6 +31,8 @@ from service.wire.media import JSON, SAFETENSORS
 from service.worker.registration import REGISTER
 
 GRAPHS: Final = "/v1/graphs"
+#: what the id of an operation on a registered graph ends with, behind the name of the call
+OF_GRAPH: Final = "OfGraph"
 
 graph_router: Final = APIRouter()
 
@@ -50,25 +51,25 @@ async def register_graph(request: Request) -> Response:
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     job = job_of_upload(REGISTER, request, timeout, upload)
 
-    async def answered(asked: Repetition | None) -> Response:
+    async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.status == 200:
-            reply = await _registered(state.store, job, reply, asked)
+            reply = await _registered(state.store, job, reply, repetition)
         return from_reply(reply)
 
     return await once(request, state.store, answered, upload, timeout)
 
 
-async def _registered(store: StoreService, job: Job, reply: Reply, asked: Repetition | None) -> Reply:
+async def _registered(store: StoreService, job: Job, reply: Reply, repetition: Repetition | None) -> Reply:
     """The answer to the registration of a graph, of which a worker has made this record. Raises Refusal."""
     graph = Registered.of(reply.body)
-    reply.release()
-    await store.current(job.expires)
+    reply.give_back()
+    await store.commits.fence.passed(job.expires)
     key = (job.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
     if store.graphs.find(key) is None:
         new = Reply(201, JSON, [graph.record], location)
-        changes = [new_graph(store.graphs, key, graph), *recorded(store.answers, asked, new)]
+        changes = [new_graph(store.graphs, key, graph), *recorded(store.answers, repetition, new)]
         await store.commit(changes, job.expires, job.timeout)
     there = store.graphs.find(key) or graph
     return Reply(201 if there is graph else 200, JSON, [there.record], location)
@@ -108,11 +109,11 @@ async def delete_graph(request: Request) -> Response:
     """
     store = state_of(request).store
 
-    async def answered(asked: Repetition | None) -> Response:
+    async def answered(repetition: Repetition | None) -> Response:
         await current(request)
         gone = _named(request)
         reply, key = Reply(200, JSON, [gone.summary]), (request.state.caller.namespace, gone.graph_id)
-        changes = [end_of_graph(store.graphs, key), *recorded(store.answers, asked, reply)]
+        changes = [end_of_graph(store.graphs, key), *recorded(store.answers, repetition, reply)]
         await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
         return from_reply(reply)
 

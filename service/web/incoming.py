@@ -93,9 +93,9 @@ class Counted:
 class Incoming:
     """One body, from the connection into `sink`; `due` is when the next of it has to be there."""
 
-    def __init__(self, framing: Framing, sink: Sink, pace: MinimumRate, now: float) -> None:
-        self._framing, self._sink, self._pace = framing, sink, pace
-        self.due = now + pace.credit
+    def __init__(self, framing: Framing, sink: Sink, rate: MinimumRate, now: float) -> None:
+        self._framing, self._sink, self._rate = framing, sink, rate
+        self.due = now + rate.credit
         self.received = 0
 
     @property
@@ -123,7 +123,7 @@ class Incoming:
 
     def _came(self, nbytes: int, now: float) -> None:
         self.received += nbytes
-        self.due = self._pace.after(self.due, now, nbytes, self.received)
+        self.due = self._rate.after(self.due, now, nbytes, self.received)
 
 
 def framing_of(head: Head, length: int, most_chunks: int) -> Framing:

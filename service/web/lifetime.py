@@ -24,6 +24,11 @@ LAST_WORDS: Final = 1.0
 _logger = logging.getLogger("gradserve")
 
 
+def descriptors_of(settings: Settings) -> int:
+    """Descriptors that a server of these settings may need at a time."""
+    return settings.max_connections + RESERVE + settings.max_tensors + _DESCRIPTORS
+
+
 class Workers(Pool, Protocol):
     """A pool with a beginning and an end."""
 
@@ -47,7 +52,7 @@ class Lifetime:
         Raises RuntimeError for the device or the state; `close` is due then, too.
         """
         settings, pool, store = self.settings, self.pool, self.store
-        allow_descriptors(settings.max_connections + RESERVE + settings.max_tensors + _DESCRIPTORS)
+        allow_descriptors(descriptors_of(settings))
         starting = asyncio.create_task(pool.start())
         try:
             await asyncio.sleep(0)  # the workers are spawned, and start while the application is made

@@ -22,7 +22,7 @@ _ORIGIN: Final = re.compile(r"(https?)://(.*)", re.IGNORECASE)
 _USUAL_PORTS: Final = {"http": "80", "https": "443"}
 _LOOPBACK_NAME: Final = "localhost"
 #: what is asked of any server under any address: whether it is well
-_HEALTH: Final = "/health/"
+HEALTH: Final = "/health/"
 _CROSS_SITE: Final = "cross-site"
 
 
@@ -56,7 +56,7 @@ class OriginPolicy:
         be visited from anywhere, by a click on a link.
         """
         host = headers.get("host", "")
-        if self._names is not None and "host" in headers and not (route or "").startswith(_HEALTH):
+        if self._names is not None and "host" in headers and not (route or "").startswith(HEALTH):
             self._check_host(host, self._names)
         origin = ", ".join(headers.getlist("origin"))
         if origin in self._origins or (EVERY in self._origins and "origin" in headers):

@@ -45,10 +45,15 @@ class Readiness:
         if reply.status == 200:
             self._proved = time.monotonic()
         elif reply.status not in _BUSY or not self._pool.busy:
-            raise Refusal("not_ready", "the workers do not answer; the log says why", retry_after=5)
+            raise no_answer()
 
     async def _ask(self) -> Reply:
         now = time.monotonic()
         reply = await awaited(self._pool, Job("forward", _STEP, "readiness", PATIENCE, now + PATIENCE))
-        reply.release()
+        reply.give_back()
         return reply
+
+
+def no_answer() -> Refusal:
+    """The report of workers that compute nothing."""
+    return Refusal("not_ready", "the workers do not answer; the log says why", retry_after=5)

@@ -44,9 +44,9 @@ async def once(
         return await answer(None)
     try:
         key = check_key(", ".join(stated))
-        asked = Repetition(caller.namespace, key, await _fingerprint(request, upload))
+        repetition = Repetition(caller.namespace, key, await _fingerprint(request, upload))
         await current(request, seconds)
-        known = store.answers.begin(asked)
+        known = store.answers.begin(repetition)
     except BaseException:
         _give_back(upload)
         raise
@@ -54,19 +54,19 @@ async def once(
         _give_back(upload)
         return Response(known.body, known.status, {**dict(known.headers), REPLAYED: "true"}, known.media_type)
     try:
-        return await answer(asked)
+        return await answer(repetition)
     finally:
-        store.answers.end(asked)
+        store.answers.end(repetition)
 
 
-def recorded(answers: AnswerTable, asked: Repetition | None, reply: Reply) -> Sequence[Change]:
+def recorded(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:
     """What is kept of an answer, so that it can be given again: nothing, where it has no name.
 
     Raises Refusal: over_budget.
     """
-    if asked is None:
+    if repetition is None:
         return ()
-    record = answers.record(asked, reply.status, reply.media_type, reply.pieces, reply.headers)
+    record = answers.record(repetition, reply.status, reply.media_type, reply.pieces, reply.headers)
     return (new_answer(answers, record),)
 
 
@@ -77,11 +77,11 @@ def _give_back(upload: BodyBuffer | None) -> None:
 
 async def _fingerprint(request: Request, upload: BodyBuffer | None) -> str:
     """A digest of all that a request asks: two requests of one key that ask the same have the same."""
-    asked = blake2b(digest_size=32)
+    digest = blake2b(digest_size=32)
     for part in (request.method, path_within(request.scope), request.scope["query_string"].decode("latin-1")):
-        asked.update(f"{len(part)}:{part}".encode())
+        digest.update(f"{len(part)}:{part}".encode())
     body = b"" if upload is None else upload.body
-    hashing = offload(asyncio.get_running_loop(), len(body), lambda: asked.update(body))
+    hashing = offload(asyncio.get_running_loop(), len(body), lambda: digest.update(body))
     if hashing is not None:
         await outcome(hashing)
-    return asked.hexdigest()
+    return digest.hexdigest()

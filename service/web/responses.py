@@ -41,7 +41,7 @@ class Pieces(Response):
         try:
             await self._send_pieces(send)
         finally:
-            self._reply.release()
+            self._reply.give_back()
         await send({"type": "http.response.body", "body": b""})
 
     async def _send_pieces(self, send: Send) -> None:
@@ -71,7 +71,7 @@ def from_reply(reply: Reply) -> Response:
     if len(reply.pieces) > 1 or len(reply.pieces[0]) > PIECE:
         return Pieces(reply)
     whole = Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
-    reply.release()
+    reply.give_back()
     return whole
 
 

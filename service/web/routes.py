@@ -62,31 +62,27 @@ async def answer_to(call: str, request: Request, graph_id: str | None = None) ->
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     job = job_of_upload(call, request, timeout, upload, graph=graph)
 
-    async def answered(asked: Repetition | None) -> Response:
+    async def answered(repetition: Repetition | None) -> Response:
         if unknown is not None:  # now; it may have been there when the call came for the first time
             upload.give_back()
             raise unknown
         request.state.reply = reply = await awaited(state.pool, job)
-        return from_reply(await kept(request, job, reply, asked))
+        return from_reply(await kept(request, job, reply, repetition))
 
     return await once(request, state.store, answered, upload, timeout)
 
 
 async def kept(
-    request: Request, job: Job, reply: Reply, asked: Repetition | None, condition: Condition = ALWAYS
+    request: Request, job: Job, reply: Reply, repetition: Repetition | None, condition: Condition = ALWAYS
 ) -> Reply:
     """The reply, once what it has for keeping is kept; or the refusal that takes its place."""
     store = state_of(request).store
     try:
-        if not reply.stored:
-            if reply.consulted:
-                await store.current(job.expires)
-            return reply
-        more = recorded(store.answers, asked, reply)
+        more = recorded(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
-        reply.release()
+        reply.give_back()
         raise
-    return await store.taken(job, request.state.caller, reply, condition, more)
+    return await store.settled(job, request.state.caller, reply, condition, more)
 
 
 add_calls(router)
@@ -107,11 +103,12 @@ async def get_op(request: Request) -> Response:
     name = request.path_params["name"]
     op = state_of(request).op(name)
     if op is None:
-        raise _no_such_op(name, state_of(request).registry)
+        raise no_such_op(name, state_of(request).registry)
     return answer(op)
 
 
-def _no_such_op(name: str, known: Registry) -> Refusal:
+def no_such_op(name: str, known: Registry) -> Refusal:
+    """The refusal of an op that none of these is."""
     shown, hint = printable(name), known.hint(name) or "GET /v1/ops lists all ops"
     return Refusal("not_found", f"there is no op called “{shown}”; {hint}", expected="an op", got=shown)
 

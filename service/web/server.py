@@ -32,64 +32,64 @@ _logger = logging.getLogger("gradserve")
 
 
 class Server:
-    """One front on one socket, from the announcement to the last answer."""
+    """One server on one socket, from the announcement to the last answer."""
 
-    def __init__(self, front: ServerState, listening: socket.socket) -> None:
-        self._front = front
+    def __init__(self, state: ServerState, listening: socket.socket) -> None:
+        self._state = state
         self._listening = listening
-        self._asked = asyncio.Event()
-        self._asked_twice = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._stopped_twice = asyncio.Event()
 
     async def serve(self) -> float:
         """Serve until a signal, and end; the seconds of grace that are left."""
-        settings, loop = self._front.settings, asyncio.get_running_loop()
+        settings, loop = self._state.settings, asyncio.get_running_loop()
         context = tls_context(settings)
         for sign in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sign, self._on_signal)
         accepting = await loop.create_server(
-            lambda: Connection(self._front, DOORS),
+            lambda: Connection(self._state, DOORS),
             sock=self._listening,
             backlog=BACKLOG,
             ssl=context,
             ssl_handshake_timeout=settings.header_timeout if context else None,
             ssl_shutdown_timeout=LAST_WORDS if context else None,
         )
-        self._front.sweep()
+        self._state.sweep()
         announce(settings, self._listening)
-        await self._asked.wait()
+        await self._stopped.wait()
         over = time.monotonic() + settings.shutdown_grace
         accepting.close()
         await self._end()
-        self._front.stop()
-        return 0.0 if self._asked_twice.is_set() else max(0.0, over - time.monotonic())
+        self._state.stop()
+        return 0.0 if self._stopped_twice.is_set() else max(0.0, over - time.monotonic())
 
     def _on_signal(self) -> None:
         """The first signal ends gracefully, the second at once."""
-        if self._asked.is_set():
-            self._asked_twice.set()
-        self._front.pool.drain()
-        self._asked.set()
+        if self._stopped.is_set():
+            self._stopped_twice.set()
+        self._state.pool.drain()
+        self._stopped.set()
 
     async def _end(self) -> None:
         """Let the connections finish within the grace, and tell those that are left just before its end."""
-        front, grace = self._front, self._front.settings.shutdown_grace
-        front.drain()
+        state, grace = self._state, self._state.settings.shutdown_grace
+        state.drain()
         if not await self._all_gone(max(grace / 2, grace - LAST_WORDS)):
             _logger.warning("requests were still in work at the end of the grace")
-            front.give_up()
+            state.give_up()
             await self._all_gone(LAST_WORDS)
-        for guest in front.guests:
-            guest.abort()
-        for task in [*front.tasks]:
+        for client in state.clients:
+            client.abort()
+        for task in [*state.tasks]:
             task.cancel()
 
     async def _all_gone(self, seconds: float) -> bool:
         """Wait until nobody is connected, so long at most, or until the second signal."""
-        ends = [asyncio.ensure_future(wait) for wait in (self._asked_twice.wait(), self._front.emptied())]
+        ends = [asyncio.ensure_future(wait) for wait in (self._stopped_twice.wait(), self._state.emptied())]
         await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for end in ends:
             end.cancel()
-        return not self._front.guests
+        return not self._state.clients
 
 
 def serve(lifetime: Lifetime, observer: RequestObserver | None = None, gate: Gate | None = None) -> None:
@@ -118,15 +118,15 @@ async def _served(
         if lifetime.settings.http == "uvicorn":
             left = await _by_uvicorn(lifetime, Hosted(app, lifetime.settings, observer or unobserved), listening)
         else:
-            front = ServerState(lifetime.settings, app, lifetime.pool, lifetime.store, observer, gate)
-            left = await Server(front, listening).serve()
+            state = ServerState(lifetime.settings, app, lifetime.pool, lifetime.store, observer, gate)
+            left = await Server(state, listening).serve()
     finally:
         done = await lifetime.close(left)
     return done
 
 
 async def _by_uvicorn(lifetime: Lifetime, app: ASGIApp, listening: socket.socket) -> float:
-    """As `Server.run`, where uvicorn holds the connections."""
+    """As `Server.serve`, where uvicorn holds the connections."""
     from service.web.uvicorn_server import UvicornServer  # noqa: PLC0415 - slow to load, and rarely asked for
 
     return await UvicornServer(app, lifetime.settings, lifetime.pool.drain).run_on(listening)

@@ -86,7 +86,7 @@ class ServerState:
         self.draining = False
         self.blocked: set[Client] = set()
         self.tasks: set[asyncio.Task[None]] = set()
-        self._guests: dict[Client, None] = {}
+        self._clients: dict[Client, None] = {}
         self._surplus: dict[Client, None] = {}
         self._of_client: Counter[str] = Counter()
         self._late: set[Client] = set()
@@ -96,48 +96,48 @@ class ServerState:
         self._empty: asyncio.Event | None = None
 
     @property
-    def guests(self) -> list[Client]:
+    def clients(self) -> list[Client]:
         """All connections."""
-        return [*self._guests, *self._surplus]
+        return [*self._clients, *self._surplus]
 
-    def enter(self, guest: Client) -> Refusal | None:
+    def enter(self, client: Client) -> Refusal | None:
         """Count a connection; where there are too many, why all but a health check gets refused on it."""
-        self._of_client[guest.address] += 1
-        refusal = self._refusal(guest)
-        (self._guests if refusal is None else self._surplus)[guest] = None
+        self._of_client[client.address] += 1
+        refusal = self._refusal(client)
+        (self._clients if refusal is None else self._surplus)[client] = None
         if len(self._surplus) > RESERVE:
             oldest = next(iter(self._surplus))
             del self._surplus[oldest]
             oldest.abort()
         return refusal
 
-    def leave(self, guest: Client) -> None:
+    def leave(self, client: Client) -> None:
         """The connection is gone."""
-        self._guests.pop(guest, None)
-        self._surplus.pop(guest, None)
-        self.blocked.discard(guest)
-        self._of_client[guest.address] -= 1
-        if not self._of_client[guest.address]:
-            del self._of_client[guest.address]
-        if self._empty is not None and not self.guests:
+        self._clients.pop(client, None)
+        self._surplus.pop(client, None)
+        self.blocked.discard(client)
+        self._of_client[client.address] -= 1
+        if not self._of_client[client.address]:
+            del self._of_client[client.address]
+        if self._empty is not None and not self.clients:
             self._empty.set()
 
     async def emptied(self) -> None:
         """Return when nobody is connected."""
         self._empty = asyncio.Event()
-        if self.guests:
+        if self.clients:
             await self._empty.wait()
 
     def drain(self) -> None:
         """Nothing new begins: who has not asked for anything is let go."""
         self.draining = True
-        for guest in self.guests:
-            guest.drain()
+        for client in self.clients:
+            client.drain()
 
     def give_up(self) -> None:
         """What is not answered is told so."""
-        for guest in self.guests:
-            guest.give_up()
+        for client in self.clients:
+            client.give_up()
 
     def sweep(self) -> None:
         """Look at everybody, now and every `SWEEP` seconds."""
@@ -145,18 +145,18 @@ class ServerState:
         now = time.monotonic()
         self.dated.tick()
         self._looked = False
-        late = {guest for guest in self.guests if guest.due <= now}
-        self._hurry([guest for guest in late if guest in self._late])
+        late = {client for client in self.clients if client.due <= now}
+        self._hurry([client for client in late if client in self._late])
         self._late = late
-        for guest in [*self.blocked]:
-            guest.look(now)
+        for client in [*self.blocked]:
+            client.look(now)
 
     def _hurry(self, late: list[Client]) -> None:
         """Deal with those who are late; where they are many, with others' turns in between."""
         now = time.monotonic()
-        for guest in late[:_CLIENTS_IN_A_TURN]:
-            if guest.due <= now:
-                guest.overdue(now)
+        for client in late[:_CLIENTS_IN_A_TURN]:
+            if client.due <= now:
+                client.overdue(now)
         if len(late) > _CLIENTS_IN_A_TURN:
             asyncio.get_running_loop().call_soon(self._hurry, late[_CLIENTS_IN_A_TURN:])
 
@@ -165,12 +165,12 @@ class ServerState:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _refusal(self, guest: Client) -> Refusal | None:
+    def _refusal(self, client: Client) -> Refusal | None:
         most, each = self.settings.max_connections, self.settings.max_connections_per_client
-        if self._of_client[guest.address] > each:
+        if self._of_client[client.address] > each:
             detail = f"this client has its {each} connections; use those, or try again when some are closed"
             return Refusal("queue_full", detail, retry_after=1)
-        if len(self._guests) >= most and not self._displaced():
+        if len(self._clients) >= most and not self._displaced():
             return Refusal("queue_full", f"the server has its {most} connections; try again shortly", retry_after=1)
         return None
 
@@ -181,12 +181,12 @@ class ServerState:
         """
         if not self._idle and not self._looked:
             self._looked = True
-            idle = (guest for guest in self._guests if guest.idle)
-            self._idle = sorted(idle, key=lambda guest: (guest.known, guest.since), reverse=True)
+            idle = (client for client in self._clients if client.idle)
+            self._idle = sorted(idle, key=lambda client: (client.known, client.since), reverse=True)
         while self._idle:
-            guest = self._idle.pop()
-            if guest in self._guests and guest.idle:
-                del self._guests[guest]
-                guest.abort()
+            client = self._idle.pop()
+            if client in self._clients and client.idle:
+                del self._clients[client]
+                client.abort()
                 return True
         return False

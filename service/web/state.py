@@ -46,7 +46,7 @@ async def current(request: Request, seconds: float | None = None) -> None:
 
     Raises Refusal: not_ready.
     """
-    await state_of(request).store.current(deadline_of(request, seconds))
+    await state_of(request).store.commits.fence.passed(deadline_of(request, seconds))
 
 
 def deadline_of(request: Request, seconds: float | None = None) -> float:

@@ -56,11 +56,11 @@ async def put_tensor(request: Request) -> Response:
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     job = job_of_upload(PUT_TENSOR, request, timeout, upload, subject=name)
 
-    async def answered(asked: Repetition | None) -> Response:
+    async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.stored:
-            _told(reply, state.store, state.settings, job, durable=durable)
-        return from_reply(await kept(request, job, reply, asked, condition))
+            _describe(reply, state.store, state.settings, job, durable=durable)
+        return from_reply(await kept(request, job, reply, repetition, condition))
 
     return await once(request, state.store, answered, upload, job.timeout)
 
@@ -70,7 +70,7 @@ async def get_tensor(request: Request) -> Response:
     """A tensor that is kept, whole."""
     state, name = state_of(request), _name(request)
     parameters = parameters_of(request.scope["query_string"], ("encoding", TIME))
-    asked = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
+    wanted = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     await current(request, timeout)
     version, condition = state.store.tensors.get(request.state.caller.namespace, name), _condition(request)
@@ -79,7 +79,7 @@ async def get_tensor(request: Request) -> Response:
     if not condition.holds(version.etag):
         return Response(None, 304, _tagged(version.etag))
     found, media = cast("Asker", request.state), Media(JSON, request.state.media.accepted)
-    job = job_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, asked, subject=name)
+    job = job_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
     return from_reply(await awaited(state.pool, job))
 
 
@@ -97,12 +97,12 @@ async def delete_tensor(request: Request) -> Response:
     parameters_of(request.scope["query_string"], ())
     change = end_of_tensor(store.tensors, key, _condition(request))
 
-    async def answered(asked: Repetition | None) -> Response:
+    async def answered(repetition: Repetition | None) -> Response:
         await current(request)
         change.check(gone := store.tensors.find(key))
         assert gone is not None, "or the check had raised"
         reply = Reply(200, JSON, [orjson.dumps(summary(_stored(key[1], gone, durable=True)))])
-        changes = [change, *recorded(store.answers, asked, reply)]
+        changes = [change, *recorded(store.answers, repetition, reply)]
         await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
         return from_reply(reply)
 
@@ -135,7 +135,7 @@ def _condition(request: Request) -> Condition:
     return of_headers(headers.getlist("if-match"), headers.getlist("if-none-match"))
 
 
-def _told(reply: Reply, store: StoreService, settings: Settings, job: Job, *, durable: bool) -> None:
+def _describe(reply: Reply, store: StoreService, settings: Settings, job: Job, *, durable: bool) -> None:
     """Have a worker's reply say what is kept, and how."""
     stored = replace(reply.stored[0], durable=durable)
     reply.stored = [stored]

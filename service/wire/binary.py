@@ -16,15 +16,14 @@ import orjson
 from engine import EngineError, HostArray, Label, Limits, TensorType, printable
 from engine.graph.dtypes import ELEMENT_TYPES
 from service.errors import Refusal, from_engine
+from service.state.packing import LENGTH, METADATA
 from service.wire.json_codec import parse_json
 from service.wire.json_reader import JsonReader, JsonRequest
 from service.wire.message import Message
 
 _DTYPES: Final = {element.safetensors: element.name for element in ELEMENT_TYPES}
 _NAMES: Final = {name: spelling for spelling, name in _DTYPES.items()}
-_LENGTH: Final = 8  # bytes of the number in front; and what the data is aligned to
 _HEADER: Final = "the header of the safetensors body"
-_METADATA: Final = "__metadata__"
 _NAME: Final = re.compile(r"([a-z]{1,32})\.(0|[1-9][0-9]{0,17})")
 
 
@@ -35,9 +34,9 @@ def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, li
     Raises Refusal: what is wrong with the JSON, body_too_large, invalid_field, bad_tensor, over_budget.
     """
     view = np.frombuffer(body, np.uint8).data.toreadonly()
-    start = _LENGTH + _header_length(view, most)
-    header = parse_json(bytes(view[_LENGTH:start]), reader.depth, _HEADER)
-    request = _request(header.pop(_METADATA, None), reader)
+    start = LENGTH + _header_length(view, most)
+    header = parse_json(bytes(view[LENGTH:start]), reader.depth, _HEADER)
+    request = _request(header.pop(METADATA, None), reader)
     places = {name: _place(name) for name in header}
     data = view[start:]
     _check_layout(header, len(data))
@@ -48,9 +47,9 @@ def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, li
 def read_one(body: bytes | memoryview | HostArray, most: int, depth: int, limits: Limits) -> HostArray:
     """The only tensor that a body holds, whatever it is called there. Raises Refusal, as `read`."""
     view = np.frombuffer(body, np.uint8).data.toreadonly()
-    start = _LENGTH + _header_length(view, most)
-    header = parse_json(bytes(view[_LENGTH:start]), depth, _HEADER)
-    header.pop(_METADATA, None)
+    start = LENGTH + _header_length(view, most)
+    header = parse_json(bytes(view[LENGTH:start]), depth, _HEADER)
+    header.pop(METADATA, None)
     if len(header) != 1:
         raise _malformed(f"must hold one tensor, but holds {len(header)}", "one tensor", str(len(header)))
     (name, entry) = next(iter(header.items()))
@@ -67,7 +66,7 @@ def write(response: Mapping[str, Any], arrays: Iterable[tuple[Label, HostArray]]
     """The pieces of a body: a header with `response`, then the arrays, the widest dtypes first to keep all aligned."""
     ordered = sorted(arrays, key=lambda labelled: -labelled[1].itemsize)
     named = [(".".join((label.kind, *map(str, label.nodes))), array) for label, array in ordered]
-    return _pieces({_METADATA: {"response": orjson.dumps(response).decode()}}, named)
+    return _pieces({METADATA: {"response": orjson.dumps(response).decode()}}, named)
 
 
 def _pieces(header: dict[str, Any], named: Sequence[tuple[str, HostArray]]) -> list[bytes | memoryview]:
@@ -76,16 +75,16 @@ def _pieces(header: dict[str, Any], named: Sequence[tuple[str, HostArray]]) -> l
         start, end = end, end + array.nbytes
         header[name] = {"dtype": _NAMES[array.dtype.name], "shape": array.shape, "data_offsets": [start, end]}
     text = orjson.dumps(header)
-    text += b" " * (-len(text) % _LENGTH)
-    return [len(text).to_bytes(_LENGTH, "little") + text, *(own_bytes(array) for _, array in named if array.nbytes)]
+    text += b" " * (-len(text) % LENGTH)
+    return [len(text).to_bytes(LENGTH, "little") + text, *(own_bytes(array) for _, array in named if array.nbytes)]
 
 
 def _header_length(view: memoryview, most: int) -> int:
-    if len(view) < _LENGTH:
+    if len(view) < LENGTH:
         raise _malformed("is too short to hold the length of its header", "at least 8 bytes", f"{len(view)} bytes")
-    length = int.from_bytes(view[:_LENGTH], "little")
-    if length > len(view) - _LENGTH:
-        left = f"{len(view) - _LENGTH} bytes"
+    length = int.from_bytes(view[:LENGTH], "little")
+    if length > len(view) - LENGTH:
+        left = f"{len(view) - LENGTH} bytes"
         raise _malformed(f"states a header of {length} bytes, but has {left} after the length", left, f"{length} bytes")
     if length > most:
         wanted, got = f"at most {most} bytes", f"{length} bytes"

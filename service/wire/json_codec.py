@@ -10,6 +10,7 @@ import jiter
 import numpy as np
 
 from engine import HostArray, printable
+from service.budget import PARSED
 from service.errors import Refusal
 
 _CHUNK: Final = 1 << 20
@@ -21,8 +22,11 @@ _STRUCTURE: Final = b'[]{}"'
 _STEP: Final = np.zeros(256, np.int8)
 _STEP[[ord("["), ord("{")]] = 1
 _STEP[[ord("]"), ord("}")]] = -1
-#: what JSON takes as Python objects, for each of its bytes: a body may have no more lists and objects than fit
-PARSED: Final = 16
+#: bytes of JSON that are read, or of elements that are written as JSON, in a second
+TEXT_RATE: Final = 50e6
+#: bytes for each list or object of a long body, at the least: of many short ones, to find what stands between them
+#: takes longer than to read them
+BYTES_OF_A_PART: Final = 8000
 #: what they take, with their place in another; objects with their first key
 _LIST_BYTES: Final = 96
 _OBJECT_BYTES: Final = 224

@@ -9,13 +9,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 from service.errors import Refusal
 from service.wire.apart import nodes_text, take_apart
 from service.wire.graph_source import GraphSource, Programs
-from service.wire.json_codec import elements, parse_json
+from service.wire.json_codec import BYTES_OF_A_PART, elements, parse_json
 from service.wire.long_lists import WithoutLists
 
-#: bytes up to which a request is always read in parts; and, of one that is longer, those for each of its objects: where
-#: there are more, most of it are numbers, and to find its graph takes longer than to read that
+#: bytes up to which a request is always read in parts; of one that is longer, most are numbers where it has few
+#: objects, and to find its graph takes longer than to read that
 SHORT: Final = 1 << 16
-BYTES_OF_AN_OBJECT: Final = 8000
 
 _Part = TypeVar("_Part")
 
@@ -54,7 +53,7 @@ class JsonReader:
 
     def _in_parts(self, text: bytes) -> JsonRequest | None:
         """The request, where it pays to look for its parts, and both are as they should be."""
-        if len(text) > SHORT and text.count(b"{") * BYTES_OF_AN_OBJECT < len(text):
+        if len(text) > SHORT and text.count(b"{") * BYTES_OF_A_PART < len(text):
             return None
         apart = take_apart(text)
         if apart is None or (fields := _or_none(lambda: parse_json(apart.rest, self.depth))) is None:

@@ -17,15 +17,13 @@ import orjson
 
 from engine import HostArray
 from service.errors import Refusal
-from service.wire.json_codec import parse_json
+from service.wire.json_codec import BYTES_OF_A_PART, parse_json
 
 #: bytes of a body, and of a list in it, that are worth it
 LONG_BODY: Final = 1 << 20
 LONG_LIST: Final = 1 << 18
 #: bytes of a piece, about: its numbers stay in the processor's caches until they are in the array
 _PIECE: Final = 1 << 17
-#: bytes for each list of a body, at the least: of many short ones, the search would take longer than to read them
-_BYTES_OF_A_LIST: Final = 8000
 _OF_NUMBERS: Final = b"0123456789+-.eE, \t\r\n"
 _OF_FRACTIONS: Final = (b".", b"e", b"E")
 #: begins what stands in the place of a list: drawn at each start, so that no request says it
@@ -64,7 +62,7 @@ class WithoutLists(NamedTuple):
     @classmethod
     def of(cls, body: bytes) -> Self | None:
         """A text without its long lists; None where it has none, and where one has something else than numbers."""
-        if len(body) < LONG_BODY or body.count(b"]") * _BYTES_OF_A_LIST > len(body):
+        if len(body) < LONG_BODY or body.count(b"]") * BYTES_OF_A_PART > len(body):
             return None
         parts, lists, end = list[bytes](), dict[str, LongList](), 0
         for start, stop in _innermost(body):

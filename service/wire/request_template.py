@@ -56,11 +56,11 @@ class RequestTemplate:
         places = fields.get("store", ())
         if places and not _are_places(places):
             return None
-        lifted = cls(tensors, places, fields)
-        if lifted.shape is None:
-            lifted.put_back()
+        template = cls(tensors, places, fields)
+        if template.shape is None:
+            template.put_back()
             return None
-        return lifted
+        return template
 
     def put_back(self) -> None:
         """Make the fields what they were."""

@@ -12,7 +12,7 @@ Files:
     blas          The threads of BLAS: the workers divide the processors, so that together they want no more than there
                   are
     child         A worker process: `python -m service.worker.child`, with the descriptors of its sockets and of its
-                  cell
+                  control page
     confinement   Confinement by the kernel alone: files are Landlock's, system calls are seccomp's
     job_context   A job while a worker has it: how much time it has, and when its parts ended
     kernels       Store of the kernels that a server has compiled

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
+from service.budget import IDLE_ANSWER_BYTES
 from service.transport import frames
 from service.transport.shared_buffers import DescriptorChannel, SharedBuffer, SharedBuffers
 
-#: bytes of buffers that wait for the next answer
-_KEEP: Final = 32 << 20
 
-
-class AnswerSlabs:
+class AnswerBuffers:
     """The buffers of this process that the front has, by number."""
 
     def __init__(self, channel: DescriptorChannel, tell: Callable[[int, int], None]) -> None:
         self._channel = channel
         self._tell = tell
-        self._buffers = SharedBuffers(_KEEP, self._dropped)
+        #: those that wait for the next answer among them
+        self.buffers = SharedBuffers(IDLE_ANSWER_BYTES, self._dropped)
         self._away: dict[int, SharedBuffer] = {}
 
     def written(self, pieces: Sequence[bytes | memoryview], nbytes: int) -> int:
         """The number of the buffer that holds the pieces now, which the front can see."""
-        buffer = self._buffers.acquire(nbytes)
+        buffer = self.buffers.acquire(nbytes)
         buffer.used = nbytes
         at = 0
         with memoryview(buffer.memory) as memory:
@@ -39,16 +37,7 @@ class AnswerSlabs:
         buffer = self._away.pop(number)
         if buffer.pooled:
             buffer.clear()
-        self._buffers.put(buffer)
-
-    @property
-    def waiting(self) -> bool:
-        """Whether memory waits for the next answer."""
-        return self._buffers.waiting
-
-    def trim(self) -> None:
-        """Give it back to the system, where nobody used it for a while."""
-        self._buffers.trim()
+        self.buffers.put(buffer)
 
     def _dropped(self, buffer: SharedBuffer) -> None:
         self._channel.hide(buffer.number)

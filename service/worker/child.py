@@ -1,4 +1,4 @@
-"""A worker process: `python -m service.worker.child`, with the descriptors of its sockets and of its cell.
+"""A worker process: `python -m service.worker.child`, with the descriptors of its sockets and of its control page.
 
 It is spawned, never forked, so that a GPU can be opened in it, and ends when the front does.
 """
@@ -28,7 +28,7 @@ def computing(settings: Settings) -> Opened:
     warm(registry())
     rehearse(worker)
     sharing = Together(worker, settings) if settings.is_coalescing else None
-    return Opened(worker.attempt, worker.device, worker.vitals, sharing, worker.condemn)
+    return Opened(worker.attempt, worker.device, worker.vitals, sharing, worker.engine.executor.condemn)
 
 
 if __name__ == "__main__":

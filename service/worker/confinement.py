@@ -41,7 +41,7 @@ class Permitted(NamedTuple):
         return json.dumps(self._asdict())
 
     @classmethod
-    def told(cls, text: str) -> Permitted:
+    def parse(cls, text: str) -> Permitted:
         """As a worker reads it."""
         return cls(**{name: tuple(paths) for name, paths in json.loads(text).items()})
 
@@ -66,8 +66,8 @@ class Offered(NamedTuple):
 
 def confine_as_told() -> None:
     """Confine this process to what the environment says; where that says nothing, do nothing."""
-    if told := os.environ.pop(CONFINED_TO, None):
-        confine(Permitted.told(told))
+    if text := os.environ.pop(CONFINED_TO, None):
+        confine(Permitted.parse(text))
 
 
 def confine(permitted: Permitted) -> Offered:

@@ -114,12 +114,12 @@ def _resolved(path: str | Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def told(permitted: Permitted | None) -> dict[str, str]:
+def environment_of(permitted: Permitted | None) -> dict[str, str]:
     """The variables by which a worker hears of it. Libraries that want room for themselves find it where it writes."""
     if permitted is None:
         return {}
-    room = {"TMPDIR": permitted.writes[-1]} if permitted.devices else {}
-    return {CONFINED_TO: permitted.text(), **room}
+    temporary = {"TMPDIR": permitted.writes[-1]} if permitted.devices else {}
+    return {CONFINED_TO: permitted.text(), **temporary}
 
 
 def make_folders(permitted: Permitted | None) -> None:

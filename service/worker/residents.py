@@ -10,9 +10,8 @@ from service.transport.resident import array_of
 from service.transport.shared_buffers import DescriptorChannel
 from service.wire.version import Find, Version
 
-#: tensors that a worker knows at a time, and bytes of those that it has in memory of its own
+#: tensors that a worker knows at a time
 MOST_KNOWN: Final = 4096
-MOST_HELD_BYTES: Final = 32 << 20
 
 _NOTHING: Final[dict[str, Version]] = {}
 

@@ -9,10 +9,9 @@ import signal
 from pathlib import Path
 from typing import Final
 
+from service.budget import request_bytes
 from service.collector import collect_seldom
 from service.settings import Settings, budget_of
-from service.wire.json_codec import PARSED
-from service.worker.residents import MOST_HELD_BYTES
 
 #: the variable in which the front tells a worker its share of the memory, in bytes
 SHARE: Final = "GRADSERVE_SHARE_OF_MEMORY"
@@ -50,13 +49,12 @@ def memory_limit(settings: Settings, taken: int, share: int | None) -> int:
 
 def limit_of(settings: Settings) -> int:
     """What requests may make a worker take: an execution, its answer as values and as text, JSON, caches, tensors."""
-    answer, parsed = 2 * settings.max_response_bytes, PARSED * settings.max_body_bytes
-    return executing_bytes(settings) + answer + parsed
+    return executing_bytes(settings) + request_bytes(settings.max_response_bytes, settings.max_body_bytes)
 
 
 def executing_bytes(settings: Settings) -> int:
     """What an execution may make a worker take, beside what comes in and goes out."""
-    return settings.max_bytes + budget_of(settings).whole + MOST_HELD_BYTES
+    return settings.max_bytes + budget_of(settings).whole
 
 
 def data_bytes() -> int:

@@ -21,6 +21,7 @@ from service.transport.job import Estimate, Job, Reply
 from service.transport.job_result import NotDone, TooLong, WantsTensors
 from service.wire.answers import FIELD_BYTES, write_answer
 from service.wire.binary import own_bytes, read_one, write_one
+from service.wire.json_codec import TEXT_RATE
 from service.wire.long_lists import parse_tensors
 from service.wire.media import JSON, SAFETENSORS
 from service.wire.storing import new_etag
@@ -33,8 +34,7 @@ from service.worker.job_context import JobContext
 PUT_TENSOR: Final = "putTensor"
 GET_TENSOR: Final = "getTensor"
 
-#: bytes of a tensor's elements that are written in a second: as text, and as they are
-_TEXT_RATE: Final = 50e6
+#: bytes of a tensor's elements that are written in a second as they are
 _COPY_RATE: Final = 2e9
 
 
@@ -116,7 +116,7 @@ def _written(name: str, version: Version, form: str) -> list[bytes | memoryview]
 
 
 def _cost(array: HostArray, form: str) -> Cost:
-    rate = _TEXT_RATE if form == "json" else _COPY_RATE
+    rate = TEXT_RATE if form == "json" else _COPY_RATE
     return Cost(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
 
 

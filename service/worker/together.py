@@ -17,7 +17,7 @@ from engine.planning.many import plan_of_many
 from service.settings import Settings, budget_of
 from service.transport.job import Reply
 from service.worker.sharing import FEWEST
-from service.worker.worker import PLANNING, AskedAnew, KnownRequest, Worker
+from service.worker.worker import PLANNING, KnownRequest, NewRequest, Worker
 
 #: requests that are executed as one, at most; a power of two, as all sizes are that plans are made for
 MOST: Final = 64
@@ -53,12 +53,12 @@ class Together:
         self._engine = worker.engine
         self._plans: Cache[_Many] = Cache(settings.plan_cache, budget_of(settings).together, lambda many: many.nbytes)
 
-    def groups(self, tasks: Sequence[KnownRequest | AskedAnew]) -> list[list[int]]:
+    def groups(self, tasks: Sequence[KnownRequest | NewRequest]) -> list[list[int]]:
         """The positions of those that ask for the same plan, where there are enough, and all together are short."""
         alike: dict[Hashable, tuple[KnownRequest, list[int]]] = {}
         for position, task in enumerate(tasks):
-            if isinstance(task, KnownRequest) and task.repeated.is_shared:
-                alike.setdefault(task.repeated.plan, (task, []))[1].append(position)
+            if isinstance(task, KnownRequest) and task.cached.is_shared:
+                alike.setdefault(task.cached.plan, (task, []))[1].append(position)
         return [group for first, positions in alike.values() for group in self._cut(first, positions)]
 
     def run_tasks(self, tasks: Sequence[KnownRequest]) -> list[Reply] | None:
@@ -86,7 +86,7 @@ class Together:
     def _size(self, task: KnownRequest, count: int) -> int:
         """How many of so many are executed as one, within the time that one may take; 0 where none are."""
         most = task.context.most_seconds
-        cost, once = task.repeated.cost.seconds, RUN + STEP * len(task.compiled.plan.steps)
+        cost, once = task.cached.cost.seconds, RUN + STEP * len(task.compiled.plan.steps)
         size = _rounded(min(count, MOST))
         while size >= FEWEST:
             if most is None or once + size * (cost - once) <= most:
@@ -97,7 +97,7 @@ class Together:
         return 0
 
     def _many(self, task: KnownRequest, size: int) -> _Many:
-        return self._plans.get((task.repeated.plan, size), lambda: self._planned(task.compiled.plan, size))[0]
+        return self._plans.get((task.cached.plan, size), lambda: self._planned(task.compiled.plan, size))[0]
 
     def _planned(self, plan: Plan, size: int) -> _Many:
         """The plan for many, where there is one, it is within the limits of one request, and made soon."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeVar
+from functools import wraps
+from typing import Concatenate, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
 from engine.graph.run_tier import RunTier
@@ -18,6 +19,7 @@ from engine.shares.owner import charge_to
 from schemas.graph import NAME_CHARACTERS
 from schemas.registered import without_graph
 from service import machine
+from service.budget import REQUESTS_OF_A_PLAN
 from service.calls import calls
 from service.calls.cached_request import CachedRequest
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
@@ -42,16 +44,42 @@ from service.worker.kernels import kernel_store
 from service.worker.registration import REGISTER, Registration
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
 
-#: requests that may come again, for each of the plans
-REPEATED_EACH: Final = 4
 #: seconds that planning may take even where what is over a time is not to be run: it is done once
 PLANNING: Final = 0.05
 #: what is expected of a job that was not planned in that time
 UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 _logger = logging.getLogger("gradserve.worker")
-_What = TypeVar("_What")
+_What = TypeVar("_What", bound="Job | KnownRequest | NewRequest")
+_Given = ParamSpec("_Given")
 _Done = TypeVar("_Done")
+_Step: TypeAlias = "Callable[Concatenate[Worker, _What, _Given], _Done]"
+
+
+def _never_raising(step: _Step[_What, _Given, _Done]) -> _Step[_What, _Given, _Done | Reply]:
+    """A step of a job that has a reply whatever goes wrong: a problem report. It is charged to whose job it is."""
+
+    @wraps(step)
+    def safe(worker: Worker, what: _What, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Done | Reply:
+        done: _Done | Reply
+        job = what if isinstance(what, Job) else what.context.job
+        charge_to(job.tenant)
+        try:
+            done = step(worker, what, *args, **kwargs)
+        except Refusal as refusal:
+            done = refused(refusal, job.request_id)
+        except EngineError as error:
+            done = refused(from_engine(error), job.request_id)
+        except MemoryError:
+            done = refused(out_of_memory(), job.request_id, recycle="memory")
+        except Exception:
+            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
+            done = refused(fault(), job.request_id, recycle="fault")
+        if job.consulted and isinstance(done, Reply):
+            done.consulted = True
+        return done
+
+    return safe
 
 
 class Worker:
@@ -84,8 +112,8 @@ class Worker:
         self._programs = programs = Programs(translator, settings.plan_cache, budget.graphs, settings.json_depth - 1)
         self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
-        self._repeated: Cache[CachedRequest] = Cache(
-            REPEATED_EACH * settings.plan_cache, budget.repeated, lambda kept: kept.nbytes
+        self._cached_requests: Cache[CachedRequest] = Cache(
+            REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda kept: kept.nbytes
         )
         self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
         tensors = TensorJobs(settings, limits)
@@ -104,49 +132,40 @@ class Worker:
         assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
         return outcome
 
+    @_never_raising
     def attempt(self, job: Job, most_seconds: float | None = None) -> JobResult:
         """What becomes of a job. Never raises: whatever goes wrong is a problem report.
 
         One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
         """
-        return self._safely(self._attempt, job, JobContext(job, most_seconds))
+        task = self._read(JobContext(job, most_seconds))
+        if isinstance(task, KnownRequest):
+            return self._again(task)
+        return self._anew(*task) if isinstance(task, NewRequest) else task
 
-    def read_job(self, job: Job, most_seconds: float | None = None) -> KnownRequest | AskedAnew | JobResult:
+    @_never_raising
+    def read_job(self, job: Job, most_seconds: float | None = None) -> KnownRequest | NewRequest | JobResult:
         """The first part of a job, up to where it could be executed with others; or what becomes of it without."""
-        task = self._safely(self._read, job, context := JobContext(job, most_seconds))
+        task = self._read(context := JobContext(job, most_seconds))
         context.pause()
         return task
 
-    def finish(self, task: KnownRequest | AskedAnew) -> JobResult:
+    @_never_raising
+    def finish(self, task: KnownRequest | NewRequest) -> JobResult:
         """What becomes of a job that was read. Never raises, as above."""
         task.context.resume()
-        return self._safely(self._finish, task.context.job, task)
+        return self._again(task) if isinstance(task, KnownRequest) else self._anew(*task)
 
+    @_never_raising
     def finish_shared(
         self, task: KnownRequest, arrays: Sequence[HostArray], seconds: float, backward: float, tier: RunTier
     ) -> Reply:
         """The reply to a job that was executed together with others; its share of that, and of the way back."""
         task.context.shared(seconds, backward)
-        return self._safely(lambda task: _shared(task, arrays, seconds, tier), task.context.job, task)
-
-    @staticmethod
-    def _safely(do: Callable[[_What], _Done], job: Job, what: _What) -> _Done | Reply:
-        done: _Done | Reply
-        charge_to(job.tenant)
-        try:
-            done = do(what)
-        except Refusal as refusal:
-            done = refused(refusal, job.request_id)
-        except EngineError as error:
-            done = refused(from_engine(error), job.request_id)
-        except MemoryError:
-            done = refused(out_of_memory(), job.request_id, recycle="memory")
-        except Exception:
-            _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
-            done = refused(fault(), job.request_id, recycle="fault")
-        if job.consulted and isinstance(done, Reply):
-            done.consulted = True
-        return done
+        task.context.deadline.check()
+        reply = _written(task, arrays, seconds, tier)
+        reply.coalesced = True
+        return reply
 
     def vitals(self) -> Vitals:
         """What it says of itself."""
@@ -157,22 +176,7 @@ class Worker:
         if self.device == "cpu":
             self.engine = replace(self.engine, dense_flop=measured_dense_flop())
 
-    def condemn(self, digest: bytes) -> None:
-        """Run plans of this digest without kernels."""
-        self._executor.condemn(digest)
-
-    def close(self, timeout: float) -> bool:
-        """Compile nothing more; False where the kernel that is being compiled takes longer than `timeout` seconds."""
-        return self._executor.close(timeout)
-
-    def _attempt(self, context: JobContext) -> JobResult:
-        task = self._read(context)
-        return self._finish(task) if isinstance(task, KnownRequest | AskedAnew) else task
-
-    def _finish(self, task: KnownRequest | AskedAnew) -> JobResult:
-        return self._again(task) if isinstance(task, KnownRequest) else self._anew(*task)
-
-    def _read(self, context: JobContext) -> KnownRequest | AskedAnew | JobResult:
+    def _read(self, context: JobContext) -> KnownRequest | NewRequest | JobResult:
         job = context.job
         call = self._calls.get(job.call)
         if call is None:
@@ -182,25 +186,25 @@ class Worker:
             return NeedsGraph()
         message = self._parse(job, source)
         context.deadline.check()
-        asked = _asked(job, call, message)
-        return (asked and self._recalled(context, asked)) or AskedAnew(context, call, message, asked)
+        key = _key_of(job, call, message)
+        return (key and self._recalled(context, key)) or NewRequest(context, call, message, key)
 
-    def _recalled(self, context: JobContext, asked: RequestKey) -> KnownRequest | TooLong | None:
+    def _recalled(self, context: JobContext, key: RequestKey) -> KnownRequest | TooLong | None:
         """What was asked before with other numbers; None where it was not, and where anything is odd."""
-        repeated = self._repeated.find(asked.key)
-        compiled = None if repeated is None else self.engine.compiler.recall(repeated.plan)
-        if repeated is None or compiled is None:
+        cached = self._cached_requests.find(key.question)
+        compiled = None if cached is None else self.engine.compiler.recall(cached.plan)
+        if cached is None or compiled is None:
             return None
         try:
-            tensors = repeated.read_tensors(asked.lifted.data, context.job.tensor)
+            tensors = cached.read_tensors(key.template.data, context.job.tensor)
         except Refusal:
             return None
         if tensors is None:
             return None
         context.mark()
-        if context.is_too_long(repeated.cost):
-            return TooLong(Estimate(*repeated.cost))
-        return KnownRequest(context, repeated, compiled, tensors, asked.lifted.conditions)
+        if context.is_too_long(cached.cost):
+            return TooLong(Estimate(*cached.cost))
+        return KnownRequest(context, cached, compiled, tensors, key.template.conditions)
 
     def _again(self, task: KnownRequest) -> Reply:
         """The reply, once the plan has run."""
@@ -209,10 +213,10 @@ class Worker:
         arrays = self.engine.executor.run(task.compiled.plan, task.tensors, context.deadline)
         return _written(task, arrays, context.ran() - started, context.deadline.tier)
 
-    def _anew(self, context: JobContext, call: AnyCall, message: Message, asked: RequestKey | None) -> JobResult:
+    def _anew(self, context: JobContext, call: AnyCall, message: Message, key: RequestKey | None) -> JobResult:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
-        if asked is not None:
-            asked.lifted.put_back()
+        if key is not None:
+            key.template.put_back()
         request = self._open(context.job, call, message)
         if context.job.may_ask and (wanted := request.wanted(call.roles)):
             return WantsTensors(wanted)
@@ -233,9 +237,9 @@ class Worker:
         outcome = call.run_task(ready, self.engine, context.deadline)
         context.ran()
         pieces = call.write_body(outcome, ready, request.encoding)
-        repeated = None if asked is None else call.remembered(ready, outcome, self.engine, cost)
-        if asked is not None and repeated is not None:
-            self._repeated.get(asked.key, lambda: repeated)
+        cached = None if key is None else call.remembered(ready, outcome, self.engine, cost)
+        if key is not None and cached is not None:
+            self._cached_requests.get(key.question, lambda: cached)
         reply = Reply(200, context.job.accepted, pieces, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
@@ -271,26 +275,26 @@ class KnownRequest(NamedTuple):
     """Question that was asked before, of other numbers: what is left to do is to run its plan, and to write."""
 
     context: JobContext
-    repeated: CachedRequest
+    cached: CachedRequest
     compiled: Compiled
     tensors: dict[Hashable, HostArray]
     conditions: Sequence[str | None]
 
 
-class AskedAnew(NamedTuple):
+class NewRequest(NamedTuple):
     """A request of which nothing is known but, perhaps, its graph and its plan."""
 
     context: JobContext
     call: AnyCall
     message: Message
-    asked: RequestKey | None
+    key: RequestKey | None
 
 
 def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
     """The reply with these results, which took so long in this tier."""
-    repeated = task.repeated
-    kept = repeated.kept(arrays, task.conditions) if repeated.storing is not None else ()
-    pieces = repeated.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), tier, kept)
+    cached = task.cached
+    kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
+    pieces = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), tier, kept)
     reply = Reply(200, task.context.job.accepted, pieces, (), task.context.timings(), True)
     return _keeping(reply, kept) if kept else reply
 
@@ -302,28 +306,21 @@ def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
     return reply
 
 
-def _shared(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
-    task.context.deadline.check()
-    reply = _written(task, arrays, seconds, tier)
-    reply.coalesced = True
-    return reply
-
-
 class RequestKey(NamedTuple):
     """Key of a request: what it asks, and the numbers that it brings; of the same key, only numbers differ."""
 
-    key: Hashable
-    lifted: RequestTemplate
+    question: Hashable
+    template: RequestTemplate
 
 
-def _asked(job: Job, call: AnyCall, message: Message) -> RequestKey | None:
+def _key_of(job: Job, call: AnyCall, message: Message) -> RequestKey | None:
     """What the request asks, its numbers taken out; None where it has to be read as a whole."""
     if job.sent != JSON or not call.tensor_fields or message.source is None:
         return None
-    lifted = RequestTemplate.of(message.body, call.tensor_fields)
-    if lifted is None:
+    template = RequestTemplate.of(message.body, call.tensor_fields)
+    if template is None:
         return None
-    return RequestKey((job.call, message.source.name, job.accepted, lifted.shape), lifted)
+    return RequestKey((job.call, message.source.name, job.accepted, template.shape), template)
 
 
 def limits_of(settings: Settings) -> dict[str, int]:

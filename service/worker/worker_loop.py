@@ -17,7 +17,7 @@ from service.transport.frames import Inbox, Whereabouts
 from service.transport.job import Job, Reply
 from service.transport.job_result import JobResult
 from service.transport.shared_buffers import UNUSED, DescriptorChannel
-from service.worker.answers import AnswerSlabs
+from service.worker.answers import AnswerBuffers
 from service.worker.residents import Residents
 from service.worker.sharing import Sharing
 
@@ -59,8 +59,8 @@ class WorkerLoop:
         self._work = opened.work
         self._vitals = opened.vitals
         self._condemn = opened.condemn
-        self._told = 0.0
-        self._answers = AnswerSlabs(channel, self._tell)
+        self._reported = 0.0
+        self._answers = AnswerBuffers(channel, self._tell)
         self._residents = Residents(channel)
         self._out: list[bytes] = []
         self._written = 0.0
@@ -77,8 +77,8 @@ class WorkerLoop:
 
     def _received(self, front: socket.socket) -> bytes:
         """What comes next; while nothing does, memory that is not used goes back to the system."""
-        while self._answers.waiting and not select.select([front], [], [], UNUSED)[0]:
-            self._answers.trim()
+        while self._answers.buffers.waiting and not select.select([front], [], [], UNUSED)[0]:
+            self._answers.buffers.trim()
             self._flush()
         return front.recv(READ)
 
@@ -126,8 +126,8 @@ class WorkerLoop:
         self._hold(ended)
 
     def _done(self, slot: int, outcome: JobResult, begun: float, ended: float) -> None:
-        if ended - self._told > _TELL:
-            self._told = ended
+        if ended - self._reported > _TELL:
+            self._reported = ended
             self._page.tell(self._vitals())
         if self._page.stops[slot][0]:
             self._skip(slot)

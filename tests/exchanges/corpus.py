@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from engine import registry
+from scripts.openapi.examples import failures, failures_on_registered, registration_failures, uploading_failures
 from service.calls import calls
 from service.calls.definition import AnyCall
-from service.pages.examples import Failure, failures, failures_on_registered, registration_failures, uploading_failures
+from service.pages.failure import Failure
 from service.wire.tensors import encode
 from tests.contract.cases import Case, all_cases, has_rule
 from tests.fuzz.graphs import random_request

@@ -57,7 +57,7 @@ def in_one_piece(side: int, x: float = 0.5) -> bytes:
 
 
 @dataclass(frozen=True)
-class MinimumRate:
+class MachineSpeed:
     """How fast this machine is: seconds of a step of `in_steps`, and of the whole of `in_one_piece` at a side."""
 
     product: float
@@ -74,10 +74,10 @@ class MinimumRate:
 
 
 @cache
-def pace(address: Address) -> MinimumRate:
+def speed(address: Address) -> MachineSpeed:
     """Measured at a server that has nothing else to do."""
     few, many, side = in_steps(4), in_steps(24), 4 * SIDE
-    return MinimumRate(
+    return MachineSpeed(
         (_seconds(address, many) - _seconds(address, few)) / 20, side, _seconds(address, in_one_piece(side))
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.guarantees.bombs import numbers
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import MinimumRate, pace, small
+from tests.guarantees.jobs import MachineSpeed, small, speed
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Answer, Connection, Hangup, head, once
 from tests.guarantees.test_liveness import together
@@ -26,13 +26,13 @@ def asked(server: Started, body: bytes, seconds: float, call: str = "forward") -
     return once(server.address, f"/v1/{call}?timeout_ms={max(1, round(1000 * seconds))}", body)
 
 
-def slow_bodies(how: MinimumRate) -> dict[str, bytes]:
+def slow_bodies(how: MachineSpeed) -> dict[str, bytes]:
     """What takes three seconds and more, in different places."""
     return {"many steps": how.steps(4), "one long step": how.piece(6), "a long body": numbers(8_000_000)}
 
 
 def test_504_is_in_time(attacked: Started, figures: Figures) -> None:
-    how = pace(attacked.address)
+    how = speed(attacked.address)
     found = {}
     for name, body in slow_bodies(how).items():
         for deadline in (0.2, 0.5, 1.0):
@@ -46,7 +46,7 @@ def test_504_is_in_time(attacked: Started, figures: Figures) -> None:
 def test_504_in_the_queue_is_in_time(start: Callable[..., Started], figures: Figures) -> None:
     """Behind work of seconds; an early 503 is as good."""
     server = start("--workers", "1")
-    long = pace(server.address).piece(4)
+    long = speed(server.address).piece(4)
     threads = [threading.Thread(target=once, args=(server.address, "/v1/forward", long)) for _ in range(3)]
     for thread in threads:
         thread.start()
@@ -82,7 +82,7 @@ def test_504_while_the_body_comes_is_in_time(attacked: Started, figures: Figures
 
 def test_no_200_begins_after_the_deadline(attacked: Started, figures: Figures) -> None:
     """Deadlines around the time that the work takes, so that both answers race."""
-    body, lateness, statuses, lock = pace(attacked.address).steps(0.15), [], [], threading.Lock()
+    body, lateness, statuses, lock = speed(attacked.address).steps(0.15), [], [], threading.Lock()
     once(attacked.address, "/v1/forward", body)
 
     def ask(i: int) -> None:
@@ -103,7 +103,7 @@ def test_no_200_begins_after_the_deadline(attacked: Started, figures: Figures) -
 
 def test_the_server_computes_soon_after_a_504(server: Started, figures: Figures) -> None:
     """A worker that is inside one long step does not keep the next job waiting."""
-    piece = pace(server.address).piece(8)
+    piece = speed(server.address).piece(8)
     waits = []
     for _ in range(2):
         together(4, lambda i: asked(server, piece, 0.5))

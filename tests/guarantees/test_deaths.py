@@ -14,7 +14,7 @@ import pytest
 
 from tests.guarantees import processes
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import is_right, pace, small
+from tests.guarantees.jobs import is_right, small, speed
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Answer, Connection, Hangup, once
 
@@ -92,7 +92,7 @@ def test_the_first_call_after_a_kill_does_not_wait(attacked: Started, figures: F
 def test_busy_workers_are_replaced(attacked: Started, figures: Figures) -> None:
     """A job whose worker dies is run again, once; a second death is told with 503."""
     need_workers(attacked)
-    job = pace(attacked.address).steps(2)
+    job = speed(attacked.address).steps(2)
     taken, statuses = [], []
     for _ in range(4):
         answers: list[Answer] = []
@@ -109,7 +109,7 @@ def test_busy_workers_are_replaced(attacked: Started, figures: Figures) -> None:
 
 def test_a_job_whose_workers_die_is_not_run_for_ever(attacked: Started, figures: Figures) -> None:
     need_workers(attacked)
-    job = pace(attacked.address).steps(12)
+    job = speed(attacked.address).steps(12)
     answers: list[Answer] = []
     asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", job)))
     asking.start()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.guarantees import processes
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import pace, small
+from tests.guarantees.jobs import small, speed
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Connection, once, posted
 
@@ -45,7 +45,7 @@ def vanish(connection: Connection, how: str) -> None:
 @pytest.mark.parametrize("how", ["end", "reset"])
 @pytest.mark.parametrize("kind", ["steps", "piece"])
 def test_work_stops(attacked: Started, figures: Figures, kind: str, how: str) -> None:
-    body = getattr(pace(attacked.address), kind)(8)
+    body = getattr(speed(attacked.address), kind)(8)
     connections = [Connection(attacked.address) for _ in range(2)]
     for connection in connections:
         connection.send(posted("/v1/forward", body))
@@ -59,7 +59,7 @@ def test_work_stops(attacked: Started, figures: Figures, kind: str, how: str) ->
 def test_the_next_job_starts(start: Callable[..., Started], figures: Figures) -> None:
     """One worker, kept by a client that goes: the next one's job is answered within a second."""
     server = start("--workers", "1")
-    body, waits = pace(server.address).piece(8), []
+    body, waits = speed(server.address).piece(8), []
     for _ in range(2):
         connections = [Connection(server.address) for _ in range(3)]
         for connection in connections:
@@ -68,14 +68,14 @@ def test_the_next_job_starts(start: Callable[..., Started], figures: Figures) ->
         for connection in connections:
             connection.close()
         begin = time.perf_counter()
-        assert once(server.address, "/v1/forward", pace(server.address).steps(0.05)).status == 200
+        assert once(server.address, "/v1/forward", speed(server.address).steps(0.05)).status == 200
         waits.append(time.perf_counter() - begin)
     figures.at_most("the next job after clients vanished", round(max(waits), 2), 1.0, "s")
 
 
 def test_a_hundred_clients_that_vanish(attacked: Started, figures: Figures) -> None:
     """In the middle of a head, of a body, of waiting, of reading."""
-    body = pace(attacked.address).steps(3)
+    body = speed(attacked.address).steps(3)
     sent = posted("/v1/forward", body)
     for i in range(100):
         connection = Connection(attacked.address)

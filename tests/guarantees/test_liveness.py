@@ -9,7 +9,7 @@ import pytest
 
 from tests.guarantees import bombs, processes
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import pace, small
+from tests.guarantees.jobs import small, speed
 from tests.guarantees.started import Started
 from tests.guarantees.talk import SAFETENSORS, Connection, Hangup, once
 
@@ -37,7 +37,7 @@ def test_nothing_at_all(attacked: Started) -> None:
 
 
 def test_all_workers_compute(attacked: Started) -> None:
-    steps, piece = pace(attacked.address).steps(2), pace(attacked.address).piece(2)
+    steps, piece = speed(attacked.address).steps(2), speed(attacked.address).piece(2)
     together(8, lambda i: once(attacked.address, "/v1/forward", steps if i % 2 else piece))
 
 

@@ -18,7 +18,7 @@ import pytest
 from service.keys.credential import new_key
 from tests.guarantees.figures import Figures
 from tests.guarantees.greedy import SOON_PLANNED, Greed, beside
-from tests.guarantees.jobs import feed, in_steps, node, pace, request, small
+from tests.guarantees.jobs import feed, in_steps, node, request, small, speed
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Answer, Connection
 from tests.service.keys.cases import record, write
@@ -37,7 +37,7 @@ LIKE = 112
 
 
 @dataclass(frozen=True)
-class Guest:
+class Caller:
     """Who calls: from an address, or with a key."""
 
     server: Started
@@ -53,22 +53,22 @@ class Guest:
         return Greed(self.server.address, 60.0, source=self.source, lines=self.lines, **stated)
 
 
-Guests = Callable[..., tuple[Guest, Guest]]
+Callers = Callable[..., tuple[Caller, Caller]]
 
 
 @pytest.fixture(params=["keys", "addresses"])
-def guests(request: pytest.FixtureRequest, start: Callable[..., Started], tmp_path: Path) -> Iterator[Guests]:
+def callers(request: pytest.FixtureRequest, start: Callable[..., Started], tmp_path: Path) -> Iterator[Callers]:
     """Starts a server for two who have nothing to do with each other."""
     started: list[Started] = []
 
-    def open_to(*options: str) -> tuple[Guest, Guest]:
+    def open_to(*options: str) -> tuple[Caller, Caller]:
         if request.param == "addresses":
             started.append(server := start(*options))
-            return Guest(server, "127.0.0.1"), Guest(server, "127.0.0.2")
+            return Caller(server, "127.0.0.1"), Caller(server, "127.0.0.2")
         keys = {name: new_key() for name in ("modest", "greedy")}
         path = write(tmp_path / "keys.json", [record(name, key) for name, key in keys.items()])
         started.append(server := start("--keys-file", str(path), *options))
-        modest, greedy = (Guest(server, lines=(f"Authorization: Bearer {key}",)) for key in keys.values())
+        modest, greedy = (Caller(server, lines=(f"Authorization: Bearer {key}",)) for key in keys.values())
         return modest, greedy
 
     yield open_to
@@ -76,13 +76,13 @@ def guests(request: pytest.FixtureRequest, start: Callable[..., Started], tmp_pa
         server.stop()
 
 
-def calls(guest: Guest, count: int = CALLS) -> list[Answer]:
+def calls(caller: Caller, count: int = CALLS) -> list[Answer]:
     """One small call after the other, with a pause as a program has that does something with the answers.
 
     Where they take too long, there are fewer.
     """
     answers, end = list[Answer](), time.monotonic() + PATIENCE
-    with guest.connect() as connection:
+    with caller.connect() as connection:
         while len(answers) < count and time.monotonic() < end:
             answers.append(connection.ask("/v1/gradients", small(float(len(answers)))))
             time.sleep(0.002)
@@ -94,7 +94,7 @@ def slowest_of_a_hundred(answers: list[Answer]) -> float:
     return 1000 * statistics.quantiles([answer.seconds for answer in answers], n=100)[98]
 
 
-def compared(modest: Guest, greed: Greed, figures: Figures, attack: str) -> None:
+def compared(modest: Caller, greed: Greed, figures: Figures, attack: str) -> None:
     """Calls alone and beside the attack, in turns: what the machine does meanwhile is done to both."""
     calls(modest, 50)
     alone, crowded = list[Answer](), list[Answer]()
@@ -112,21 +112,21 @@ def compared(modest: Guest, greed: Greed, figures: Figures, attack: str) -> None
     figures.at_most(f"{attack}: calls that are not answered by 200", statuses.total(), 0, "", str(dict(statuses)))
 
 
-def test_a_hundred_new_graphs_at_once(guests: Guests, figures: Figures, request: pytest.FixtureRequest) -> None:
-    modest, greedy = guests()
+def test_a_hundred_new_graphs_at_once(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
+    modest, greedy = callers()
     compared(modest, greedy.greed(), figures, f"a hundred new graphs at once, {request.node.callspec.id}")
 
 
-def test_a_hundred_known_calls_at_once(guests: Guests, figures: Figures, request: pytest.FixtureRequest) -> None:
-    modest, greedy = guests()
+def test_a_hundred_known_calls_at_once(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
+    modest, greedy = callers()
     greed = greedy.greed(body=small().decode())
     compared(modest, greed, figures, f"a hundred calls of a known graph, {request.node.callspec.id}")
 
 
-def test_a_full_queue(guests: Guests, figures: Figures, request: pytest.FixtureRequest) -> None:
+def test_a_full_queue(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
     """One caller asks for a hundred times as much as may wait; the place of the other is free."""
-    modest, greedy = guests("--queue", "20")
-    body = pace(modest.server.address).steps(0.2) if modest.source else in_steps(8)
+    modest, greedy = callers("--queue", "20")
+    body = speed(modest.server.address).steps(0.2) if modest.source else in_steps(8)
     with beside(greedy.greed(body=body.decode(), path="/v1/forward")):
         time.sleep(1)
         statuses = Counter(answer.status for answer in calls(modest, 100))
@@ -145,9 +145,9 @@ def alike(number: int, side: int) -> bytes:
     return text.replace('{"feeds"', "{" + " " * PREFIX + '"feeds"', 1).encode()
 
 
-def test_estimates_are_ones_own(guests: Guests, figures: Figures, request: pytest.FixtureRequest) -> None:
+def test_estimates_are_ones_own(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
     """Slow calls that look like the quick ones of another, as far as one can see without reading them."""
-    modest, greedy = guests("--timeout-ms", "10000")
+    modest, greedy = callers("--timeout-ms", "10000")
     quick, slow = alike(0, 2), alike(0, 1024)
     assert len(quick) == len(slow)
     assert quick[:PREFIX] == slow[:PREFIX]
@@ -170,9 +170,9 @@ def known(number: int) -> bytes:
     return request(nodes, [feed(0, [], [0.5])])
 
 
-def test_a_thousand_graphs_of_another(guests: Guests, figures: Figures, request: pytest.FixtureRequest) -> None:
+def test_a_thousand_graphs_of_another(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
     """Plans that were made stay, whatever others have planned."""
-    modest, greedy = guests()
+    modest, greedy = callers()
     cached = []
     with modest.connect() as connection:
         for _ in range(3):

@@ -13,7 +13,7 @@ import pytest
 
 from tests.guarantees import processes
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import pace, small
+from tests.guarantees.jobs import small, speed
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Connection, Hangup, head, once, posted
 
@@ -56,7 +56,7 @@ def test_work_finishes_and_half_sent_bodies_do_not_hold_the_exit(
     start: Callable[..., Started], figures: Figures
 ) -> None:
     server = start("--shutdown-grace", str(GRACE))
-    job = pace(server.address).steps(1.5)
+    job = speed(server.address).steps(1.5)
     open_ones = [Connection(server.address) for _ in range(40)]
     for i, connection in enumerate(open_ones):
         connection.send(half_sent()[i % len(half_sent())])
@@ -103,7 +103,7 @@ def _answers(server: Started, body: bytes, count: int) -> list[_Asking]:
 
 def test_work_that_takes_longer_than_the_grace(start: Callable[..., Started], figures: Figures) -> None:
     server = start("--shutdown-grace", "2")
-    (asking,) = _answers(server, pace(server.address).piece(15), 1)
+    (asking,) = _answers(server, speed(server.address).piece(15), 1)
     time.sleep(1)
     server.signal()
     figures.at_most("exit after SIGTERM, with work of 15 s; the grace is 2 s", round(ended(server, 20), 2), 3.0, "s")
@@ -118,7 +118,7 @@ def test_new_work_on_an_open_connection_is_refused(start: Callable[..., Started]
     late = Connection(server.address)
     body = small()
     late.send(head("/v1/gradients", len(body)) + body[:10])
-    working = _answers(server, pace(server.address).steps(1.5), 1)
+    working = _answers(server, speed(server.address).steps(1.5), 1)
     time.sleep(0.5)
     server.signal()
     time.sleep(0.2)
@@ -134,7 +134,7 @@ def test_new_work_on_an_open_connection_is_refused(start: Callable[..., Started]
 
 def test_a_second_signal_ends_at_once(start: Callable[..., Started], figures: Figures) -> None:
     server = start("--shutdown-grace", "30")
-    asking = _answers(server, pace(server.address).steps(20), 1)
+    asking = _answers(server, speed(server.address).steps(20), 1)
     time.sleep(1)
     server.signal()
     time.sleep(0.5)
@@ -150,7 +150,7 @@ def test_workers_end_with_their_front(start: Callable[..., Started], figures: Fi
     orphans = server.workers
     assert orphans, "the server has no worker processes"
     with Connection(server.address) as connection:
-        connection.send(posted("/v1/forward", pace(server.address).steps(10)))
+        connection.send(posted("/v1/forward", speed(server.address).steps(10)))
         time.sleep(0.5)
         server.signal(signal.SIGKILL)
         server.process.wait()

@@ -12,7 +12,7 @@ import pytest
 from tests.guarantees import bombs
 from tests.guarantees.conftest import judge
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import in_one_piece, pace, small
+from tests.guarantees.jobs import in_one_piece, small, speed
 from tests.guarantees.probe import probing
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Address, Answer, Connection, Hangup, posted
@@ -69,7 +69,7 @@ def rate(address: Address, body: bytes, jobs: int) -> float:
 @pytest.mark.parametrize("kind", ["steps", "piece"])
 def test_sixty_slow_jobs_at_once(start: Callable[..., Started], figures: Figures, kind: str) -> None:
     measuring = start()
-    body = getattr(pace(measuring.address), kind)(SECONDS)
+    body = getattr(speed(measuring.address), kind)(SECONDS)
     capacity = rate(measuring.address, body, 16)
     measuring.stop()
     fresh = start("--timeout-ms", str(int(1000 * DEADLINE)))
@@ -91,7 +91,7 @@ def test_sixty_slow_jobs_at_once(start: Callable[..., Started], figures: Figures
 def test_a_full_queue_refuses_at_once(start: Callable[..., Started], figures: Figures) -> None:
     """400 small calls at once where four may wait, behind jobs that keep all workers."""
     server = start("--queue", "4")
-    busy = pace(server.address).steps(4)
+    busy = speed(server.address).steps(4)
     with probing(server.address) as seen:
         background = threading.Thread(target=at_once, args=(server.address, busy, 6))
         background.start()

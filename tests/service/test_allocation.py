@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 import pytest
 
-from service.allocation import Allocation
+from service.allocation import Allocation, GrowingAllocation, Held
 from service.transport.body_memory import BodyMemory
 from service.transport.claims import Claims
 from service.transport.heap_allocation import HeapAllocation
+from service.transport.job import Reply
 from service.transport.tensor_memory import COPIED, TensorMemory
+from service.web.body_buffer import BodyBuffer
 
 NBYTES: Final = 2 * COPIED
 KINDS: Final[dict[str, Callable[[asyncio.AbstractEventLoop], Allocation]]] = {
@@ -35,6 +37,23 @@ def test_it_is_given_back_once(kind: str) -> None:
         return before, after
 
     assert asyncio.run(told()) == (COPIED if kind == "small tensor" else NBYTES, [0, 0])
+
+
+def upload(memory: Allocation) -> Held:
+    """A body that was received into this memory."""
+    body = BodyBuffer(lambda nbytes, tenant: cast("GrowingAllocation", memory), NBYTES, "")
+    body.memory = cast("GrowingAllocation", memory)
+    return body
+
+
+@pytest.mark.parametrize("hold", [lambda memory: Reply(200, "", [], memory=memory), upload], ids=["reply", "body"])
+def test_who_holds_memory_gives_it_back(hold: Callable[[Allocation], Held]) -> None:
+    memory = HeapAllocation(NBYTES)
+    holder = hold(memory)
+    for _ in range(2):
+        holder.give_back()
+        assert not len(memory.view)
+    hold(HeapAllocation(0)).give_back()
 
 
 def test_a_view_stays_what_it_was() -> None:

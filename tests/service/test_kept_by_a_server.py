@@ -74,17 +74,17 @@ def test_a_server_that_was_killed_has_all_that_it_acknowledged(start: Start) -> 
     for _ in range(3):
         process, client = start()
         for name, at_least in acknowledged.items():
-            array, twin = get(client, name), get(client, f"{name}.twin")
+            array, second = get(client, name), get(client, f"{name}.second")
             assert array[0] >= at_least
             assert np.all(array == array[0]), "not torn"
-            assert twin is None or array[0] >= twin[0], "two of one store are there as one"
+            assert second is None or array[0] >= second[0], "two of one store are there as one"
         done = threading.Semaphore(0)
 
         def write(i: int, client: httpx.Client = client, done: threading.Semaphore = done) -> None:
             name, size = f"t{i}", 10 ** (1 + i)
             put(client, name, np.full(size, float(acknowledged.get(name, 0))))
             body = step(name)
-            body["store"].append({"node": 1, "tensor_id": f"{name}.twin"})
+            body["store"].append({"node": 1, "tensor_id": f"{name}.second"})
             body["outputs"] = []
             try:
                 while True:

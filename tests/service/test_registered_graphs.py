@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scripts.openapi.examples import failures_on_registered, without_its_graph
 from service.app import create_app, open_pool
 from service.calls import calls
-from service.pages.examples import failures_on_registered, without_its_graph
 from service.pool.pool import Done
 from service.settings import Settings
 from service.state.graphs import Registered

@@ -119,7 +119,7 @@ class Server:
 
     async def _done(self, request: Request, expires: float) -> object:
         store, operation = self.store, request.operation
-        await store.current(expires) if operation.kind != "write" or request.key else None
+        await store.commits.fence.passed(expires) if operation.kind != "write" or request.key else None
         if operation.kind == "read":
             return tuple(self._value(name) for name in operation.names)
         if request.key is None:
@@ -147,7 +147,7 @@ class Server:
         reply.stored = [_stored(operation, name) for name in operation.writes]
         reply.kept = [b"\0" for _ in reply.stored]
         job = Job("forward", b"", "request", request.seconds, expires)
-        reply = await store.taken(job, ANYONE, reply, Condition(), more)
+        reply = await store.settled(job, ANYONE, reply, Condition(), more)
         return "ok" if reply.status == 200 else _code_of(reply)
 
     def _value(self, name: str) -> int | None:

@@ -19,6 +19,7 @@ from service.doctor.diagnosis import Verdict
 from service.pool.footprint import settled
 from service.pool.incidents import Incidents
 from service.settings import Settings
+from service.web.lifetime import descriptors_of
 from service.web.listening import bound
 from service.worker.confinement import Offered, offers
 from tests.conftest import RunningServer
@@ -76,7 +77,7 @@ class TestConfinement:
     def test_a_kernel_that_has_none_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The process that tries is told nothing, and so can do it all."""
         monkeypatch.setattr(confinement, "offers", lambda: Offered(0, filters=False))
-        monkeypatch.setattr(confinement, "told", lambda _: {})
+        monkeypatch.setattr(confinement, "environment_of", lambda _: {})
         found = confinement.held(made())
         assert found.level is WARN
         assert found.says == (
@@ -162,8 +163,16 @@ class TestResources:
 
     def test_descriptors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 4096))
-        assert resources.descriptors(made(max_connections=3000)).level is OK
-        assert resources.descriptors(made(max_connections=4096)).level is WARN
+        assert resources.descriptors(made(max_connections=3000, max_tensors=500)).level is OK
+        assert resources.descriptors(made(max_connections=4096, max_tensors=0)).level is WARN
+        assert resources.descriptors(made(max_connections=3000)).level is WARN, "a large tensor has one, too"
+
+    def test_the_doctor_wants_as_many_descriptors_as_a_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings = made(max_connections=1000, max_tensors=2000)
+        wanted = descriptors_of(settings)
+        for there, level in (wanted, OK), (wanted - 1, WARN):
+            monkeypatch.setattr("resource.getrlimit", lambda _, there=there: (1024, there))
+            assert resources.descriptors(settings).level is level
 
     def test_a_clock_that_is_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(resources, "_synchronised", lambda: True)

@@ -83,7 +83,7 @@ class Service:
             self.pool.allocations.clear()
             async with house(self.pool, self.app(gate), settings=SETTINGS, store=self.store, gate=gate) as opened:
                 if not fast:
-                    without_orders(opened.front)
+                    without_orders(opened.state)
                 await scenario(opened)
 
         run(whole, asyncio.new_event_loop)
@@ -315,7 +315,7 @@ def test_no_more_than_so_many_at_a_time(service: Service, tmp_path: Path, fast: 
         routes = service.routes if fast else create_routes(SETTINGS, pool, service.store)
         async with house(pool, wrap(routes, SETTINGS, gate), settings=SETTINGS, gate=gate) as opened:
             if not fast:
-                without_orders(opened.front)
+                without_orders(opened.state)
             first, second, third = [await opened.connect() for _ in range(3)]
             for number, client in enumerate((first, second), 1):
                 await client.send(call)

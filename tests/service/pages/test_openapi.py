@@ -11,7 +11,7 @@ import pytest
 
 from service.calls import calls
 from service.calls.sample import MEAN
-from service.pages.operations import OF_GRAPH
+from service.web.graph_routes import OF_GRAPH
 from tests.conftest import Client
 from tests.service.support import problem
 

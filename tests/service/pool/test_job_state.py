@@ -16,7 +16,7 @@ from service.transport.job import Job, Reply
 PAIRS = list(itertools.product(JobState, JobState))
 
 
-class Told:
+class RecordingWorker:
     """A worker that notes what it is told, and begins when the test says so."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ def test_nobody_who_has_left_is_waited_for_again() -> None:
 
 
 def test_a_worker_has_it_from_being_sent_until_it_waits_again_or_is_over() -> None:
-    ticket, worker = ticket_in(JobState.WAITING), Told()
+    ticket, worker = ticket_in(JobState.WAITING), RecordingWorker()
     ticket.sent_to(cast("Carrier", worker), 7)
     assert (ticket.state, ticket.worker, ticket.slot) == (JobState.SENT, worker, 7)
     ticket.become(JobState.WAITING)
@@ -100,7 +100,7 @@ def test_a_worker_has_it_from_being_sent_until_it_waits_again_or_is_over() -> No
 
 
 def test_it_runs_once_its_worker_is_seen_to_have_begun() -> None:
-    ticket, worker = ticket_in(JobState.WAITING), Told()
+    ticket, worker = ticket_in(JobState.WAITING), RecordingWorker()
     assert ticket.begun() is None
     ticket.sent_to(cast("Carrier", worker), 0)
     assert (ticket.begun(), ticket.state) == (None, JobState.SENT)
@@ -112,7 +112,7 @@ def test_it_runs_once_its_worker_is_seen_to_have_begun() -> None:
 
 @pytest.mark.parametrize("state", [JobState.RETURNING, JobState.STOPPING], ids=lambda state: state.name.lower())
 def test_its_worker_is_told_to_let_go_and_since_when(state: JobState) -> None:
-    ticket, worker, before = ticket_in(JobState.WAITING), Told(), time.monotonic()
+    ticket, worker, before = ticket_in(JobState.WAITING), RecordingWorker(), time.monotonic()
     ticket.sent_to(cast("Carrier", worker), 0)
     assert not ticket.is_stopped
     assert before <= ticket.stop(state) == ticket.stopped <= time.monotonic()

@@ -175,7 +175,7 @@ def test_of_sixty_jobs_that_are_slower_than_they_look_none_is_late() -> None:
     assert 20 <= found["done"] <= 30
 
 
-def test_experience() -> None:
+def test_the_cost_model_learns() -> None:
     known, long = CostModel(), job({"a": 1})
     assert known.known(long) == (None, None)
     kind = kind_of(long)
@@ -193,7 +193,7 @@ def test_experience() -> None:
     assert known.known(long)[1] is None, "forgotten, since it is short"
 
 
-def test_the_margin_falls_with_experience() -> None:
+def test_the_margin_falls_with_measurements() -> None:
     known, kind = CostModel(), kind_of(job({}, tenant="a"))
     unsure = known.margin("a")
     known.planned(kind, Estimate(1.0, 0, 0))
@@ -257,16 +257,16 @@ def test_retry_after_follows_the_rate() -> None:
     assert Admission.infeasible(1e9, 10.0).retry_after == 60
 
 
-def test_staff(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topology(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(workers=3)
     assert topology_for(settings, "cpu") == (3, True, True, ())
     monkeypatch.setattr("service.machine.cards", lambda: ("0", "2"))
     monkeypatch.setattr("service.machine.cpus", lambda: 12)
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    staff = topology_for(settings, "cuda:0")
-    assert staff == (2, False, False, ("0", "2"))
-    assert [staff.environment(number) for number in range(2)] == [
+    topology = topology_for(settings, "cuda:0")
+    assert topology == (2, False, False, ("0", "2"))
+    assert [topology.environment(number) for number in range(2)] == [
         {"OPENBLAS_NUM_THREADS": "6", "CUDA_VISIBLE_DEVICES": "0"},
         {"OPENBLAS_NUM_THREADS": "6", "CUDA_VISIBLE_DEVICES": "2"},
     ]

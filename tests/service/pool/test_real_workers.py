@@ -49,10 +49,10 @@ async def test_a_body_is_read_in_place_and_not_held() -> None:
             assert reply.status == 200, reply.body
             answer = load(reply.body)
             np.testing.assert_array_equal(answer["gradients.0"], 2 * values + 3)
-            reply.release()
+            reply.give_back()
             await until(lambda: settled(pool))
-            allocations |= {buffer.number for idle in pool._body_memory._buffers._idle.values() for buffer in idle}
-        assert len(allocations) <= 2, "slabs are not used again: something holds on to bodies"
+            allocations |= {buffer.number for idle in pool._body_memory.buffers._idle.values() for buffer in idle}
+        assert len(allocations) <= 2, "buffers are not used again: something holds on to bodies"
     finally:
         await pool.close(5)
 
@@ -68,7 +68,7 @@ async def test_callers_at_once_have_their_own_answers() -> None:
         for _ in range(5):
             reply = await ask(pool, body(values))
             np.testing.assert_array_equal(load(reply.body)["gradients.0"], 2 * values + 3)
-            reply.release()
+            reply.give_back()
             await asyncio.sleep(0)
 
     try:

@@ -49,13 +49,13 @@ class ServerState:
     async def put(self, name: str, array: np.ndarray) -> None:
         """Keep a tensor."""
         reply = await self.ask(PUT_TENSOR, save({"any": array}), sent=SAFETENSORS, subject=name)
-        reply.release()
+        reply.give_back()
 
     async def get(self, name: str) -> np.ndarray:
         """A tensor as it is kept."""
         reply = await self.ask(GET_TENSOR, orjson.dumps({"tensor_id": name}), accepted=SAFETENSORS)
         found = load(reply.body)[name]
-        reply.release()
+        reply.give_back()
         return found
 
 
@@ -79,7 +79,7 @@ def stepped(w: np.ndarray, b: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "m"), [(8, 3), (400, 60)], ids=["in frames", "in slabs"])
+@pytest.mark.parametrize(("n", "m"), [(8, 3), (400, 60)], ids=["in frames", "in buffers"])
 @pytest.mark.parametrize("kills", [0, 4])
 def test_a_client_that_computes_the_updates_itself_has_the_same(n: int, m: int, kills: int) -> None:
     asyncio.run(_train(n, m, kills))
@@ -116,7 +116,7 @@ async def _train(n: int, m: int, kills: int, steps: int = 60) -> None:
             x = drawn.normal(size=(4, n))
             reply = await front.ask("forward", step(x))
             assert [one["tensor_id"] for one in orjson.loads(reply.body)["stored"]] == ["w", "b", "steps"]
-            reply.release()
+            reply.give_back()
             w, b = stepped(w, b, x)
         done.set()
         await asyncio.gather(*others)
@@ -144,7 +144,7 @@ async def test_a_tensor_goes_in_and_comes_out_whole() -> None:
             reply = await front.ask(GET_TENSOR, told)
             assert orjson.loads(reply.body)["tensor"]["data"] == array.tolist()
             assert dict(reply.headers) == {"ETag": f'"{pool.residents["", "a"].etag}"'}
-            reply.release()
+            reply.give_back()
         gone = await awaited(pool, Job(GET_TENSOR, b'{"tensor_id":"a"}', "id", 9, time.monotonic() + 9, namespace="n"))
         assert gone.status == 404
         await until(lambda: settled(pool))

@@ -9,9 +9,9 @@ import resource
 import pytest
 
 from service import machine
-from service.pool.replica import MOST_HELD_BYTES
+from service.budget import FRONT_LIMIT, REMEMBERED_BYTES, THREAD_BYTES, WORKER_BYTES, WORKER_MARGIN
 from service.pool.topology import share_of_memory, topology_for
-from service.settings import BYTES_OF_A_THREAD, FRONT_BYTES, WORKER_BYTES, Settings
+from service.settings import Settings
 from service.worker.sandbox import limit_of, memory_limit
 from tests.service.pool.pools import ask, processes, running, settled, together, until, whole
 
@@ -48,10 +48,11 @@ def test_the_limits_of_all_workers_fit_the_memory(memory: int, cpus: int, monkey
         return  # so little memory for so many workers: `gradserve doctor` says so
     processes = topology_for(settings, "cpu").processes
     each = settings.model_copy(update={"plan_cache_bytes": settings.plan_cache_bytes // processes})
-    for taken in 80 << 20, WORKER_BYTES - MOST_HELD_BYTES + machine.cpus_each(settings.workers) * BYTES_OF_A_THREAD:
+    most = WORKER_BYTES + REMEMBERED_BYTES + WORKER_MARGIN + machine.cpus_each(settings.workers) * THREAD_BYTES
+    for taken in 80 << 20, most:
         limit = memory_limit(each, taken, share_of_memory(settings))
         assert limit >= taken + settings.max_bytes
-        assert processes * limit + FRONT_BYTES <= memory << 30
+        assert processes * limit + FRONT_LIMIT <= memory << 30
 
 
 def test_what_is_stated_is_not_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +68,7 @@ async def test_the_limits_of_real_workers_fit_the_memory() -> None:
         limits = [int((await ask(pool, {"limit": 1})).body)]
         limits += [resource.prlimit(worker.pid, resource.RLIMIT_DATA)[0] for worker in pool._supervisor]
         assert len(limits) == 5
-        assert sum(limits[1:]) + FRONT_BYTES <= machine.memory_bytes()
+        assert sum(limits[1:]) + FRONT_LIMIT <= machine.memory_bytes()
 
 
 @pytest.mark.slow

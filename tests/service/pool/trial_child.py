@@ -100,7 +100,7 @@ def seen(job: Job, _: object) -> Reply:
 
 
 def spare(job: Job, nbytes: int) -> Reply:
-    """What lies behind the body in its slab."""
+    """What lies behind the body in its buffer."""
     assert isinstance(job.body, memoryview)
     whole = memoryview(job.body.obj.base)
     return Reply(200, JSON, [bytes(whole[len(job.body) : len(job.body) + nbytes])])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from service.state.values import Stored
@@ -47,7 +49,7 @@ def test_a_job(job: Job, graph: bytes | None, most: float | None) -> None:
     assert read.graph_bytes == graph
 
 
-def test_a_body_in_a_slab_is_not_in_the_frame() -> None:
+def test_a_body_in_a_buffer_is_not_in_the_frame() -> None:
     job = Job("forward", b"x" * 100_000, "id", 1.0, 2.0)
     frame = frames.job_frame(0, job, Whereabouts(7, 100_000), None, b"{}")
     assert len(frame) < 1000
@@ -79,13 +81,13 @@ def test_a_job_that_was_not_done(why: NotDone) -> None:
     assert (type(found), found, begun, ended) == (type(why), why, 10.0, 12.0)
 
 
-def test_a_reply_in_a_slab_has_no_pieces_yet() -> None:
+def test_a_reply_in_a_buffer_has_no_pieces_yet() -> None:
     frame = frames.reply_frame(0, Reply(200, JSON, [b"x" * 100_000]), Whereabouts(3, 100_000), 0.0, 0.0)
     read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
     assert (tuple(read.pieces), buffer, nbytes) == ((), 3, 100_000)
 
 
-def test_what_is_kept_lies_behind_the_answer_in_a_slab() -> None:
+def test_what_is_kept_lies_behind_the_answer_in_a_buffer() -> None:
     reply = Reply(200, JSON, [b"x" * 100_000], stored=STORED, kept=[b"\1" * 24, b"", b"\2\3"])
     frame = frames.reply_frame(0, reply, Whereabouts(3, 100_026), 0.0, 0.0)
     assert len(frame) < 1000
@@ -110,7 +112,7 @@ def test_a_tensor(told: TensorFrame) -> None:
 
 @pytest.mark.parametrize("may_ask", [False, True])
 def test_whether_a_job_may_ask(may_ask: bool) -> None:
-    frame = frames.job_frame(0, JOBS[0], Whereabouts(0, 2), None, None, may_ask=may_ask)
+    frame = frames.job_frame(0, replace(JOBS[0], may_ask=may_ask), Whereabouts(0, 2), None, None)
     assert frames.read_job(frame, 0)[1].may_ask == may_ask
 
 

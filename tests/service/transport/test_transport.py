@@ -35,15 +35,15 @@ async def test_bodies_and_answers_of_any_size() -> None:
             body = padded({"seen": 1}, nbytes)
             reply = await ask(pool, body)
             assert reply.body == body
-            reply.release()
+            reply.give_back()
             reply = await ask(pool, {"answer": nbytes})
             assert reply.body == b"a" * (nbytes - 1) + b"z"
-            reply.release()
-            reply.release()
+            reply.give_back()
+            reply.give_back()
         array = np.frombuffer(padded({"seen": 1}, 300_000), np.uint8)
         reply = await ask_with(pool, array)
         assert reply.body == array.tobytes()
-        reply.release()
+        reply.give_back()
         await until(lambda: settled(pool))
 
 
@@ -82,7 +82,7 @@ async def test_memory_is_where_the_body_is_and_is_given_back() -> None:
         memory.view[: len(body)] = body
         reply = await ask_with(pool, memory.view[: len(body)], memory)
         assert reply.body == body
-        reply.release()
+        reply.give_back()
         await until(lambda: settled(pool))
         memory.give_back()
         memory.give_back()
@@ -121,7 +121,7 @@ async def test_large_memory_is_not_kept() -> None:
     async with processes(1) as pool:
         number = pool.allocate(LARGEST + 1).buffer.number
         pool.allocate(LARGEST).give_back()
-        assert number not in {buffer.number for idle in pool._body_memory._buffers._idle.values() for buffer in idle}
+        assert number not in {buffer.number for idle in pool._body_memory.buffers._idle.values() for buffer in idle}
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ async def test_answers_count_until_they_are_sent() -> None:
         memory = pool.allocate(1)
         with pytest.raises(Refusal):
             memory.reserve(1)
-        reply.release()
+        reply.give_back()
         memory.reserve(1)
         memory.give_back()
 
@@ -178,7 +178,7 @@ async def test_many_jobs_leave_nothing_open() -> None:
         async def round_of_all() -> None:
             bodies = [padded({"seen": 1}, nbytes) for nbytes in (100, 100_000, 1 << 20, LARGEST + 1)]
             for reply in await together(*(ask(pool, body) for body in bodies)):
-                reply.release()
+                reply.give_back()
             await until(lambda: settled(pool))
 
         pids = [worker.pid for worker in pool._supervisor]

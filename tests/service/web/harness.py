@@ -144,10 +144,10 @@ class Client:
 
 
 class House:
-    """A front that serves, and what a test knows of it."""
+    """A server that serves, and what a test knows of it."""
 
-    def __init__(self, front: ServerState, pool: Any, address: tuple[str, int]) -> None:
-        self.front, self.pool, self.address = front, pool, address
+    def __init__(self, state: ServerState, pool: Any, address: tuple[str, int]) -> None:
+        self.state, self.pool, self.address = state, pool, address
         self.clients: list[Client] = []
 
     async def connect(self, **more: Any) -> Client:
@@ -181,25 +181,25 @@ async def house(
     gate: Gate | None = None,
     **stated: Any,
 ) -> AsyncIterator[House]:
-    """A front with these settings; on a FakePool, unless another is given."""
+    """A server with these settings; on a FakePool, unless another is given."""
     pool = pool or FakePool()
     settings = settings or Settings(**{"device": "cpu", "max_connections_per_client": 4096, **stated})
     store = store or StoreService(settings, pool, journal or Forgetful())
-    front = ServerState(settings, app or application(), pool, store, observer, gate)
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(front, DOORS), "127.0.0.1", 0, ssl=ssl)
-    front.sweep()
-    opened = House(front, pool, server.sockets[0].getsockname())
+    state = ServerState(settings, app or application(), pool, store, observer, gate)
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(state, DOORS), "127.0.0.1", 0, ssl=ssl)
+    state.sweep()
+    opened = House(state, pool, server.sockets[0].getsockname())
     try:
         yield opened
     finally:
         for client in opened.clients:
             client.leave()
-        front.stop()
+        state.stop()
         server.close()
-        for guest in front.guests:
-            guest.abort()
+        for connected in state.clients:
+            connected.abort()
         async with asyncio.timeout(PATIENCE):
-            await front.emptied()
+            await state.emptied()
 
 
 def loops() -> list[Callable[[], asyncio.AbstractEventLoop]]:

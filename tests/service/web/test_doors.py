@@ -39,7 +39,7 @@ SETTINGS = Settings(device="cpu", compile="off", max_nodes=1000, max_body_bytes=
 BINARY = (b"Content-Type: " + KIND.encode(), b"Accept: " + KIND.encode())
 #: of SQUARES, registered
 GRAPH_ID = "64a0b9af0ea5643b8e3dfab43d2fdf490e923554fd0ec428a224da892efb1e19"
-KEEPER = StoreService(SETTINGS, FakePool(), Forgetful())
+STORE = StoreService(SETTINGS, FakePool(), Forgetful())
 ECHO = {"graph": {"nodes": [node("input")]}}
 
 
@@ -103,10 +103,10 @@ def told(response: bytes) -> bytes:
     return VARYING.sub(b"", response)
 
 
-def without_orders(front: ServerState) -> None:
+def without_orders(state: ServerState) -> None:
     """Let this front take no request for a computing call: the application gets them all."""
-    read = HeadReader(front.settings)
-    front.heads = KnownHeads(lambda raw: replace(read(raw), order=None))
+    read = HeadReader(state.settings)
+    state.heads = KnownHeads(lambda raw: replace(read(raw), order=None))
 
 
 @pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
@@ -115,9 +115,9 @@ def test_both_doors_answer_alike(loop: Loop, sent: bytes, worker: Worker, applic
         found = []
         for fast in (True, False):
             observer = Counting()
-            async with house(FakePool(worker), application, observer, SETTINGS, store=KEEPER) as opened:
+            async with house(FakePool(worker), application, observer, SETTINGS, store=STORE) as opened:
                 if not fast:
-                    without_orders(opened.front)
+                    without_orders(opened.state)
                 client = await opened.connect(limit=1 << 24)
                 await client.send(sent)
                 head, content = await client.response()
@@ -152,9 +152,9 @@ def application(worker: Worker) -> ASGIApp:
     reply = worker(Job(REGISTER, dumped({"graph": SQUARES["graph"]}), "id", 60.0, time.monotonic() + 60.0))
     graph = Registered.of(reply.body)
     assert graph.graph_id == GRAPH_ID
-    KEEPER.graphs.load(("", GRAPH_ID), graph)
+    STORE.graphs.load(("", GRAPH_ID), graph)
     pool = FakePool(worker)
-    return wrap(create_routes(SETTINGS, pool, KEEPER), SETTINGS)
+    return wrap(create_routes(SETTINGS, pool, STORE), SETTINGS)
 
 
 class TestTheLastResort:
@@ -177,7 +177,7 @@ class TestTheLastResort:
             pool = FakePool(self.broken if where == "submit" else None)
             async with house(pool) as opened:
                 if where == "head":
-                    opened.front.heads.find = self.broken  # type: ignore[method-assign, assignment]
+                    opened.state.heads.find = self.broken  # type: ignore[method-assign, assignment]
                 client = await opened.connect()
                 await client.send(post())
                 if where == "reply":

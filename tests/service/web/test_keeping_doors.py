@@ -84,9 +84,9 @@ class Storing(FakePool):
         kept = memoryview(self.memory)
         stored = Stored("w", ETAG, "float64", (1,), **self.stated)
         self.running += 1
-        return Reply(200, JSON, [b'{"stored":[]}'], stored=[stored], kept=[kept], release=self.release)
+        return Reply(200, JSON, [b'{"stored":[]}'], stored=[stored], kept=[kept], memory=self)
 
-    def release(self) -> None:
+    def give_back(self) -> None:
         self.memory[:] = bytes(len(self.memory))
         self.released += 1
 
@@ -100,7 +100,7 @@ class Kept(House):
 
 @asynccontextmanager
 async def keeping(pool: Storing | None = None, *, at_once: bool = False, settings: Settings = SETTINGS):
-    """A front on a journal that the test holds up."""
+    """A server on a journal that the test holds up."""
     pool, journal = pool or Storing(), Slow()
     if at_once:
         journal.may.set()
@@ -188,7 +188,7 @@ def test_a_client_that_leaves_takes_nothing_with_it(loop: Loop, headers: tuple[b
             await client.send(post(b"{}", *headers))
             await until(opened.journal.begun.is_set)
             client.leave()
-            await until(lambda: not opened.front.guests)
+            await until(lambda: not opened.state.clients)
             assert not opened.pool.released, "it may still be read"
             opened.journal.may.set()
             await until(lambda: opened.pool.released)
@@ -208,8 +208,8 @@ def test_a_server_that_gives_up_tells_no_lies(loop: Loop, headers: tuple[bytes, 
             client = await opened.connect()
             await client.send(post(b"{}", *headers))
             await until(opened.journal.begun.is_set)
-            opened.front.drain()
-            opened.front.give_up()
+            opened.state.drain()
+            opened.state.give_up()
             assert await silent(client)
             opened.journal.may.set()
             assert await client.status() == 200
@@ -309,7 +309,7 @@ def test_a_client_that_left_finds_its_answer(loop: Loop) -> None:
             await client.send(post(b"{}", NAMED))
             await until(opened.journal.begun.is_set)
             client.leave()
-            await until(lambda: not opened.front.guests)
+            await until(lambda: not opened.state.clients)
             again = await opened.connect()
             await again.send(post(b"{}", NAMED))
             assert await again.status() == 409

@@ -56,7 +56,7 @@ async def through(kind: str, sent: bytes, *, fast: bool) -> bytes:
     settings = settings_of(kind)
     async with house(FakePool(), app_of(kind), settings=settings, gate=Gate(open_ring(settings))) as opened:
         if not fast:
-            without_orders(opened.front)
+            without_orders(opened.state)
         client = await opened.connect()
         await client.send(sent)
         head, body = await client.response()

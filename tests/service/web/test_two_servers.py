@@ -33,7 +33,7 @@ class Consulting(Storing):
 
     def stored(self, job: Job) -> Reply:
         self.running += 1
-        return Reply(200, JSON, [b'{"old":true}'], release=self.release, consulted=True)
+        return Reply(200, JSON, [b'{"old":true}'], memory=self, consulted=True)
 
 
 def asking(line: bytes) -> bytes:

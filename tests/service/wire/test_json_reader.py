@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scripts.openapi.examples import failures
 from service.calls import calls
-from service.pages.examples import failures
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.wire.apart import STUB, take_apart

@@ -225,7 +225,7 @@ def test_many_are_asked_for_at_once(nbytes: int) -> None:
 @running
 async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "MOST_KNOWN", 8)
-    monkeypatch.setattr(replica, "MOST_HELD_BYTES", 100_000)
+    monkeypatch.setattr(replica, "TENSOR_BYTES", 100_000)
     async with processes(1) as pool:
         for i in range(40):
             place(pool, f"n{i}", i, 20_000 if i % 2 else 100_000)
@@ -233,7 +233,7 @@ async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -
             for i in range(40):
                 assert await read(pool, f"n{i}") == [seen(i, 20_000 if i % 2 else 100_000)]
         for worker in pool._supervisor.working:
-            told = worker._replica._told
+            told = worker._replica._known
             assert len(told) <= 8
             assert sum(one.held for one in told.values()) <= 100_000
         for count in (4, 12, 40):  # though it is too much; and nothing that it needs is dropped for the rest of it
@@ -265,11 +265,11 @@ async def test_a_worker_that_is_to_finish_is_told_nothing(caplog: pytest.LogCapt
     async with processes(1) as pool:
         place(pool, "w", 1, 2 << 20)
         await read(pool, "w")
-        (worker,) = (each for each in pool._supervisor if each._replica._told)
+        (worker,) = (each for each in pool._supervisor if each._replica._known)
         reply = await ask(pool, {"answer": 100_000})
         worker.finish("test")
         place(pool, "w", 2, 2 << 20)
-        reply.release()
+        reply.give_back()
         await until(lambda: worker.ended)
         await whole(pool)
         assert await by_all(pool, "w") == [[seen(2, 2 << 20)]] * 4
@@ -322,12 +322,12 @@ async def test_what_is_stored_comes_with_the_answer() -> None:
                 (f"n{i}", (nbytes,), "*", i == 0) for i, nbytes in enumerate(sizes)
             ]
             assert [bytes(data) for data in reply.kept] == [bytes([n % 251]) * n for n in sizes]
-            reply.release()
+            reply.give_back()
         await until(lambda: settled(pool))
 
 
-@pytest.mark.parametrize("desk", [WorkerLoop, SharingLoop])
-def test_a_job_reads_what_was_said_before_it(desk: type[WorkerLoop]) -> None:
+@pytest.mark.parametrize("loop", [WorkerLoop, SharingLoop])
+def test_a_job_reads_what_was_said_before_it(loop: type[WorkerLoop]) -> None:
     """Also where all of it is in the socket at once, and several jobs are taken up together."""
     sent = []
     for version in range(3):
@@ -340,7 +340,7 @@ def test_a_job_reads_what_was_said_before_it(desk: type[WorkerLoop]) -> None:
     with front, back, ours, theirs:
         front.sendall(b"".join(sent))
         front.shutdown(socket.SHUT_WR)
-        desk(
+        loop(
             back, DescriptorChannel(theirs), page, Opened(execute, "cpu", lambda: Vitals(0, 0), TrialSharing())
         ).serve()
         back.close()

@@ -9,12 +9,17 @@ from typing import Any, Final
 from schemas.listings import TensorList
 from schemas.resident import ResidentTensor, TensorSummary
 from schemas.tensor import Tensor
+from scripts.openapi import examples
+from scripts.openapi.examples import by_head, raised
+from scripts.openapi.operation import Operation
 from service.calls.definition import Json
 from service.calls.sample import MEAN
-from service.errors import Refusal
-from service.pages import examples
-from service.pages.examples import Failure
-from service.pages.operation import Operation
+from service.pages.failure import Failure
+from service.state.conditions import Condition
+from service.state.idempotency import under_way
+from service.state.table import table_full
+from service.state.tensor_names import checked_name, unknown_tensor
+from service.web.paging import page_of
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR
 
 #: the name that examples have
@@ -65,59 +70,15 @@ _ENCODING: Final = _parameter(
 _ETAG: Final[Json] = {"ETag": {"description": "the version, in quotation marks", "schema": _TEXT}}
 
 _PATH: Final = "/v1/tensors/"
-_NAMES: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
-_UNKNOWN: Final = Failure(
-    "not_found",
-    head={"path": _PATH + _ABSENT},
-    stated=Refusal(
-        "not_found",
-        f"there is no resident tensor “{_ABSENT}”; GET /v1/tensors lists those that are kept",
-        expected="the name of a resident tensor",
-        got=_ABSENT,
-    ),
+_UNKNOWN: Final = by_head(unknown_tensor(_ABSENT), {"path": _PATH + _ABSENT})
+_NO_NAME: Final = by_head(raised(lambda: checked_name("-w", "the name of a tensor")), {"path": _PATH + "-w"})
+_PRECONDITION: Final = by_head(
+    raised(lambda: Condition(match=[STALE]).require(_ABSENT, None)),
+    {"path": _PATH + _ABSENT, "headers": {"If-Match": f'"{STALE}"'}},
 )
-_NO_NAME: Final = Failure(
-    "invalid_field",
-    head={"path": _PATH + "-w"},
-    stated=Refusal(
-        "invalid_field",
-        f"the name of a tensor must be {_NAMES}, but is “-w”",
-        expected=_NAMES,
-        got="“-w”",
-    ),
-)
-_PRECONDITION: Final = Failure(
-    "precondition_failed",
-    head={"path": _PATH + _ABSENT, "headers": {"If-Match": f'"{STALE}"'}},
-    stated=Refusal(
-        "precondition_failed",
-        f"the tensor “{_ABSENT}” is not there, and the request demands {STALE}; nothing was written",
-        expected=STALE,
-        got="no such tensor",
-    ),
-)
-_FULL: Final = Failure(
-    "store_full",
-    stated=Refusal(
-        "store_full",
-        "the server keeps 10000 tensors already, of at most 10000 tensors; delete what is no longer needed",
-        expected="at most 10000 tensors",
-        got="one more",
-    ),
-)
-_UNDER_WAY: Final = Failure(
-    "conflict",
-    stated=Refusal("conflict", "the first call with this Idempotency-Key is under way; send it again for its answer"),
-)
-_NO_PAGE: Final = Failure(
-    "invalid_field",
-    stated=Refusal(
-        "invalid_field",
-        "limit must be a whole number from 1 to 1000, but is 0",
-        expected="a whole number from 1 to 1000",
-        got="0",
-    ),
-)
+_FULL: Final = by_head(table_full("the server keeps 10000 tensors", "at most 10000 tensors"))
+_UNDER_WAY: Final = by_head(under_way())
+_NO_PAGE: Final = by_head(raised(lambda: page_of(b"limit=0")))
 #: of whatever keeps something
 KEEPING: Final = (_FULL, _UNDER_WAY, examples.UNCONFIRMED)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from service.calls.definition import Json
-from service.pages.examples import Failure
+from service.pages.failure import Failure
 
 
 @dataclass(frozen=True)

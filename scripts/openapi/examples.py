@@ -5,163 +5,108 @@ The reports shown beside them are not written down: they are what the server ans
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
+from starlette.datastructures import Headers
+
+from engine import registry
 from service.calls.definition import AnyCall, Json
 from service.calls.sample import MEAN, NODES, W, feed
-from service.errors import Refusal
-from service.keys.caller import KeyScope, lacking
-
-#: of every request that is shown
-REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A refusal of one code, by a request: a JSON `body` or a `raw` one; or by a `head`, and then it is `stated`.
-
-    Neither body nor head: a state of the server or of the connection, which no single request brings about.
-    """
-
-    code: str
-    body: Json | None = None
-    raw: str | None = None
-    head: Mapping[str, Any] = field(default_factory=dict)
-    stated: Refusal | None = None
-
-    @property
-    def request(self) -> Json:
-        """What to send: `body` or `raw`, `path`, `query`, `method`, `headers`."""
-        sent = {"body": self.body, "raw": self.raw, **self.head}
-        return {name: value for name, value in sent.items() if value is not None}
+from service.errors import Refusal, full, late, stopping
+from service.keys.caller import ANYONE, KeyScope, lacking
+from service.keys.credential import credential_of
+from service.keys.keyholder import Keyholder
+from service.pages.failure import Failure
+from service.pool.process_pool import worker_died
+from service.settings import Settings
+from service.state.commits import unconfirmed
+from service.state.fence import unseen
+from service.state.graphs import no_graph
+from service.web.head import malformed, media_of, too_large, too_long
+from service.web.origin import OriginPolicy
+from service.web.readiness import no_answer
+from service.web.routes import no_such_op
+from service.wire.json_reader import admit_nodes
+from service.wire.media import SAFETENSORS
 
 
-def _stated(code: str, detail: str, head: Mapping[str, Any] | None = None, **more: Any) -> Failure:
-    return Failure(code, head=head or {}, stated=Refusal(code, detail, **more))
+def by_head(refusal: Refusal, head: Mapping[str, Any] | None = None) -> Failure:
+    """This refusal, where a `head` brings it about, or nothing that a request says."""
+    return Failure(refusal.code, head=head or {}, stated=refusal)
 
 
-ANY: Final = (
-    _stated("bad_request_framing", "the request is not well-formed HTTP/1.1"),
-    _stated(
-        "headers_too_large",
-        "the request line and headers may have at most 16384 bytes together",
-        {"headers": {"X-Filler": "x" * 17_000}},
-        expected="at most 16384 bytes",
-        got="more",
-    ),
-)
-STOPPING: Final = _stated("shutting_down", "the server is stopping and takes no new work")
-READY: Final = (STOPPING, _stated("not_ready", "the workers do not answer; the log says why"))
-_ONLY_JSON: Final = _stated(
-    "not_acceptable",
-    "the answer is application/json, which Accept: text/csv rules out",
-    {"headers": {"Accept": "text/csv"}},
-    expected="application/json",
-    got="text/csv",
-)
+def raised(refuse: Callable[[], object]) -> Refusal:
+    """The refusal that this raises."""
+    try:
+        refuse()
+    except Refusal as refusal:
+        return refusal
+    raise AssertionError("nothing was refused")
+
+
+def of_headers(method: str, headers: Mapping[str, str]) -> Failure:
+    """What is refused of a call for its media types, with these headers."""
+    return by_head(raised(lambda: media_of(method, "/v1/ops", Headers(headers))), {"headers": headers})
+
+
+_CSV: Final = {"Accept": "text/csv"}
+ANY: Final = (by_head(malformed()), by_head(too_large(16 << 10), {"headers": {"X-Filler": "x" * 17_000}}))
+STOPPING: Final = by_head(stopping())
+READY: Final = (STOPPING, by_head(no_answer()))
+_ONLY_JSON: Final = of_headers("GET", _CSV)
 READING: Final = (*ANY, _ONLY_JSON)
-GET_OP: Final = (
-    _stated(
-        "not_found",
-        "there is no op called “additon”; did you mean add?",
-        {"path": "/v1/ops/additon"},
-        expected="an op",
-        got="additon",
-    ),
-)
+GET_OP: Final = (by_head(no_such_op("additon", registry()), {"path": "/v1/ops/additon"}),)
 #: of whatever is answered of the state
-UNSEEN: Final = _stated(
-    "not_ready", "the place where the server keeps its state does not answer, so what it knows of it may be out of date"
-)
+UNSEEN: Final = by_head(unseen())
 #: of whatever keeps something
-UNCONFIRMED: Final = _stated(
-    "unconfirmed",
-    "the place where the server keeps its state has not said whether this was kept; "
-    "send it again with its Idempotency-Key, or read what is there",
-)
+UNCONFIRMED: Final = by_head(unconfirmed())
 #: of whatever a worker does
-WAITING: Final = (
-    STOPPING,
-    UNSEEN,
-    _stated("queue_full", "the server already holds 66 requests, its limit; try again shortly"),
-    _stated("worker_died", "the worker process that computed this request ended; send it again"),
-    _stated("deadline_exceeded", "the request was not finished within its 0.05 s"),
-)
-NOT_SPOKEN: Final = _stated(
-    "not_acceptable",
-    "the answer is application/json or application/vnd.safetensors, which Accept: text/csv rules out",
-    {"headers": {"Accept": "text/csv"}},
-    expected="application/json or application/vnd.safetensors",
-    got="text/csv",
-)
+WAITING: Final = (STOPPING, UNSEEN, by_head(full(66, 1)), by_head(worker_died()), by_head(late(0.05)))
+NOT_SPOKEN: Final = of_headers("POST", _CSV)
 STATED: Final = (
     *ANY,
     *WAITING,
     NOT_SPOKEN,
-    _stated("request_timeout", "no byte of the body came for 10 s"),
-    _stated(
-        "body_too_large",
-        "the body may have at most 67108864 bytes, but has 67108865 bytes",
-        expected="at most 67108864 bytes",
-        got="67108865 bytes",
-    ),
-    _stated(
-        "unsupported_media_type",
-        "a body of the type text/csv is not understood; send application/json in UTF-8 or application/vnd.safetensors",
-        {"headers": {"Content-Type": "text/csv"}},
-        expected="application/json or application/vnd.safetensors",
-        got="text/csv",
-    ),
-    _stated(
-        "too_many_nodes",
-        "the graph has 100001 nodes, and the limit is 100000",
-        expected="at most 100000 nodes",
-        got="100001 nodes",
-    ),
+    by_head(Refusal("request_timeout", "no byte of the body came for 10 s")),
+    by_head(too_long(64 << 20, f"{(64 << 20) + 1} bytes")),
+    of_headers("POST", {"Content-Type": "text/csv"}),
+    by_head(raised(lambda: admit_nodes(100_001, 100_000))),
     Failure("invalid_json", raw='{"graph": [NaN]}'),
     Failure("duplicate_key", raw='{"graph": {"nodes": []}, "graph": {"nodes": []}}'),
     Failure("too_deep", raw="[" * 101 + "]" * 101),
 )
 
+
+def _spend() -> None:
+    """One request more than a key may make."""
+    holder = Keyholder(ANYONE, "10/s")
+    for _ in range(11):
+        holder.enter()
+
+
+_ELSEWHERE: Final = {"Host": "elsewhere.example"}
 #: of any path that takes a key, or has to be called by a name that the server knows
 _CALLERS: Final = (
-    _stated(
-        "misdirected",
-        "the server is not known by the name “elsewhere.example”; call it localhost, or start it with --allowed-hosts",
-        {"headers": {"Host": "elsewhere.example"}},
-        expected="localhost, or a name of --allowed-hosts",
-        got="elsewhere.example",
+    by_head(
+        raised(lambda: OriginPolicy(Settings()).check(Headers(_ELSEWHERE), "http", None, visits=False)),
+        {"headers": _ELSEWHERE},
     ),
-    _stated("unauthenticated", "the request has no key; send one as Authorization: Bearer KEY"),
-    _stated(
-        "rate_limited",
-        "this key has used up its rate of 10 in 1 s; try again after the seconds in Retry-After",
-        expected="at most 10 in 1 s",
-        got="more",
-    ),
+    by_head(Refusal("unauthenticated", credential_of(()).complaint)),
+    by_head(raised(_spend)),
 )
 _NO_GRAPH: Final = "0" * 64
-_UNKNOWN_GRAPH: Final = _stated(
-    "not_found",
-    f"there is no graph “{_NO_GRAPH}”; POST /v1/graphs registers one, and GET /v1/graphs lists those that are kept",
-    expected="the id of a registered graph",
-    got=_NO_GRAPH,
-)
+_UNKNOWN_GRAPH: Final = by_head(no_graph(_NO_GRAPH))
 _REGISTERING: Final = (
-    _stated(
-        "not_acceptable",
-        "the answer is application/json, which Accept: application/vnd.safetensors rules out",
-        {"headers": {"Accept": "application/vnd.safetensors"}},
-        expected="application/json",
-        got="application/vnd.safetensors",
-    ),
-    _stated(
-        "store_full",
-        "the server keeps 10000 graphs already, of at most 10000 graphs; delete one that is no longer needed",
-        expected="at most 10000 graphs",
-        got="one more",
+    of_headers("GET", {"Accept": SAFETENSORS}),
+    by_head(
+        Refusal(
+            "store_full",
+            "the server keeps 10000 graphs already, of at most 10000 graphs; delete one that is no longer needed",
+            expected="at most 10000 graphs",
+            got="one more",
+        )
     ),
 )
 
@@ -175,7 +120,6 @@ _MISTAKES: Final[Mapping[str, tuple[int, Json]]] = {
     "dtype_mismatch": (0, W | {"attrs": {"dtype": "float32"}}),
     "over_budget": (1, {"op": "reshape", "operands": [0], "attrs": {"shape": [2, *[1] * 40]}}),
 }
-_OUT_OF_RANGE: Final[Json] = {"op": "gather", "operands": [0], "attrs": {"indices": [7, 7]}}
 
 
 def failures(call: AnyCall) -> tuple[Failure, ...]:

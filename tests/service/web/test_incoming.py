@@ -10,6 +10,7 @@ import json
 import socket
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
@@ -27,17 +28,17 @@ LIVE = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BIG = 32 << 20
 
 
-class TestPace:
+class TestMinimumRate:
     """Credit, by a clock of the test's own."""
 
-    PACE = MinimumRate(credit=10.0, rate=100.0)
+    RATE = MinimumRate(credit=10.0, rate=100.0)
 
     def moved(self, *moves: tuple[float, int]) -> list[bool]:
         """Whether the client was late at each of these moments, when it moved so many bytes."""
-        due, late = self.PACE.credit, []
+        due, late = self.RATE.credit, []
         for now, nbytes in moves:
             late.append(now >= due)
-            due = self.PACE.after(due, now, nbytes)
+            due = self.RATE.after(due, now, nbytes)
         return late
 
     def test_silence(self) -> None:
@@ -162,10 +163,20 @@ class TestReading:
 
 def large(job: Job) -> Reply:
     """An answer that no buffer of the system's holds."""
-    return Reply(200, JSON, [memoryview(bytes(BIG))], release=lambda: RELEASED.append(job))
+    return Reply(200, JSON, [memoryview(bytes(BIG))], memory=Noting(job))
 
 
 RELEASED: list[Job] = []
+
+
+@dataclass
+class Noting:
+    """Memory of an answer that notes that it is given back."""
+
+    job: Job
+
+    def give_back(self) -> None:
+        RELEASED.append(self.job)
 
 
 async def reader_that_waits(opened: House) -> socket.socket:
@@ -216,7 +227,7 @@ class TestWriting:
             RELEASED.clear()
             async with house(FakePool(large), send_timeout=0.2) as opened:
                 client = await reader_that_waits(opened)
-                await opened.front.emptied()
+                await opened.state.emptied()
                 assert opened.pool.jobs == RELEASED
                 client.close()
 
@@ -228,7 +239,7 @@ class TestWriting:
             async with house(FakePool(large), send_timeout=3600.0) as opened:
                 client = await reader_that_waits(opened)
                 client.close()
-                await opened.front.emptied()
+                await opened.state.emptied()
                 assert opened.pool.jobs == RELEASED
 
         run(scenario, loop)
@@ -241,7 +252,7 @@ class TestWriting:
             async with house(FakePool(lambda _: reply), send_timeout=0.2) as opened:
                 client = await reader_that_waits(opened)
                 sending = asyncio.create_task(asking(client))
-                await opened.front.emptied()
+                await opened.state.emptied()
                 assert 60_000 * len(opened.pool.jobs) < 64 << 20
                 sending.cancel()
                 client.close()
@@ -254,10 +265,10 @@ class TestWriting:
                 client = await opened.connect()
                 sending = asyncio.create_task(client.send(post() * 200_000))
                 await opened.pool.until(lambda: bool(opened.pool.jobs))
-                (guest,) = opened.front.guests
-                assert isinstance(guest, Connection)
-                await turns(lambda: guest.reading_paused)
-                assert len(guest.rest) < 256 << 10
+                (connected,) = opened.state.clients
+                assert isinstance(connected, Connection)
+                await turns(lambda: connected.reading_paused)
+                assert len(connected.rest) < 256 << 10
                 assert len(opened.pool.jobs) == 1
                 sending.cancel()
 
@@ -284,7 +295,7 @@ class TestLeaving:
                 else:
                     client.leave()
                 await opened.pool.until(lambda: opened.pool.cancelled == opened.pool.jobs)
-                await opened.front.emptied()
+                await opened.state.emptied()
 
         run(scenario, loop)
 
@@ -356,7 +367,7 @@ class TestCrowds:
                 asking = await opened.connect()
                 await asking.send(LIVE)
                 assert await asking.status() == 200
-                assert len(opened.front.guests) < 50
+                assert len(opened.state.clients) < 50
 
         run(scenario, loop)
 
@@ -373,7 +384,7 @@ class TestCrowds:
                         assert await client.status() == 200
                 gone = []
                 for _ in range(4):
-                    opened.front._looked = False
+                    opened.state._looked = False
                     newcomer = await opened.connect()
                     await newcomer.send(known)
                     assert await newcomer.status() == 200
@@ -395,6 +406,6 @@ class TestCrowds:
                     await client.send(post())
                     assert await client.status() == 200
                     client.leave()
-                    await opened.front.emptied()
+                    await opened.state.emptied()
 
         run(scenario, loop)

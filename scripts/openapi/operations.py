@@ -9,13 +9,9 @@ from typing import Final, get_type_hints
 from engine import Limits, graph_id, registry
 from schemas.listings import GraphList
 from schemas.registered import GraphSummary, RegisteredGraph, without_graph
-from service.calls import calls
-from service.calls.definition import AnyCall, Json
-from service.calls.sample import MEAN
-from service.pages import examples
-from service.pages.examples import Failure
-from service.pages.operation import Operation
-from service.pages.tensor_operations import (
+from scripts.openapi import examples
+from scripts.openapi.operation import Operation
+from scripts.openapi.tensor_operations import (
     AFTER,
     IDEMPOTENCY_KEY,
     KEEPING,
@@ -25,11 +21,14 @@ from service.pages.tensor_operations import (
     storing_failures,
     tensor_operations,
 )
+from service.calls import calls
+from service.calls.definition import AnyCall, Json
+from service.calls.sample import MEAN
+from service.pages.failure import Failure
+from service.web.graph_routes import OF_GRAPH
 from service.wire.translate import Translator
 from service.worker.registration import REGISTER, Registration
 
-#: what the id of an operation on a registered graph ends with, behind the name of the call
-OF_GRAPH: Final = "OfGraph"
 #: the graph that all examples share, as it is registered
 SHARED: Final[Json] = {"graph": MEAN["graph"], "description": "a mean of squares"}
 

@@ -16,12 +16,13 @@ import orjson
 from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
+from scripts.openapi.examples import denials
+from scripts.openapi.operation import Operation
+from scripts.openapi.operations import SHARED, operations
 from service.calls.definition import Json
 from service.errors import ERRORS, KINDS
 from service.keys.caller import KeyScope
-from service.pages.examples import REQUEST_ID, Failure, denials
-from service.pages.operation import Operation
-from service.pages.operations import SHARED, operations
+from service.pages.failure import REQUEST_ID, Failure
 from service.state.graphs import Registered
 from service.transport.job import Job, Reply
 from service.wire.media import JSON, PROBLEM, SAFETENSORS

@@ -31,7 +31,7 @@ SETTINGS = Settings(device="cpu", compile="off")
 def never_again() -> Worker:
     """A worker that remembers no request."""
     worker = Worker(SETTINGS)
-    worker._repeated = Cache(0, 0, lambda kept: kept.nbytes)
+    worker._cached_requests = Cache(0, 0, lambda kept: kept.nbytes)
     return worker
 
 
@@ -284,7 +284,7 @@ def kept() -> Callable[[Json], int]:
 
     def ask(body: Json) -> int:
         assert post(worker, json.dumps(body).encode()).status == 200
-        return len(worker._repeated._kept)
+        return len(worker._cached_requests._kept)
 
     return ask
 
