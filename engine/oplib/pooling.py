@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import NUMBERS
+from engine.graph.dtypes import NUMBERS, has_infinities
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
@@ -82,7 +82,7 @@ def placed(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
 
 def lowest(dtype: DType) -> float:
     """What no element lies below."""
-    return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+    return -math.inf if has_infinities(dtype) else int(np.iinfo(dtype).min)
 
 
 def rows_of(x: TensorType, out: TensorType) -> TensorType:

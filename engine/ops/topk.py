@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import has_infinities
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
@@ -139,6 +140,6 @@ def _pick_least(run: RunContext, values: Array, indices: Array, least: Any) -> N
 
 def _least(dtype: DType) -> Any:
     """The least number of a dtype: -∞ where there is one."""
-    if dtype.kind == "f":
+    if has_infinities(dtype):
         return -np.inf
     return False if dtype.kind == "b" else np.iinfo(dtype).min
