@@ -11,13 +11,13 @@ import numpy as np
 from engine.graph.ir import Node, Value
 from engine.graph.kinds.typed_number import weak_number
 from engine.graph.rewrite_rule import RewriteRule, rewrite
-from engine.rewrites.matching import NUMBER, broadcasted, fill_of, source
+from engine.rewrites.matching import broadcasted, fill_of, source
 
 
 def without(neutral: float, *, either: bool) -> RewriteRule:
     """x ∘ c = x for the neutral element c; on either side, or on the right alone."""
 
-    @rewrite(needs=NUMBER)
+    @rewrite(needs=(), needs_number=True)
     def rule(node: Node, operands: Sequence[Value]) -> Value | None:
         a, b = operands
         if fill_of(b) == neutral and a.dtype == node.type.dtype:
@@ -34,7 +34,7 @@ def without_scalar(neutral: float) -> RewriteRule:
     return RewriteRule(lambda node, operands: operands[0] if node.attrs["scalar"] == neutral else None)
 
 
-@rewrite(needs=NUMBER)
+@rewrite(needs=(), needs_number=True)
 def by_a_number(node: Node, operands: Sequence[Value]) -> Value | None:
     """x · c, c one number everywhere, as mul_scalar: c need not be spread out."""
     a, b = operands
