@@ -25,8 +25,8 @@ def copying(_: RunContext, x: Any, out: Any) -> tuple[Callable[..., object], tup
 
 
 @copying.on("cpu")
-def _copying(_: RunContext, x: HostArray, out: HostArray) -> tuple[Callable[..., object], tuple[Any, ...]]:
-    return (_copy_in_strips, (x, out)) if _is_turned(x) else (out.__setitem__, (..., x))
+def _copying(run: RunContext, x: HostArray, out: HostArray) -> tuple[Callable[..., object], tuple[Any, ...]]:
+    return (_copy_in_strips, (run, x, out)) if _is_turned(x) else (out.__setitem__, (..., x))
 
 
 def _is_turned(x: HostArray) -> bool:
@@ -37,8 +37,8 @@ def _is_turned(x: HostArray) -> bool:
     return columns > _STRIP and x.size >= _LEAST_ROWS * columns
 
 
-def _copy_in_strips(x: HostArray, out: HostArray) -> None:
+def _copy_in_strips(run: RunContext, x: HostArray, out: HostArray) -> None:
     """out = x. A strip has some columns, of all rows."""
-    for start in range(0, x.shape[-1], _STRIP):
+    for start in run.through(range(0, x.shape[-1], _STRIP)):
         strip = (..., slice(start, start + _STRIP))
         out[strip] = x[strip]

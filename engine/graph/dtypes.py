@@ -16,8 +16,9 @@ class ElementType:
     """Properties of one dtype.
 
     `name` is NumPy's, which JSON and graphs have, too, and `width` counts bytes. `is_differentiable` says whether
-    derivatives of and in its numbers exist. Bodies call it what safetensors does, and an element takes at most
-    `json_characters` in JSON, with its comma; integers beyond 2⁵³ are never written there.
+    derivatives of and in its numbers exist, `has_loops` whether loops and microkernels are written for them. Bodies
+    call it what safetensors does, and an element takes at most `json_characters` in JSON, with its comma; integers
+    beyond 2⁵³ are never written there.
     """
 
     name: str
@@ -26,6 +27,7 @@ class ElementType:
     is_differentiable: bool
     safetensors: str
     json_characters: int
+    has_loops: bool = False
 
 
 #: in the order in which messages list them; of a kind, the narrowest first
@@ -36,8 +38,8 @@ ELEMENT_TYPES: Final = (
     ElementType("int32", "integer", 4, False, "I32", 12),
     ElementType("int64", "integer", 8, False, "I64", 18),
     ElementType("float16", "floating", 2, True, "F16", 16),
-    ElementType("float32", "floating", 4, True, "F32", 17),
-    ElementType("float64", "floating", 8, True, "F64", 26),
+    ElementType("float32", "floating", 4, True, "F32", 17, has_loops=True),
+    ElementType("float64", "floating", 8, True, "F64", 26, has_loops=True),
 )
 
 
@@ -63,6 +65,19 @@ def is_differentiable(dtype: np.dtype[Any]) -> bool:
     """Whether derivatives of and in numbers of this dtype exist."""
     element = element_type(dtype)
     return element is not None and element.is_differentiable
+
+
+def has_loops(dtype: np.dtype[Any]) -> bool:
+    """Whether loops and microkernels are written for numbers of this dtype; others are computed by NumPy."""
+    element = element_type(dtype)
+    return element is not None and element.has_loops
+
+
+@lru_cache(maxsize=1024)
+def has_infinities(dtype: np.dtype[Any]) -> bool:
+    """Whether numbers of this dtype may be infinite, or NaN: all but those that are counted."""
+    element = element_type(dtype)
+    return dtype.kind not in "biu" if element is None else element.kind not in ("boolean", "integer")
 
 
 @lru_cache(maxsize=1024)

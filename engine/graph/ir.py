@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.graph.errors import EngineError
 from engine.graph.inference import Work, inferred, work
-from engine.graph.kinds.typed_number import typed_number
+from engine.graph.kinds.typed_number import typed_number, weak_number
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import NONE, Definition, Kernel, Op, ResultTypes, View
 from engine.graph.registry import Registry
@@ -284,7 +284,7 @@ class Value:
         ops = self.builder.registry.ops
         if isinstance(other, Value):
             return self.builder.emit(ops[op], (self, other), NONE)
-        return self.builder.emit(ops[f"{op}_scalar"], (self,), {"scalar": float(other)})
+        return self.builder.emit(ops[f"{op}_scalar"], (self,), {"scalar": weak_number(other, self.dtype)})
 
     def full_like(self, fill: float, shape: Sequence[int] | None = None) -> Value:
         """A constant of this dtype and, by default, this shape."""
@@ -307,7 +307,7 @@ class Value:
         return self._with(other, "div")
 
     def __pow__(self, exponent: float) -> Value:
-        return self.pow_scalar(exponent=float(exponent))
+        return self.pow_scalar(exponent=weak_number(exponent, self.dtype))
 
     def __radd__(self, other: float) -> Value:
         return self + other

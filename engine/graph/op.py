@@ -72,6 +72,8 @@ class Definition(ABC):
     #: what is tried to say a node shorter, in this order
     rewrites: ClassVar[tuple[RewriteRule, ...]] = ()
     since: ClassVar[int] = 1
+    #: the result holds no numbers but those of its operand: where that is one number everywhere, so is this
+    spreads: ClassVar[bool] = False
     #: swapping two operands leaves the result as it is, bit for bit
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
@@ -110,6 +112,11 @@ class Definition(ABC):
     def number_everywhere(self, attrs: Mapping[str, Any]) -> Any:
         """The number that all of the result is, where the attributes say so; else None."""
         return None
+
+    @cached_property
+    def may_be_one_number(self) -> bool:
+        """Whether results are ever known to be one number everywhere."""
+        return self.spreads or type(self).number_everywhere is not Definition.number_everywhere
 
     @cached_property
     def is_differentiable(self) -> bool:

@@ -17,6 +17,8 @@ class RewriteRule:
     find: Rewriting
     #: the ops of which an operand must be one for it to find anything; None where it is to be tried always
     needs: frozenset[str] | None = None
+    #: one that is known to be a number everywhere will do as well
+    needs_number: bool = False
     #: the operand that nobody else may read, since nothing would be saved then
     alone: int | None = None
     #: whether an output may be rewritten, too; not where it would no longer lie densely, and be copied for it
@@ -24,7 +26,13 @@ class RewriteRule:
 
 
 def rewrite(
-    *, needs: Sequence[str] | None = None, alone: int | None = None, of_outputs: bool = True
+    *,
+    needs: Sequence[str] | None = None,
+    needs_number: bool = False,
+    alone: int | None = None,
+    of_outputs: bool = True,
 ) -> Callable[[Rewriting], RewriteRule]:
     """A function made a rule; see `RewriteRule`."""
-    return lambda find: RewriteRule(find, None if needs is None else frozenset(needs), alone, of_outputs)
+    return lambda find: RewriteRule(
+        find, None if needs is None else frozenset(needs), needs_number, alone=alone, of_outputs=of_outputs
+    )

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine.graph.by_device import DeviceFunction
-from engine.graph.op import Array, Namespace
+from engine.graph.op import Array
 from engine.graph.run_context import RunContext
 from engine.loops.gamma_arrays import digamma_blocks, fill_polygamma, lgamma_blocks, polygamma_blocks
 from engine.loops.normal_arrays import erfinv_blocks, log_ndtr_blocks
@@ -21,12 +21,12 @@ class ArrayFunction(NamedTuple):
     """One of them: of a block of NumPy's, with so many `arrays` of its size at once; and how other modules fill one."""
 
     blocks: Callable[[Floats], Floats]
-    elsewhere: Callable[[Namespace, Array, Array], None]
+    elsewhere: Callable[[RunContext, Array, Array], None]
     arrays: int = 16
 
 
-def _by_library(name: str, xp: Namespace, x: Array, out: Array) -> None:
-    getattr(library(xp), name)(x, out=out)
+def _by_library(name: str, run: RunContext, x: Array, out: Array) -> None:
+    getattr(library(run.xp), name)(x, out=out)
 
 
 ARRAY_FUNCTIONS: Final[Mapping[str, ArrayFunction]] = MappingProxyType(
@@ -45,9 +45,9 @@ ARRAY_FUNCTIONS: Final[Mapping[str, ArrayFunction]] = MappingProxyType(
 @DeviceFunction
 def fill_function(run: RunContext, name: str, x: Array, out: Array) -> None:
     """Fill `out` with the function of this name of an array of any layout."""
-    ARRAY_FUNCTIONS[name].elsewhere(run.xp, x, out)
+    ARRAY_FUNCTIONS[name].elsewhere(run, x, out)
 
 
 @fill_function.on("cpu")
-def _fill_in_blocks(_: RunContext, name: str, x: Array, out: Array) -> None:
-    in_blocks(np, ARRAY_FUNCTIONS[name].blocks, x, out)
+def _fill_in_blocks(run: RunContext, name: str, x: Array, out: Array) -> None:
+    in_blocks(run, ARRAY_FUNCTIONS[name].blocks, x, out)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.graph.op import KernelCall
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray
 from engine.loops.array_functions import ARRAY_FUNCTIONS
 from engine.loops.program import Instruction, Level, Loop, LoopOperand
@@ -19,6 +20,9 @@ from engine.loops.ufuncs import BY_NAME, FOLDS, ufunc_of
 
 #: what a slot holds, seen otherwise in a block of some shape
 SlotView = Callable[[Any, tuple[int, ...]], Any]
+
+#: for functions of one block: whoever goes through the blocks looks at the deadline
+_UNWATCHED = RunContext(np)
 
 
 class _SlotCall(NamedTuple):
@@ -98,7 +102,7 @@ class BlockProgram:
             elif op in ("select", "choose"):
                 out[...] = read[1] if read[0] else read[2]
             elif op in ARRAY_FUNCTIONS:
-                in_blocks(np, ARRAY_FUNCTIONS[op].blocks, read[0], out)
+                in_blocks(_UNWATCHED, ARRAY_FUNCTIONS[op].blocks, read[0], out)
             else:
                 ufunc_of(np, op)(*read, out=out)
         return out
@@ -108,7 +112,7 @@ class BlockProgram:
         if op == "load":
             self._call(np.copyto, out, instruction.data, self._fixed("unsafe"))
         elif op in ARRAY_FUNCTIONS:
-            self._call(partial(in_blocks, np, ARRAY_FUNCTIONS[op].blocks), *read, out)
+            self._call(partial(in_blocks, _UNWATCHED, ARRAY_FUNCTIONS[op].blocks), *read, out)
         elif op in FOLDS:
             rest = [self._fixed(each) for each in (-1, None)]
             row = self._view(_as_elements, *read)

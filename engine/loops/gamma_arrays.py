@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.graph.op import Array, Namespace
+from engine.graph.run_context import RunContext
 from engine.loops.special import Floats, in_blocks, library, polynomial
 
 # log Γ(2 + z) / z for −3/4 ≤ z ≤ 1/2: Chebyshev interpolant, found in 60 digits and written out in powers, highest
@@ -48,9 +49,9 @@ def digamma_blocks(x: Floats) -> Floats:
     return y
 
 
-def fill_polygamma(xp: Namespace, x: Array, out: Array, order: int) -> None:
+def fill_polygamma(run: RunContext, x: Array, out: Array, order: int) -> None:
     """(−1)ⁿ⁺¹ n! ζ(n + 1, x), of the Hurwitz zeta function (DLMF 25.11.12), in float64."""
-    in_blocks(xp, partial(polygamma_blocks, xp, order), x, out)
+    in_blocks(run, partial(polygamma_blocks, run.xp, order), x, out)
 
 
 def polygamma_blocks(xp: Namespace, order: int, x: Array) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.graph.op import Array, Namespace
+from engine.graph.run_context import RunContext
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -57,11 +58,11 @@ def block_workspace(size: int, arrays: int = 16) -> int:
     return arrays * 8 * min(size, BLOCK)
 
 
-def in_blocks(xp: Namespace, function: Callable[[Floats], Floats], x: Array, out: Array) -> None:
+def in_blocks(run: RunContext, function: Callable[[Floats], Floats], x: Array, out: Array) -> None:
     """`function` in float64, on one block of x after another; `out` holds x first."""
-    xp.copyto(out, x)
+    run.xp.copyto(out, x)
     flat = out.reshape(-1)
-    for start in range(0, flat.size, BLOCK):
+    for start in run.through(range(0, flat.size, BLOCK)):
         block = flat[start : start + BLOCK]
         block[...] = function(block.astype(np.float64, copy=False))
 

@@ -49,7 +49,7 @@ class WholeLoop:
         for n, operand, dtype in self.loads:
             x = operands[operand]
             values[n] = x if x.dtype == dtype else x.astype(dtype)
-        for n in self.computed:
+        for n in run.through(self.computed):
             place = self.places.get(n)
             out = results[place[0]] if place is not None and results[place[0]].dtype == place[1] else None
             values[n] = self.compute(run, n, [values[a] for a in self.loop.instructions[n].args], out)

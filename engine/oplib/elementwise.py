@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from engine.graph.dtypes import in_opset
+from engine.graph.dtypes import has_loops, in_opset
 from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.memory import Memory
@@ -20,7 +20,7 @@ from engine.graph.op import Array, Definition, KernelCall, NoGradient, Op, Resul
 from engine.graph.rewrite_rule import RewriteRule
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import BOOL, FLOAT32, FLOAT64, DType, TensorType, broadcast, to_float
+from engine.graph.tensor_type import BOOL, FLOAT32, DType, TensorType, broadcast, to_float
 from engine.loops.elements import ElementKernel
 from engine.loops.program import PRIMITIVES, Level, LoopBuilder, Scalar, Scalars
 from engine.oplib import batching
@@ -88,7 +88,7 @@ class Elementwise(Op):
         """Whether `scalar_of` computes this result of such operands: all float32, or all float64, but for bools."""
         dtypes = {t.dtype for t in (out, *types)} - {BOOL}
         is_opaque = self.scalar is None and self.ufunc not in PRIMITIVE_OF
-        if is_opaque or len(dtypes) != 1 or not dtypes <= {FLOAT32, FLOAT64}:
+        if is_opaque or len(dtypes) != 1 or not all(map(has_loops, dtypes)):
             return False
         kernel = _kernels(self, (dtypes.pop(), out.dtype, *(t.dtype for t in types)), attrs)
         return kernel is not None and kernel.gives == out.dtype

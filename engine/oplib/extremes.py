@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engine.graph.by_device import DeviceFunction
+from engine.graph.dtypes import has_infinities
 from engine.graph.ir import Value
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
@@ -30,7 +31,7 @@ def first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Arr
 def _first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Array, axis: int) -> Array:
     """The first NaN is looked for, since CuPy's may be any of several."""
     found = getattr(run.xp, function)(x, axis=axis)
-    if x.dtype.kind != "f":
+    if not has_infinities(x.dtype):
         return found
     nan = run.xp.isnan(x)
     return run.xp.where(nan.any(axis=axis), nan.argmax(axis=axis), found)

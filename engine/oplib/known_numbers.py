@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.graph.by_device import DeviceFunction
+from engine.graph.dtypes import has_infinities
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, HostArray
@@ -22,15 +23,15 @@ def are_finite(_: RunContext, *arrays: Array, dtype: DType | None = None) -> boo
 
 @are_finite.on("cpu")
 def _are_finite(_: RunContext, *arrays: HostArray, dtype: DType | None = None) -> bool:
-    return all(x.dtype.kind != "f" or bool(np.isfinite(np.add.reduce(x, None, dtype))) for x in arrays)
+    return all(not has_infinities(x.dtype) or bool(np.isfinite(np.add.reduce(x, None, dtype))) for x in arrays)
 
 
 @DeviceFunction
 def are_numbers(_: RunContext, x: Array) -> bool:
     """Whether it is known that no element is NaN."""
-    return bool(x.dtype.kind != "f")
+    return not has_infinities(x.dtype)
 
 
 @are_numbers.on("cpu")
 def _are_numbers(_: RunContext, x: HostArray) -> bool:
-    return x.dtype.kind != "f" or not bool(np.isnan(x).any())
+    return not has_infinities(x.dtype) or not bool(np.isnan(x).any())

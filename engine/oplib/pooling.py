@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import NUMBERS
+from engine.graph.dtypes import NUMBERS, has_infinities
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
@@ -82,7 +82,7 @@ def placed(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
 
 def lowest(dtype: DType) -> float:
     """What no element lies below."""
-    return -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+    return -math.inf if has_infinities(dtype) else int(np.iinfo(dtype).min)
 
 
 def rows_of(x: TensorType, out: TensorType) -> TensorType:
@@ -90,18 +90,18 @@ def rows_of(x: TensorType, out: TensorType) -> TensorType:
     return out.with_shape((*out.shape[:-1], x.shape[-1]))
 
 
-def slide(xp: Namespace, ufunc: Ufunc, x: Array, out: Array, windows: Windows, start: float) -> None:
+def slide(run: RunContext, ufunc: Ufunc, x: Array, out: Array, windows: Windows, start: float) -> None:
     """out = the reduction of each window of x by `ufunc`, whose neutral element is `start`: one axis, then the other.
 
     Taking k + k elements together costs less than taking k · k.
     """
-    rows = xp.empty((*out.shape[:-1], x.shape[-1]), out.dtype)
-    slide_along(ufunc, x, rows, windows, -2, start)
-    slide_along(ufunc, rows, out, windows, -1, start)
+    rows = run.xp.empty((*out.shape[:-1], x.shape[-1]), out.dtype)
+    slide_along(run, ufunc, x, rows, windows, -2, start)
+    slide_along(run, ufunc, rows, out, windows, -1, start)
 
 
-def slide_along(ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int, start: float) -> None:
-    """`slide` along one axis."""
+def slide_along(run: RunContext, ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int, start: float) -> None:
+    """`slide` along one axis, tap by tap."""
     met = windows.meetings(axis, x.shape[axis], out.shape[axis])
     taps = [_at(here, seen, axis) for _, here, seen in met]
     if len(taps) > 1 and all(out[here].shape == out.shape for here, _ in taps[:2]):
@@ -109,7 +109,7 @@ def slide_along(ufunc: Ufunc, x: Array, out: Array, windows: Windows, axis: int,
         ufunc(x[first], x[second], out=out, dtype=out.dtype)
     else:
         out.fill(start)
-    for here, seen in taps:
+    for here, seen in run.through(taps):
         ufunc(out[here], x[seen], out=out[here])
 
 
@@ -117,7 +117,7 @@ def give_back(run: RunContext, g: Array, x: Array, out: Array, windows: Windows)
     """out = Σ g over the windows of which an element of x is the first maximum: by rows, and in these by columns."""
     xp = run.xp
     rows = xp.empty((*x.shape[:-1], g.shape[-1]), x.dtype)
-    slide_along(xp.maximum, x, rows, windows, -1, lowest(x.dtype))
+    slide_along(run, xp.maximum, x, rows, windows, -1, lowest(x.dtype))
     given = xp.empty(rows.shape, accumulator(out))
     _give_rows(run, g, rows, given, windows)
     sums = wide_out(xp, out)
@@ -128,7 +128,7 @@ def give_back(run: RunContext, g: Array, x: Array, out: Array, windows: Windows)
 
 def _give_rows(run: RunContext, g: Array, rows: Array, out: Array, windows: Windows) -> None:
     largest = run.xp.empty(g.shape, rows.dtype)
-    slide_along(run.xp.maximum, rows, largest, windows, -2, lowest(rows.dtype))
+    slide_along(run, run.xp.maximum, rows, largest, windows, -2, lowest(rows.dtype))
     _place_along(run, g, rows, largest, out, windows, -2)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from engine.graph.tensor_type import FLOAT32, FLOAT64, TensorType
+from engine.graph.dtypes import has_loops
+from engine.graph.tensor_type import TensorType
 from engine.loops.program import Scalar
 from engine.oplib.accumulate import count
 
@@ -48,4 +49,4 @@ class Rowwise:
         """
         axes = self.row_axes(attrs)
         last = bool(axes) and tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
-        return count(x.shape, axes) if last and x.dtype == out.dtype and x.dtype in (FLOAT32, FLOAT64) else 0
+        return count(x.shape, axes) if last and x.dtype == out.dtype and has_loops(x.dtype) else 0

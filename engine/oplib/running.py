@@ -32,7 +32,7 @@ def running_sums(run: RunContext, x: Array, out: Array, axis: int) -> None:
 
 
 @running_sums.on("cpu")
-def _running_sums(_: RunContext, x: HostArray, out: HostArray, axis: int) -> None:
+def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> None:
     extent, behind = x.shape[axis], math.prod(x.shape[axis + 1 :])
     if x.dtype != out.dtype:
         np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
@@ -42,9 +42,9 @@ def _running_sums(_: RunContext, x: HostArray, out: HostArray, axis: int) -> Non
         except ValueError:  # its rows do not lie evenly
             np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
         else:
-            _along_rows(rows, out.reshape(rows.shape))
+            _along_rows(run, rows, out.reshape(rows.shape))
     elif extent and x.size >= LEAST_SLICE * extent and behind >= _WIDTH:
-        _slice_by_slice(np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0))
+        _slice_by_slice(run, np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0))
     else:
         np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
 
@@ -58,15 +58,15 @@ def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
     return dtype.itemsize * (chunk + chunk // _WIDTH)
 
 
-def _slice_by_slice(x: HostArray, out: HostArray) -> None:
+def _slice_by_slice(run: RunContext, x: HostArray, out: HostArray) -> None:
     out[0] = x[0]
-    for i in range(1, len(x)):
+    for i in run.through(range(1, len(x))):
         np.add(out[i - 1], x[i], out=out[i])
 
 
-def _along_rows(x: HostArray, out: HostArray) -> None:
+def _along_rows(run: RunContext, x: HostArray, out: HostArray) -> None:
     step = max(1, _CHUNK // x.shape[1])
-    for start in range(0, len(x), step):
+    for start in run.through(range(0, len(x), step)):
         chunk, sums = x[start : start + step], out[start : start + step]
         is_finite = _by_products(chunk, sums)
         for row in np.flatnonzero(~is_finite):

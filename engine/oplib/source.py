@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from engine.graph.dtypes import has_infinities
 from engine.graph.errors import BadAttribute
 from engine.graph.op import Array, Kernel, ResultTypes
 from engine.graph.run_context import RunContext
@@ -38,7 +39,7 @@ def check_representable(fill: float, dtype: DType) -> None:
 
 def is_representable(number: float, dtype: DType) -> bool:
     """Whether `number` is one of `dtype`; floats round, whatever their size."""
-    if dtype.kind == "f":
+    if has_infinities(dtype):
         return True
     low, high = whole_limits(dtype)
     return is_integral(number) and low <= int(number) <= high

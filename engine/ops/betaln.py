@@ -61,19 +61,19 @@ class Betaln(Binary):
 
     @compute.on("cpu")
     def _compute_in_blocks(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        _in_blocks(a, b, out)
+        _in_blocks(run, a, b, out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
         return block_workspace(out.size) if isinstance(out, TensorType) else 0
 
 
-def _in_blocks(a: Array, b: Array, out: Array) -> None:
+def _in_blocks(run: RunContext, a: Array, b: Array, out: Array) -> None:
     """In float64, on one block after another of the broadcast operands."""
     flags: Any = ["external_loop", "buffered", "zerosize_ok"]
     roles: Any = [["readonly"], ["readonly"], ["writeonly"]]
     with np.nditer([a, b, out], flags, roles, [np.float64] * 3, casting="same_kind", buffersize=BLOCK) as blocks:
-        for x, y, z in blocks:
+        for x, y, z in run.through(blocks):
             z[...] = _betaln(np.minimum(x, y), np.maximum(x, y))
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
+from engine.graph.op import Array, Composite, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
@@ -64,7 +64,7 @@ class Tril(Triangle):
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
         """What lies before the diagonal's neighbour above."""
-        _split(run.xp, x, out, offset + 1, keeps_front=True)
+        _split(run, x, out, offset + 1, keeps_front=True)
 
 
 class Triu(Triangle):
@@ -75,10 +75,10 @@ class Triu(Triangle):
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
         """What lies from the diagonal on."""
-        _split(run.xp, x, out, offset, keeps_front=False)
+        _split(run, x, out, offset, keeps_front=False)
 
 
-def _split(xp: Namespace, x: Array, out: Array, first: int, *, keeps_front: bool) -> None:
+def _split(run: RunContext, x: Array, out: Array, first: int, *, keeps_front: bool) -> None:
     """Row i of out is that of x before column i + `first`, or from there on, and 0 elsewhere.
 
     Rows in blocks: only where the line crosses one is there a choice to make for each element. What is cut off may be
@@ -86,7 +86,7 @@ def _split(xp: Namespace, x: Array, out: Array, first: int, *, keeps_front: bool
     """
     rows, columns = x.shape[-2:]
     crossed: tuple[int, int, int] | None = None
-    for start in range(0, rows, _ROWS):
+    for start in run.through(range(0, rows, _ROWS)):
         stop = min(start + _ROWS, rows)
         low, high = (max(0, min(i + first, columns)) for i in (start, stop - 1))
         front, middle, back = ((..., slice(start, stop), slice(*ends)) for ends in pairwise((0, low, high, columns)))
@@ -94,9 +94,9 @@ def _split(xp: Namespace, x: Array, out: Array, first: int, *, keeps_front: bool
         out[kept], out[cleared], out[middle] = x[kept], 0, x[middle]
         crossing = stop - start, high - low, start + first - low
         if crossing != crossed:
-            crossed, before = crossing, xp.tri(crossing[0], crossing[1], crossing[2] - 1, dtype=bool)
+            crossed, before = crossing, run.xp.tri(crossing[0], crossing[1], crossing[2] - 1, dtype=bool)
             mask = ~before if keeps_front else before
-        xp.copyto(out[middle], out.dtype.type(0), where=mask)
+        run.xp.copyto(out[middle], out.dtype.type(0), where=mask)
 
 
 class Diag(Composite):

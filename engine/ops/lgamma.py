@@ -91,7 +91,7 @@ class Polygamma(FloatUnary):
 
     def compute(self, run: RunContext, x: Array, *, out: Array, order: int) -> None:
         """(−1)ⁿ⁺¹ n! ζ(n + 1, x), of the Hurwitz zeta function (DLMF 25.11.12)."""
-        fill_polygamma(run.xp, x, out, order)
+        fill_polygamma(run, x, out, order)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks."""

@@ -34,8 +34,7 @@ class MaxPool2D(Pooling):
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Maxima over rows, then over columns."""
-        xp = run.xp
-        slide(xp, xp.maximum, x, out, placed(**attrs), lowest(x.dtype))
+        slide(run, run.xp.maximum, x, out, placed(**attrs), lowest(x.dtype))
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
         """To the elements that were chosen."""
@@ -67,12 +66,12 @@ class MaxPool2DIndices(Pooling):
         xp = run.xp
         windows, width = placed(**attrs), x.shape[-1]
         largest = xp.empty(out.shape, x.dtype)
-        slide(xp, xp.maximum, x, largest, windows, lowest(x.dtype))
+        slide(run, xp.maximum, x, largest, windows, lowest(x.dtype))
         rows, columns = (list(windows.meetings(axis, x.shape[axis], out.shape[axis])) for axis in (-2, -1))
         above, before = windows.padding
         taps = xp.asarray([(a - above) * width + b - before for (a, *_), (b, *_) in product(rows, columns)])
         searching, passed = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
-        for (_, i, h), (_, j, w) in product(rows, columns):
+        for (_, i, h), (_, j, w) in run.through(product(rows, columns)):
             seen = x[..., h, w]
             missed = xp.not_equal(seen, largest[..., i, j])
             missed &= seen == seen  # noqa: PLR0124 - false of NaN only
@@ -178,7 +177,7 @@ class AvgPool2D(Pooling):
         xp = run.xp
         windows = placed(**attrs)
         sums = out if out.dtype == accumulator(out) else xp.empty(out.shape, accumulator(out))
-        slide(xp, xp.add, x, sums, windows, 0)
+        slide(run, xp.add, x, sums, windows, 0)
         xp.divide(sums, windows.taps, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:

@@ -32,6 +32,7 @@ class Reshape(View):
     """
 
     name = "reshape"
+    spreads = True
     aliases = {"ReshapeOp": "born", "Reshape": "born, cjc, minima"}
     operands = ("x",)
     attrs = {
@@ -97,6 +98,7 @@ class BroadcastTo(View):
     """y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rule."""
 
     name = "broadcast_to"
+    spreads = True
     aliases = {"Expand": "born", "BroadcastTo": "minima", "BroadcastScalar": "cjc"}
     operands = ("x",)
     attrs = {"shape": Attr("ints", (), "the result's shape", minimum=0)}

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import has_infinities
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
@@ -107,10 +108,10 @@ def _pick(run: RunContext, x: Array, values: Array, indices: Array, k: int, axis
     rest = xp.moveaxis(x, axis, -1).copy().reshape(-1, x.shape[axis])
     lines, least = xp.arange(len(rest)), _least(x.dtype)
     found = xp.moveaxis(values, axis, -1), xp.moveaxis(indices, axis, -1)
-    for i in range(k):
+    for i in run.through(range(k)):
         _pick_one(run, rest, lines, found[0][..., i], found[1][..., i], least)
     if bool((found[0][..., -1] == least).any()):
-        _pick_least(xp, *found, least)
+        _pick_least(run, *found, least)
 
 
 def _pick_one(run: RunContext, rest: Array, lines: Array, value: Array, index: Array, least: Any) -> None:
@@ -121,16 +122,16 @@ def _pick_one(run: RunContext, rest: Array, lines: Array, value: Array, index: A
     rest[lines, at] = least
 
 
-def _pick_least(xp: Namespace, values: Array, indices: Array, least: Any) -> None:
+def _pick_least(run: RunContext, values: Array, indices: Array, least: Any) -> None:
     """Mend the positions of the least number there is: what was picked before looks like it.
 
     Once it is the largest that is left, nothing else is left: the next ones are those that were not picked yet, in
     order, and so among the first k.
     """
-    *_, k = values.shape
+    xp, (*_, k) = run.xp, values.shape
     ended = values.reshape(-1, k) == least
     picked = indices.reshape(-1, k)
-    for line in xp.nonzero(ended.any(axis=1))[0]:
+    for line in run.through(xp.nonzero(ended.any(axis=1))[0]):
         before = picked[line][~ended[line]]
         free = xp.setdiff1d(xp.arange(k), before)
         picked[line, len(before) :] = free[: k - len(before)]
@@ -139,6 +140,6 @@ def _pick_least(xp: Namespace, values: Array, indices: Array, least: Any) -> Non
 
 def _least(dtype: DType) -> Any:
     """The least number of a dtype: -∞ where there is one."""
-    if dtype.kind == "f":
+    if has_infinities(dtype):
         return -np.inf
     return False if dtype.kind == "b" else np.iinfo(dtype).min

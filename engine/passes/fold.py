@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.graph.dtypes import has_infinities
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node, works
 from engine.graph.kinds.typed_number import typed_number
@@ -91,7 +92,7 @@ class _Values:
         try:
             with np.errstate(all="ignore"):
                 value = _run(node, operands)
-                finite = value.dtype.kind != "f" or bool(np.isfinite(value).all())
+                finite = not has_infinities(value.dtype) or bool(np.isfinite(value).all())
         except EngineError:
             return None
         value.flags.writeable = False

@@ -12,6 +12,7 @@ from itertools import chain
 
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_END, Limits
+from engine.graph.registry import Registry
 from engine.graph.rewrite_rule import RewriteRule
 from engine.passes.allowance import UNBOUNDED, Allowance
 
@@ -29,7 +30,7 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     renamed: list[int] = []
     shared, outputs = set[int](), frozenset(graph.outputs)
     several = _read_by_several(graph)
-    telling = {op: _telling(op.rewrites) for op in {node.op for node in graph.nodes}}
+    telling = {op: _telling(op.rewrites, graph.registry) for op in {node.op for node in graph.nodes}}
     for i, node in enumerate(allowance.over(graph.nodes)):
         told, shorter = telling[node.op], None
         operands = tuple(map(renamed.__getitem__, node.operands))
@@ -51,10 +52,13 @@ def _read_by_several(graph: Graph) -> set[int]:
 
 
 @cache
-def _telling(rules: tuple[RewriteRule, ...]) -> frozenset[str] | None:
+def _telling(rules: tuple[RewriteRule, ...], registry: Registry) -> frozenset[str] | None:
     """What an operand must be for any of these rules to find something; None where one is to be tried always."""
     needs = [rule.needs for rule in rules]
-    return None if None in needs else frozenset(chain.from_iterable(filter(None, needs)))
+    if None in needs:
+        return None
+    numbers = [op.name for op in registry.ops.values() if op.may_be_one_number]
+    return frozenset(chain(*filter(None, needs), numbers if any(rule.needs_number for rule in rules) else ()))
 
 
 def _rewritten(node: Node, operands: Sequence[Value], shared: set[int], *, is_output: bool) -> Value | None:

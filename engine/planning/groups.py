@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
+from engine.graph.dtypes import has_loops
 from engine.graph.ir import Graph, Node
 from engine.graph.op import View
 from engine.graph.tensor_type import DType, Shape, TensorType
@@ -28,8 +29,6 @@ LONGEST_WHOLE: Final = 1 << 14
 MOST_ELEMENTS: Final = 1 << 32
 
 Ending = Literal["columns", "total"]
-#: dtypes of loops
-_COMPUTED: Final = ("float32", "float64")
 
 
 class Domain(NamedTuple):
@@ -206,7 +205,7 @@ def _is_sum(op: Rowwise) -> bool:
 
 
 def _is_computed(type: TensorType) -> bool:
-    return type.dtype.name in _COMPUTED
+    return has_loops(type.dtype)
 
 
 def _row_axes(graph: Graph) -> dict[Domain, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.graph.tensor_type import FLOAT32, FLOAT64, TensorType
+from engine.graph.dtypes import has_loops
+from engine.graph.tensor_type import TensorType
 from engine.microkernels.convolution import ConvolutionGeometry, Tensor, adjoint, convolution
 from engine.microkernels.recipe import Recipe
 from engine.oplib.convolution import Convolution
@@ -33,7 +34,7 @@ def _on_three_axes(
     **spatial: Any,
 ) -> ConvolutionGeometry | None:
     """The convolution as kernels are written for it; None for dtypes that have none."""
-    if x.dtype not in (FLOAT32, FLOAT64) or not x.dtype == kernel.dtype == out.dtype:
+    if not has_loops(x.dtype) or not x.dtype == kernel.dtype == out.dtype:
         return None
     more = 3 - rank
     stride, padding, dilation = (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.graph.dtypes import has_loops
 from engine.graph.op import Kernel
-from engine.graph.tensor_type import FLOAT32, FLOAT64, TensorType
+from engine.graph.tensor_type import TensorType
 from engine.microkernels.adding import Adding, adding
 from engine.microkernels.picking import PICKED_AT_ONCE, Picking, picking
 from engine.microkernels.recipe import Recipe
@@ -41,7 +42,7 @@ def scatter_recipe(
     _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int
 ) -> Recipe | None:
     """Row by row, for floats that add up in their own dtype, where the axis is the last of several."""
-    if out.dtype not in (FLOAT32, FLOAT64) or not x.dtype == updates.dtype == out.dtype:
+    if not has_loops(out.dtype) or not x.dtype == updates.dtype == out.dtype:
         return None
     if not 0 < axis == x.ndim - 1:
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from engine.graph.dtypes import has_loops
 from engine.graph.op import Kernel
-from engine.graph.tensor_type import FLOAT32, FLOAT64, Shape, TensorType
+from engine.graph.tensor_type import Shape, TensorType
 from engine.microkernels.pooling import avg_pool, max_pool, max_pool_indices
 from engine.microkernels.product import Matrices
 from engine.microkernels.recipe import Recipe
@@ -46,7 +47,7 @@ def avg_pool_recipe(_: Kernel, out: TensorType, x: TensorType, **attrs: Any) -> 
 
 def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry | None:
     """The windows for kernels, which see x and give as many numbers as `pooled` has; None where there are no such."""
-    if x.dtype not in (FLOAT32, FLOAT64) or math.prod(x.shape[-2:]) > _LARGEST:
+    if not has_loops(x.dtype) or math.prod(x.shape[-2:]) > _LARGEST:
         return None
     windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
     extents, size, stride, padding = map(_pair, (x.shape[-2:], windows.size, windows.stride, windows.padding))

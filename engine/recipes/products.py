@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from engine.graph.dtypes import has_loops
 from engine.graph.op import Kernel
-from engine.graph.tensor_type import FLOAT16, TensorType
+from engine.graph.tensor_type import TensorType
 from engine.microkernels.product import Matrices, Product, is_for_blas, product
 from engine.microkernels.recipe import Recipe
 
 
 def product_recipe(_: Kernel, out: TensorType, a: TensorType, b: TensorType) -> Recipe | None:
     """Tiles in registers, of floats that are summed up in their own dtype, where BLAS is not quicker."""
-    if out.dtype.kind != "f" or not a.dtype == b.dtype == out.dtype or out.dtype == FLOAT16:
+    if not has_loops(out.dtype) or not a.dtype == b.dtype == out.dtype:
         return None
     (inner, columns), itemsize = b.shape[-2:], out.dtype.itemsize
     lying = [_lying(x, out.ndim) for x in (a, b, out)]

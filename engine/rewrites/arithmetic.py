@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from engine.graph.ir import Node, Value
+from engine.graph.kinds.typed_number import weak_number
 from engine.graph.rewrite_rule import RewriteRule, rewrite
-from engine.rewrites.matching import NUMBER, broadcasted, fill_of, source
+from engine.rewrites.matching import broadcasted, fill_of, source
 
 
 def without(neutral: float, *, either: bool) -> RewriteRule:
     """x ∘ c = x for the neutral element c; on either side, or on the right alone."""
 
-    @rewrite(needs=NUMBER)
+    @rewrite(needs=(), needs_number=True)
     def rule(node: Node, operands: Sequence[Value]) -> Value | None:
         a, b = operands
         if fill_of(b) == neutral and a.dtype == node.type.dtype:
@@ -32,13 +34,13 @@ def without_scalar(neutral: float) -> RewriteRule:
     return RewriteRule(lambda node, operands: operands[0] if node.attrs["scalar"] == neutral else None)
 
 
-@rewrite(needs=NUMBER)
+@rewrite(needs=(), needs_number=True)
 def by_a_number(node: Node, operands: Sequence[Value]) -> Value | None:
     """x · c, c one number everywhere, as mul_scalar: c need not be spread out."""
     a, b = operands
     for x, c in ((a, fill_of(b)), (b, fill_of(a))):
-        if c is not None and math.isfinite(c) and x.type == node.type:
-            return -x if c == -1 else x.mul_scalar(scalar=float(c))
+        if c is not None and cmath.isfinite(c) and x.type == node.type:
+            return -x if c == -1 else x.mul_scalar(scalar=weak_number(c, x.dtype))
     return None
 
 

@@ -8,19 +8,15 @@ from engine.graph.ir import Value
 from engine.graph.kinds.typed_number import typed_number
 from engine.graph.tensor_type import Shape
 
-#: ops that leave one number everywhere what it is, and those by which `fill_of` knows one
-_SPREADING: Final = ("broadcast_to", "reshape")
-NUMBER: Final = ("full", *_SPREADING)
-
 # Runs of one kind have been merged, so that rules leave two or three in a row. A client's chain of them, read by many,
 # is not followed to its end: that would take quadratic time.
-_LOOKS_THROUGH = 4
+_LOOKS_THROUGH: Final = 4
 
 
 def fill_of(x: Value) -> float | None:
     """The number that x holds everywhere, where that is known."""
     for _ in range(_LOOKS_THROUGH):
-        if x.node.op.name in _SPREADING:
+        if x.node.op.spreads:
             x = x.builder.value(x.node.operands[0])
     number = x.node.op.number_everywhere(x.node.attrs)
     # As the dtype holds it: 0.1 in float32 is not 0.1.

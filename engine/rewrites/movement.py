@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.graph.ir import Node, Value
+from engine.graph.kinds.typed_number import weak_number
 from engine.graph.rewrite_rule import rewrite
 from engine.graph.tensor_type import broadcast, reduced_shape
 from engine.rewrites.arithmetic import holds
@@ -129,7 +130,7 @@ def sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     times = math.prod(repeated.shape[a] for a in axes)
     if not holds(inner, times):  # nor where nothing is summed: that is 0, and ∞ · 0 is not
         return None
-    scaled = inner if times == 1 else inner.mul_scalar(scalar=float(times))
+    scaled = inner if times == 1 else inner.mul_scalar(scalar=weak_number(times, inner.dtype))
     if not node.attrs["keepdims"]:
         scaled = reshaped(scaled, tuple(extent for i, extent in enumerate(inner.shape) if i + lead not in axes))
     return broadcasted(scaled, node.type.shape)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.graph.dtypes import has_loops
 from engine.graph.ir import Node, Value
 from engine.graph.rewrite_rule import rewrite
 from engine.rewrites.matching import reshaped, source
-
-#: float16 adds up in float32, and rounds to itself between a product and its sum; whole numbers may wrap
-_DTYPES = ("float32", "float64")
 
 
 @rewrite(needs=["matmul", "neg"], alone=0)
@@ -21,7 +19,8 @@ def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     (x,) = operands
     negated = source(x, "neg")
     product = negated or x
-    if product.node.op.name != "matmul" or product.dtype.name not in _DTYPES or not product.type.size:
+    # float16 adds up in float32, and rounds to itself between a product and its sum; whole numbers may wrap
+    if product.node.op.name != "matmul" or not has_loops(product.dtype) or not product.type.size:
         return None
     row, column, axes = product.ndim - 2, product.ndim - 1, node.attrs["axes"]
     if row not in axes and column not in axes:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.graph.dtypes import has_infinities
 from engine.graph.op import Array, Namespace
 from engine.graph.program import Program
 from engine.planning.plan import Plan, Step
@@ -64,11 +65,11 @@ class NonfiniteWatch:
 
 
 def _finite(xp: Namespace, array: Array) -> bool:
-    return array.dtype.kind != "f" or bool(xp.isfinite(array).all())
+    return not has_infinities(array.dtype) or bool(xp.isfinite(array).all())
 
 
 def _has_nan(xp: Namespace, array: Array) -> bool:
-    return array.dtype.kind == "f" and bool(xp.isnan(array).any())
+    return has_infinities(array.dtype) and bool(xp.isnan(array).any())
 
 
 def _range(array: Array) -> tuple[float, float] | None:

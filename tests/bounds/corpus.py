@@ -81,7 +81,7 @@ def _derived(case: Case, arrays: list[Array], order: int) -> Graph:
     written = case.write(arrays)
     found = written.outputs
     for _ in range(order):
-        outputs = [y for y in found if y.type.is_float]
+        outputs = [y for y in found if y.type.is_differentiable]
         total = reduce(operator.add, ((y * y).sum() for y in outputs))
         found = vjp_or_zeros(written.builder, [(total, total.full_like(1.0))], written.float_operands)
     return optimise(written.builder.graph(found))

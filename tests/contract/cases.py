@@ -95,11 +95,11 @@ class Written:
 
     @property
     def float_operands(self) -> list[Value]:
-        return [x for x in self.operands if x.type.is_float]
+        return [x for x in self.operands if x.type.is_differentiable]
 
     @property
     def float_outputs(self) -> list[Value]:
-        return [y for y in self.outputs if y.type.is_float]
+        return [y for y in self.outputs if y.type.is_differentiable]
 
 
 def run_graph(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
@@ -156,7 +156,7 @@ def place(op: Definition) -> str:
 def has_rule(case: Case) -> bool:
     """Whether derivatives pass through this case."""
     real = any(o.kind == "real" for o in case.sample.operands)
-    return real and not isinstance(case.op.vjp, NoGradient) and any(t.is_float for t in case.result_types())
+    return real and not isinstance(case.op.vjp, NoGradient) and any(t.is_differentiable for t in case.result_types())
 
 
 def every(_: Case) -> bool:

@@ -92,7 +92,7 @@ def _decompose(op: Definition, value: bool, gradient: bool) -> Method:
 
 def _twice(y: Value, value: bool, gradient: bool) -> Value:
     """y + y, where one of the two may have no gradient, or no value beside its gradient."""
-    if not y.type.is_float:
+    if not y.type.is_differentiable:
         return y if not value else y.logical_not() if y.dtype.kind == "b" else y + y
     constant = y.stop_gradient()
     return y + (y if value and gradient else constant if value else y - constant)

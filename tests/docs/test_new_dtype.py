@@ -67,7 +67,12 @@ from engine import Builder, Limits, TensorType, open_executor, registry
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp
 
+from engine.graph.dtypes import has_infinities, has_loops
+from engine.graph.run_context import RunContext
+from engine.oplib.known_numbers import are_finite, are_numbers
+
 type = TensorType((2,), np.dtype("complex128"))
+nan, run = np.array([np.nan, 1j]), RunContext(np)
 builder = Builder(registry())
 x, w = builder.leaf(type, "x"), builder.leaf(type, "w")
 y = ((x * w) + x.cast(dtype=type.dtype)).sum()
@@ -78,6 +83,9 @@ fed = {"x": np.array([1 + 2j, 3j]), "w": np.array([2, 1j])}
 results = open_executor("cpu").run(plan, fed)
 print(json.dumps({
     "flags": [type.is_differentiable, type.is_float],
+    "asked": [has_infinities(type.dtype), has_loops(type.dtype), are_finite(run, nan), are_numbers(run, nan)],
+    "numbers": [str((x * 2j).node.attrs["scalar"]), str((x ** 2).node.attrs["exponent"])],
+    "fill": str(x.full_like(1j).node.attrs["fill"]),
     "means": [str(x.mean().dtype), str(x.cumsum(axis=0).dtype), str(x.sum().dtype)],
     "gradients": [str(g.type) for g in found],
     "values": [np.array(r).view(float).tolist() for r in map(np.atleast_1d, results)],
@@ -156,6 +164,15 @@ def differentiated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_gradients_go_through_what_is_differentiable(differentiated: dict[str, Any]) -> None:
     assert differentiated["flags"] == [True, False]
     assert differentiated["gradients"] == ["complex128[2]", "complex128[2]"]
+
+
+def test_it_may_be_infinite_and_is_no_number_of_loops(differentiated: dict[str, Any]) -> None:
+    assert differentiated["asked"] == [True, False, False, False]
+
+
+def test_numbers_in_attributes_are_of_its_kind(differentiated: dict[str, Any]) -> None:
+    assert differentiated["numbers"] == ["2j", "(2+0j)"]
+    assert differentiated["fill"] == "1j"
 
 
 def test_sums_of_it_are_of_its_dtype(differentiated: dict[str, Any]) -> None:

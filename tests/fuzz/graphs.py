@@ -107,7 +107,7 @@ class Drawing:
 
     def floats(self) -> list[int]:
         """Of these, those that have derivatives."""
-        return [i for i in self.singles() if self.values[i].type.is_float]
+        return [i for i in self.singles() if self.values[i].type.is_differentiable]
 
     def shape(self, node: int) -> tuple[int, ...]:
         """Its extents."""

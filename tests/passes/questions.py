@@ -54,9 +54,9 @@ def ask(
 def with_gradients(builder: Builder, outputs: Sequence[Value], operands: Sequence[Value]) -> Graph:
     """The outputs, and the gradients of Σ sum(output · weight) by the float operands."""
     rng = np.random.default_rng(2)
-    floats = [y for y in outputs if y.type.is_float]
+    floats = [y for y in outputs if y.type.is_differentiable]
     seeds = [(y, builder.constant(rng.uniform(0.5, 1.5, y.shape).astype(y.dtype))) for y in floats]
-    return builder.graph([*outputs, *vjp_or_zeros(builder, seeds, [x for x in operands if x.type.is_float])])
+    return builder.graph([*outputs, *vjp_or_zeros(builder, seeds, [x for x in operands if x.type.is_differentiable])])
 
 
 def float64(array: Array) -> Array:

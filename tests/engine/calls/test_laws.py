@@ -33,7 +33,7 @@ def ends(case: Case) -> tuple[Net, list[int], list[int]]:
     types = case.result_types()
     results = [count + 1 + k for k in range(len(types))] if case.op.several else [count]
     floats = [i for i, a in net.feeds.items() if a.dtype.kind == "f"]
-    return net, floats, [i for i, t in zip(results, types, strict=True) if t.is_float]
+    return net, floats, [i for i, t in zip(results, types, strict=True) if t.is_differentiable]
 
 
 def draws(net: Net, nodes: list[int], seed: int, lead: tuple[int, ...] = ()) -> dict[int, Array]:

@@ -14,6 +14,7 @@ from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import PreparedPlan
 from engine.graph.run_context import RunContext
 from engine.planning.fuse import fuse
+from engine.planning.fused import Fused
 from engine.planning.plan import Plan, make_plan
 
 Array = np.ndarray[Any, Any]
@@ -76,6 +77,22 @@ LONG: dict[str, tuple[Formula, Sequence[Array]]] = {
     "triangular_solve": (lambda a, b: a.triangular_solve(b), [triangles(3, 70, 70), drawn(3, 70, 2)]),
     "triangular_solve of many": (lambda a, b: a.triangular_solve(b), [triangles(900, 4, 4), drawn(900, 4, 2)]),
     "attention": (lambda q, k, v: q.attention(k, v), [drawn(2, 1500, 8), drawn(2, 1500, 8), drawn(2, 1500, 8)]),
+    "max_pool2d": (lambda x: x.max_pool2d(kernel_size=(3, 3)), [drawn(2, 90, 90)]),
+    "avg_pool2d": (lambda x: x.avg_pool2d(kernel_size=(3, 3)), [drawn(2, 90, 90)]),
+    "max_pool2d_indices": (lambda x: x.max_pool2d_indices(kernel_size=(3, 3)), [drawn(2, 90, 90)]),
+    "topk": (lambda x: x.topk(k=9, axis=1).output(0), [drawn(40, 30)]),
+    "topk of the least there is": (lambda x: x.topk(k=1, axis=1).output(1), [np.full((40, 30), -np.inf)]),
+    "cumsum along rows": (lambda x: x.cumsum(axis=1), [drawn(2000, 200)]),
+    "cumsum across rows": (lambda x: x.cumsum(axis=0), [drawn(30, 512)]),
+    "lgamma": (lambda x: x.lgamma(), [drawn(60_000)]),
+    "polygamma": (lambda x: x.polygamma(order=2), [drawn(60_000)]),
+    "betaln": (lambda a, b: a.betaln(b), [np.abs(drawn(60_000)), np.abs(drawn(60_000))]),
+    "solve of many": (lambda a, b: a.solve(b), [definite(2000, 9, 9), drawn(2000, 9, 2)]),
+    "cholesky of many": (lambda x: x.cholesky(), [definite(2000, 9, 9)]),
+    "inv of many": (lambda x: x.inv(), [definite(2000, 9, 9)]),
+    "slogdet of many": (lambda x: x.slogdet().output(1), [definite(2000, 9, 9)]),
+    "transpose": (lambda x: x.transpose(), [drawn(300, 300)]),
+    "tril": (lambda x: x.tril(), [drawn(700, 100)]),
     LOOP: (lambda x: x.sin() * x.cos() + x.square(), [drawn(40, 5000)]),
 }
 
@@ -130,6 +147,23 @@ def test_step_by_step_it_stops_as_well(case: str) -> None:
             EXECUTOR.interpret(plan, feeds, stopped := Counted(stops_at))
         assert raised.value.node is None
         assert stopped.looks == stops_at
+
+
+def test_every_tap_of_a_pool_of_indices_is_looked_at() -> None:
+    plan, feeds = planned("max_pool2d_indices")
+    EXECUTOR.interpret(plan, feeds, counted := Counted())
+    along_rows_and_columns = 2 * (3 - 2)
+    assert counted.looks >= 3 * 3 + along_rows_and_columns
+
+
+def test_a_device_without_kernels_looks_before_each_scalar() -> None:
+    plan, feeds = planned(LOOP)
+    step = next(step for step in plan.steps if isinstance(step.op, Fused))
+    out = [np.empty(t.shape, t.dtype) for t in step.types]
+    counted = Counted()
+    step.op.fill(RunContext(np, counted, device="new"), [feeds[n] for n in step.operands], out, step.attrs)
+    computed = [each.op for each in step.op.loop.instructions if each.op not in ("load", "constant")]
+    assert counted.looks >= len(computed) > 3
 
 
 def test_an_idle_plan_holds_no_deadline() -> None:

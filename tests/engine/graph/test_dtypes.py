@@ -9,7 +9,17 @@ import pytest
 
 from engine import DTYPES, TensorType
 from engine.functions.float_parts import FORMATS
-from engine.graph.dtypes import ELEMENT_TYPES, FLOATS, INTEGERS, NUMBERS, ElementType, element_type, in_opset
+from engine.graph.dtypes import (
+    ELEMENT_TYPES,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    ElementType,
+    element_type,
+    has_infinities,
+    has_loops,
+    in_opset,
+)
 from engine.graph.tensor_type import promote
 from engine.microkernels.routine import MOVED_AS
 
@@ -31,6 +41,8 @@ def test_a_type_says_what_its_row_does(element: ElementType) -> None:
     assert type.nbytes == 6 * element.width
     assert type.is_differentiable is element.is_differentiable
     assert type.is_float is (element.kind == "floating")
+    assert has_infinities(type.dtype) is (element.kind == "floating")
+    assert has_loops(type.dtype) is (element.name in FORMATS)
 
 
 def test_what_is_not_in_the_table_is_neither() -> None:

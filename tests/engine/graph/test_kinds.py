@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import TensorType, registry
+from engine import DTYPES, TensorType, registry
 from engine.graph.attributes import Attr
 from engine.graph.kinds import ATTRIBUTE_KINDS, is_remembered, key
 from engine.graph.kinds.kind import LONGEST_REMEMBERED, AttributeKind
-from engine.graph.kinds.typed_number import exact, typed_number
+from engine.graph.kinds.typed_number import exact, typed_number, weak_number
 
 
 def values() -> Iterator[Any]:
@@ -133,6 +133,12 @@ def test_a_number_has_one_form() -> None:
     assert [type(exact(n)) for n in (1, 2**53, 2**53 + 1, 2**63 - 1, 2**63 + 1)] == [float, float, int, int, float]
     assert not ATTRIBUTE_KINDS["number"].is_bound(1)
     assert not ATTRIBUTE_KINDS["float"].is_bound(2**53 + 1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_number_that_widens_nothing_is_a_float_beside_all_that_is_real(dtype: str) -> None:
+    assert type(weak_number(2**53 + 1, np.dtype(dtype))) is float
+    assert type(weak_number(1, np.dtype("complex128"))) is complex
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

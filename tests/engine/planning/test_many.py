@@ -28,9 +28,9 @@ def plans(case: Case) -> list[Plan]:
     count = len(types)
     outputs = range(count + 1, len(program.statements)) if case.op.several else [count]
     found = [compiler.forward(program, types, list(outputs)).plan]
-    real = [i for i, type in types.items() if type.is_float]
+    real = [i for i, type in types.items() if type.is_differentiable]
     result = case.result_types()[0]
-    if real and result.is_float and not case.op.several:
+    if real and result.is_differentiable and not case.op.several:
         ops = registry().ops
         summed = Program(registry(), [*program.statements, Statement(ops["sum"], (count,))])
         found.append(compiler.gradients(summed, types, wrt=real).plan)

@@ -114,13 +114,13 @@ def test_of_any_op_what_fits_is_accepted(case: Case, monkeypatch: pytest.MonkeyP
     types = {i: TensorType.of(array) for i, array in enumerate(arrays)}
     lines = list(case.program().statements)
     results = range(len(arrays) + 1, len(lines)) if case.op.several else [len(arrays)]
-    first, *others = [i for i, type in zip(results, case.result_types(), strict=True) if type.is_float]
+    first, *others = [i for i, type in zip(results, case.result_types(), strict=True) if type.is_differentiable]
     lines += [line("square", first), line("sum", len(lines))]
     for other in others:
         count = len(lines)
         lines += [line("square", other), line("sum", count), line("add", count - 1, count + 1)]
     program = Program(registry(), lines)
-    wrt = [i for i, type in types.items() if type.is_float]
+    wrt = [i for i, type in types.items() if type.is_differentiable]
     given = tuple((i, types[i]) for i in wrt)
     for call in (
         JVP.of_program(program, given),

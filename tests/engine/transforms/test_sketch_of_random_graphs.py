@@ -87,7 +87,7 @@ def graphs(draw: Any, growth: Sequence[Grown] = GROWN + SPLIT) -> tuple[Builder,
     for _ in range(draw(st.integers(1, 12))):
         a, b = (draw(st.sampled_from(made[-5:])) for _ in range(2))
         made.append(draw(st.sampled_from(growth))(a, b))
-    return builder, [value for value in made if value.type.is_float]
+    return builder, [value for value in made if value.type.is_differentiable]
 
 
 def sketch_of(builder: Builder, nodes: int = LIMITS.nodes) -> Sketch:
@@ -214,5 +214,5 @@ def test_whatever_a_rule_gives_depends_on_what_has_arrived(case: Case) -> None:
     for number in forms.of_all(case.write(case.arrays()).builder.nodes):
         form = forms.forms[number]
         if form.passes:
-            forms.pull(number, tuple([type.is_float for type in form.node.types]))
+            forms.pull(number, tuple([type.is_differentiable for type in form.node.types]))
     assert all(given.way is not None for rule in forms.written for given in rule.given)

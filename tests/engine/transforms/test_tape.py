@@ -23,7 +23,7 @@ def written(case: Case) -> tuple[str, int] | None:
     made = case.write(case.arrays())
     builder, by = made.builder, made.float_operands
     again = builder.copy(made.outputs[0].node, [builder.value(i) for i in made.outputs[0].node.operands])
-    ends = [end for end in (*made.float_outputs, again) if end.type.is_float]
+    ends = [end for end in (*made.float_outputs, again) if end.type.is_differentiable]
     if not by or not ends:
         return None
     found = vjp(builder, [(end, end.full_like(1.0)) for end in ends], by)
