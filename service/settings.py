@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from engine import printable
@@ -287,6 +287,9 @@ class Settings(BaseModel):
         "path, /v1/traces is meant. The variables OTEL_* say the rest. none: no traces",
     )
 
+    def __init__(self, **stated: Any) -> None:
+        super().__init__(**_in_the_environment() | stated)
+
     @property
     def asks_for_keys(self) -> bool:
         """Whether a request needs a key."""
@@ -296,13 +299,6 @@ class Settings(BaseModel):
     def is_coalescing(self) -> bool:
         """Whether requests may be executed together: with others beside it, the last bits of an answer may differ."""
         return self.coalesce == "on" and self.determinism == "fast"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_the_environment(cls, stated: dict[str, Any]) -> dict[str, Any]:
-        named = {name.upper(): value for name, value in os.environ.items()}
-        of = {name: variable(name) for name in cls.model_fields}
-        return {name: named[spelling] for name, spelling in of.items() if spelling in named} | stated
 
     @field_validator("allowed_hosts")
     @classmethod
@@ -346,6 +342,12 @@ class Settings(BaseModel):
         if not isinstance(value, str | Path) or "://" in str(value):
             return value
         return NO_STATE if str(value) in ("", NO_STATE) else str(_absolute(value))
+
+
+def _in_the_environment() -> dict[str, str]:
+    """What the environment states of settings, by their names. Letters may be of either case."""
+    named = {name.upper(): value for name, value in os.environ.items()}
+    return {name: named[variable(name)] for name in Settings.model_fields if variable(name) in named}
 
 
 def _absolute(place: str | Path) -> Path:

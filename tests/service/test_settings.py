@@ -1,0 +1,35 @@
+"""Settings come from what is stated, then from the environment, then from defaults; workers have what they are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.settings import SECRETS, Settings
+
+
+@pytest.mark.parametrize("spelling", ["GRADSERVE_MAX_NODES", "gradserve_max_nodes"])
+def test_the_environment_states_what_nobody_else_does(monkeypatch: pytest.MonkeyPatch, spelling: str) -> None:
+    monkeypatch.setenv(spelling, "77")
+    assert Settings().max_nodes == 77
+    assert Settings(max_nodes=5).max_nodes == 5
+
+
+def test_a_default_that_depends_on_others_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADSERVE_MAX_CONNECTIONS", "80")
+    assert Settings().max_connections_per_client == 10
+
+
+def test_a_worker_has_what_it_is_told_and_nothing_of_its_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Folders, files and lists among them, which JSON has as text."""
+    stated = Settings(
+        cache_dir=str(tmp_path), tls_cert=tmp_path / "cert", cors_origins="https://a.example,https://b.example"
+    )
+    monkeypatch.setenv("GRADSERVE_MAX_NODES", "77")
+    monkeypatch.setenv("GRADSERVE_API_KEY", "k" * 22)
+    told = Settings.model_validate_json(stated.model_dump_json(exclude=set(SECRETS)))
+    assert told == stated
+    assert told.api_key is None
