@@ -31,5 +31,5 @@ def test_a_worker_has_what_it_is_told_and_nothing_of_its_environment(
     monkeypatch.setenv("GRADSERVE_MAX_NODES", "77")
     monkeypatch.setenv("GRADSERVE_API_KEY", "k" * 22)
     told = Settings.model_validate_json(stated.model_dump_json(exclude=set(SECRETS)))
-    assert told == stated
+    assert dict(told) == dict(stated)
     assert told.api_key is None
