@@ -126,6 +126,20 @@ async def test_whose_worker_dies_is_done_again_once_and_others_are_not_to_blame(
 
 
 @running
+async def test_the_innocent_are_not_sent_round_for_ever(puppets: list[Puppet]) -> None:
+    async with pool_of(puppets, workers=1) as pool:
+        _, replies = asked(pool)
+        (ticket,) = puppets[0].tickets
+        for deaths in range(1, 6):
+            carrier = next(puppet for puppet in puppets if ticket in puppet.tickets)
+            carrier.tickets = []
+            pool.lost([ticket], [])
+            assert (ticket.deaths, codes(replies)) == (deaths, [])
+        pool.lost([ticket], [])
+        assert codes(replies) == ["worker_died"]
+
+
+@running
 async def test_what_is_late_is_answered_whatever_its_worker_does_then(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
         made, replies = asked(pool)

@@ -45,6 +45,7 @@ def test_what_is_announced_is_not_claimed_before_it_comes(bodies: Bodies) -> Non
     assert [body.reserve(nbytes) // CLAIM_STEP for nbytes in (1, CLAIM_STEP, CLAIM_STEP + 1)] == [1, 1, 2]
     assert bodies.claims.held == 2 * CLAIM_STEP
     assert body.reserve(3 * CLAIM_STEP + 1) == bodies.claims.held == len(body.view), "and never more than there is"
+    assert body.reserve(1) == bodies.claims.held, "what has come is not claimed again"
     body.shrink(100)
     assert bodies.claims.held == 100
     body.give_back()

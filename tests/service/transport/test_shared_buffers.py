@@ -122,8 +122,11 @@ def test_the_other_side_reads_what_is_written(kept: Kept, channels: tuple[Descri
     first.memory[:1] = b"z"
     assert bytes(found) == b"zbc"
     assert not found.flags.writeable
+    before = theirs.mapped(first.number)
+    ours.show(first)
     with pytest.raises(BlockingIOError):
         theirs.mapped(99)
+    assert theirs.mapped(first.number) is before, "it was shown once"
 
 
 def test_more_than_a_message_holds_go_in_several(kept: Kept, channels: tuple[DescriptorChannel, ...]) -> None:

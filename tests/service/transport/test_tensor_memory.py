@@ -1,4 +1,4 @@
-"""Memory of resident tensors: small ones are this process's own, large ones have a buffer each that is never used again."""
+"""Memory of resident tensors: small ones are this process's own, large ones have a buffer each, never used again."""
 
 from __future__ import annotations
 
