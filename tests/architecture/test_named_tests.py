@@ -12,14 +12,14 @@ ROOMS = ("engine/oplib", "service/pool", "service/transport", "service/worker")
 #: files without a test of their name, and why
 WITHOUT = {
     "service/pool/threads.py": "a pool for tests and for who embeds the service: theirs try it",
-    "service/transport/heap_allocation.py": "memory of such a pool: tests/service/test_allocation.py has all kinds of it",
+    "service/transport/heap_allocation.py": "memory of such a pool: tests/service/test_allocation.py has it",
 }
 
 
 def mirrored(path: str) -> Path:
     """Where the test of a file is."""
     folder, _, file = path.rpartition("/")
-    return ROOT / "tests" / folder / f"test_{file}"
+    return Path(ROOT) / "tests" / folder / f"test_{file}"
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -31,14 +31,13 @@ def test_two_jobs_are_two_though_they_say_the_same() -> None:
 
 
 def test_a_job_that_asks_for_a_tensor_has_consulted_them_also_for_one_that_is_not_there() -> None:
-    made, version = job(), Version("tag", np.ones(2))
-    assert not made.consulted
-    assert made.tensor("w") is None
-    assert made.consulted
-    made = job()
-    made.resident = {"w": version}.get
-    assert made.tensor("w") is version
-    assert made.consulted
+    version = Version("tag", np.ones(2))
+    for find, found in (({}.get, None), ({"w": version}.get, version)):
+        made = job()
+        before = made.consulted
+        made.resident = find
+        assert made.tensor("w") is found
+        assert (before, made.consulted) == (False, True)
 
 
 def test_what_a_worker_did_is_all_but_waiting_and_counts_no_part_twice() -> None:

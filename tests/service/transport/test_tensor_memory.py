@@ -46,8 +46,8 @@ def test_each_version_has_a_buffer_of_its_own_with_a_number_that_no_body_has(mem
 def test_it_goes_back_to_the_system_once_with_its_last_reader(memory: TensorMemory) -> None:
     found = memory.allocate(COPIED + 1)
     assert isinstance(found, TensorAllocation)
-    assert found.buffer is not None
     buffer, reader = found.buffer, found.view
+    assert buffer is not None
     reader[:2] = b"ab"
     found.give_back()
     found.give_back()

@@ -81,7 +81,7 @@ def test_what_was_not_to_be_is_done_one_by_one() -> None:
 
 def test_one_that_is_to_be_alone_has_no_company() -> None:
     found = said(Groups(), sent(9, b"a", most=None), *(sent(slot, b"a") for slot in range(FEWEST)))
-    assert found == {9: b"a by itself", **{slot: b"a together" for slot in range(FEWEST)}}
+    assert found == {9: b"a by itself", **dict.fromkeys(range(FEWEST), b"a together")}
 
 
 def test_one_that_was_stopped_is_skipped() -> None:
