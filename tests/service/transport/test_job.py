@@ -1,0 +1,67 @@
+"""Jobs and replies: what one is if nothing else is said, what it has looked at, and what a refusal is as a reply."""
+
+from __future__ import annotations
+
+import numpy as np
+import orjson
+import pytest
+
+from service.errors import Refusal
+from service.transport.job import NEVER, Job, Reply, Timings, refused
+from service.wire.media import JSON, PROBLEM
+from service.wire.version import Version
+
+
+def job() -> Job:
+    return Job("forward", b"{}", "id", 1.0, 0.0)
+
+
+def test_a_job_is_json_of_nobody_that_nobody_stops() -> None:
+    made = job()
+    assert (made.sent, made.accepted, made.tenant, made.namespace) == (JSON, JSON, "", "")
+    assert (made.graph, made.graph_bytes, made.memory, made.subject) == (None,) * 4
+    assert made.stop is NEVER
+    assert not made.stop[0]
+
+
+def test_two_jobs_are_two_though_they_say_the_same() -> None:
+    """The pool finds them by themselves."""
+    assert job() != job()
+    assert len({job(): 1, job(): 2}) == 2
+
+
+def test_a_job_that_asks_for_a_tensor_has_consulted_them_also_for_one_that_is_not_there() -> None:
+    version = Version("tag", np.ones(2))
+    for find, found in (({}.get, None), ({"w": version}.get, version)):
+        made = job()
+        before = made.consulted
+        made.resident = find
+        assert made.tensor("w") is found
+        assert (before, made.consulted) == (False, True)
+
+
+def test_what_a_worker_did_is_all_but_waiting_and_counts_no_part_twice() -> None:
+    timings = Timings(waited=100.0, decode=1.0, plan=2.0, execute=4.0, backward=3.0, encode=8.0)
+    assert timings.worked == 15.0
+    assert Timings().worked == 0.0
+
+
+def test_a_body_is_its_pieces_in_their_order() -> None:
+    assert Reply(200, JSON, [b"a", memoryview(b"bc"), b"", b"d"]).body == b"abcd"
+    assert Reply(200, JSON, []).body == b""
+
+
+def test_a_reply_that_holds_nothing_may_be_released_and_says_so_of_itself() -> None:
+    reply = Reply(200, JSON, [])
+    reply.release()
+    assert (reply.headers, reply.stored, reply.kept, reply.claim, reply.recycle) == ((), (), (), None, None)
+    assert not any((reply.cached, reply.coalesced, reply.consulted, reply.begun))
+
+
+@pytest.mark.parametrize("recycle", [None, "memory"])
+def test_a_refusal_is_a_problem_with_its_headers(recycle: str | None) -> None:
+    found = refused(Refusal("queue_full", "too many", retry_after=7), "id of it", recycle)
+    told = orjson.loads(found.body)
+    assert (found.status, found.media_type, found.headers) == (503, PROBLEM, (("Retry-After", "7"),))
+    assert (told["code"], told["detail"], told["request_id"]) == ("queue_full", "too many", "id of it")
+    assert found.recycle == recycle
