@@ -19,7 +19,7 @@ from engine.planning.plan import Plan
 
 
 class TieredExecutor(Executor):
-    """Base: a plan is bound to memory of its own, which `instances` keep for its next run where there is room for it."""
+    """Base: a plan is bound to memory of its own, which `instances` keep for its next run where they have room."""
 
     #: whether a plan that may never run again is run step by step: a card's runs need their pieces for deadlines
     begins_unbound: ClassVar[bool] = False
