@@ -1,51 +1,51 @@
 """Executors, which run a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules.
 
 Files:
-    binding        From a step to the calls that run it. What fuses steps, or has kernels of its own, puts its binder in
-                   this place
-    compiling      Compiling in the background: one thread, a bounded queue, and an end that waits for what is inside
-                   the compiler
-    cuda_binding   From a step to the calls that run it on a card: kernels of ours for loops that have some, else the
-                   op's own
-    cuda_bound     A plan made ready to run on a card again and again: memory of its own, and all that it launches,
-                   bound to it
-    cuda_capture   Calls in a row on a card: recorded once as a graph of CUDA, and launched again by one call
-    cuda_flags     Flags on the card: faults that the kernels of one run find in their data, so that nobody waits before
-                   the end
-    cuda_kernels   Loops as kernels of a card: compiled once for its kind by NVRTC, kept, and launched where a plan has
-                   them
-    cupy_backend   A GPU. CuPy is imported when an executor is opened, never before
-    feeds          A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast in
-                   silence
-    instance_pool  Plans that are ready to run, kept while nobody runs them: those used lately, and a bounded number of
-                   bytes
-    interpreter    The loop that runs a plan step by step, for any array module that looks like NumPy
-    kernels        Loops as machine code: compiled once for this processor, kept, and bound where a plan has them
-    lifetimes      Lifetimes of a plan's memory: the part that stays from run to run, and the part that comes and goes
-                   with each
-    numpy_backend  The CPU
-    output_buffer  Memory of large results. Most callers drop a result before they ask for the next one; then it serves
-                   again
-    prepared_plan  A plan made ready to run again and again: memory of its own, and each kernel's call with its arrays
-                   in it
-    rebinding      Steps on arrays that come and go with runs: native calls are pointed at them, and others are bound
-                   anew
-    regions        Neighbouring native calls of a plan as one call: a runner makes them, one after the other, large ones
-                   by threads
-    segments       Calls in a row. Between two segments a run looks at the clock; an error inside one is told from its
-                   position
-    stopwatch      Time that each step of a run takes: the order of compiling is told from it
-    tiered         Tiered execution: bound plans are run, and compiled ones take their places, alike on processors and
-                   on cards
-    tiers          Tiers of a plan: run by NumPy at first, and by compiled kernels once that is worth the compiling
-    witness        Witness of what this process computes at this moment, in memory that outlives it: read by whoever
-                   finds it dead
+    binding             From a step to the calls that run it. What fuses steps, or has kernels of its own, puts its
+                        binder in this place
+    compiling           Compiling in the background: one thread, a bounded queue, and an end that waits for what is
+                        inside the compiler
+    cuda_binding        From a step to the calls that run it on a card: kernels of ours for loops that have some, else
+                        the op's own
+    cuda_capture        Calls in a row on a card: recorded once as a graph of CUDA, and launched again by one call
+    cuda_flags          Flags on the card: faults that the kernels of one run find in their data, so that nobody waits
+                        before the end
+    cuda_kernels        Loops as kernels of a card: compiled once for its kind by NVRTC, kept, and launched where a plan
+                        has them
+    cuda_prepared_plan  A plan made ready to run on a card again and again: memory of its own, and all that it launches,
+                        bound to it
+    cupy_backend        A GPU. CuPy is imported when an executor is opened, never before
+    feeds               A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast
+                        in silence
+    instance_pool       Plans that are ready to run, kept while nobody runs them: those used lately, and a bounded
+                        number of bytes
+    interpreter         The loop that runs a plan step by step, for any array module that looks like NumPy
+    kernels             Loops as machine code: compiled once for this processor, kept, and bound where a plan has them
+    lifetimes           Lifetimes of a plan's memory: the part that stays from run to run, and the part that comes and
+                        goes with each
+    numpy_backend       The CPU
+    output_buffer       Memory of large results. Most callers drop a result before they ask for the next one; then it
+                        serves again
+    prepared_plan       A plan made ready to run again and again: memory of its own, and each kernel's call with its
+                        arrays in it
+    rebinding           Steps on arrays that come and go with runs: native calls are pointed at them, and others are
+                        bound anew
+    regions             Neighbouring native calls of a plan as one call: a runner makes them, one after the other, large
+                        ones by threads
+    segments            Calls in a row. Between two segments a run looks at the clock; an error inside one is told from
+                        its position
+    stopwatch           Time that each step of a run takes: the order of compiling is told from it
+    tiered              Tiered execution: bound plans are run, and compiled ones take their places, alike on processors
+                        and on cards
+    tiers               Tiers of a plan: run by NumPy at first, and by compiled kernels once that is worth the compiling
+    witness             Witness of what this process computes at this moment, in memory that outlives it: read by
+                        whoever finds it dead
 """
 
 from __future__ import annotations
 
 from engine.executors import cupy_backend, numpy_backend
-from engine.executors.instance_pool import LEASE_BYTES, InstancePool
+from engine.executors.instance_pool import INSTANCE_BYTES, InstancePool
 from engine.executors.interpreter import Executor
 from engine.executors.tiers import Compiling, Determinism
 from engine.native.kernel_store import KernelStore
@@ -56,7 +56,7 @@ def open_executor(
     threads: int = 1,
     determinism: Determinism = "fast",
     store: KernelStore | None = None,
-    lease_bytes: int = LEASE_BYTES,
+    instance_bytes: int = INSTANCE_BYTES,
     device_bytes: int | None = None,
     *,
     compile: Compiling = "off",
@@ -65,13 +65,13 @@ def open_executor(
 
     On a CPU, `threads` are what one kernel may use. With `compile` on, loops are compiled: in the background, by and by
     (`determinism` fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that are ready to
-    run again may take `lease_bytes` in all while they are idle. Of a GPU's memory, at most `device_bytes` are taken, by
-    default nine tenths.
+    run again may take `instance_bytes` in all while they are idle. Of a GPU's memory, at most `device_bytes` are taken,
+    by default nine tenths.
 
     Raises RuntimeError when cuda is asked for and cannot be had.
     """
     if device == "cuda" or (device == "auto" and cupy_backend.is_available()):
         return cupy_backend.CuPyExecutor(determinism, store, device_bytes, compile=compile)
     if device in ("cpu", "auto"):
-        return numpy_backend.NumPyExecutor(threads, InstancePool(lease_bytes), determinism, store, compile=compile)
+        return numpy_backend.NumPyExecutor(threads, InstancePool(instance_bytes), determinism, store, compile=compile)
     raise ValueError(f"device must be auto, cpu or cuda, but is {device}")

@@ -10,8 +10,8 @@ import numpy as np
 
 from engine.executors.binding import Binder
 from engine.executors.cuda_binding import CudaBinder, CudaPlans
-from engine.executors.cuda_bound import CudaBound, LoopOutOfRange
 from engine.executors.cuda_kernels import CudaKernels
+from engine.executors.cuda_prepared_plan import CudaPreparedPlan, LoopOutOfRange
 from engine.executors.instance_pool import IDLE_SHARE, InstancePool
 from engine.executors.interpreter import Buffer, Observer
 from engine.executors.tiered import TieredExecutor
@@ -64,11 +64,11 @@ class CuPyExecutor(TieredExecutor):
         self.device = f"cuda:{cupy.cuda.Device().id}"  # type: ignore[misc]
         limit = device_bytes or int(LARGEST_SHARE * cupy.cuda.Device().mem_info[1])
         cupy.get_default_memory_pool().set_limit(size=limit)
-        self.leases = InstancePool(limit // IDLE_SHARE)
+        self.instances = InstancePool(limit // IDLE_SHARE)
         self._kernels = CudaKernels(cupy, store)
         plans = CudaPlans(self._kernels)
         self._without = plans.without
-        self._tiers = ExecutionTiers(plans, determinism, self.leases.retire) if compile == "on" else None
+        self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
 
     @property
     def kernels(self) -> int:
@@ -130,12 +130,12 @@ class CuPyExecutor(TieredExecutor):
             deadline.ran(UNCOMPILED)
             return self.interpret(plan, feeds, deadline)
 
-    def bind(self, plan: Plan, binder: Binder) -> CudaBound:
+    def bind(self, plan: Plan, binder: Binder) -> CudaPreparedPlan:
         """Launches, to be recorded."""
         assert isinstance(binder, CudaBinder)
-        return CudaBound(plan, self, binder)
+        return CudaPreparedPlan(plan, self, binder)
 
     def free(self) -> None:
         """Give back what nothing uses just now."""
-        self.leases.clear()
+        self.instances.clear()
         self._cupy.get_default_memory_pool().free_all_blocks()

@@ -17,7 +17,7 @@ from engine.shares.owner import current_owner
 #: idle plans take one part in so many of a limited memory: the rest is for what runs, and for what else is kept
 IDLE_SHARE: Final = 4
 #: what idle plans may take in all, where no limit is stated
-LEASE_BYTES: Final = 1 << 28
+INSTANCE_BYTES: Final = 1 << 28
 #: of one plan: more would mean that more threads than this run it at once
 MOST_OF_A_PLAN: Final = 8
 
@@ -51,7 +51,7 @@ class InstancePool:
     Threads may share it. What was taken belongs to whoever took it until it is given back.
     """
 
-    def __init__(self, bytes: int = LEASE_BYTES) -> None:
+    def __init__(self, bytes: int = INSTANCE_BYTES) -> None:
         self.bytes = bytes
         #: bytes of what is idle
         self.held = 0

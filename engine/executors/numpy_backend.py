@@ -24,7 +24,7 @@ from engine.planning.plan import Plan
 class NumPyExecutor(TieredExecutor):
     """Runs plans with NumPy, in the calling thread.
 
-    A plan is bound to memory of its own, which `leases` keep for its next run where they have room for it. `threads`
+    A plan is bound to memory of its own, which `instances` keep for its next run where they have room for it. `threads`
     are what one kernel may use. With `compile` on, loops are compiled, when `determinism` says
     (engine.executors.tiers), and what is compiled is kept in `store`.
     """
@@ -35,7 +35,7 @@ class NumPyExecutor(TieredExecutor):
     def __init__(
         self,
         threads: int = 1,
-        leases: InstancePool | None = None,
+        instances: InstancePool | None = None,
         determinism: Determinism = "fast",
         store: KernelStore | None = None,
         *,
@@ -45,11 +45,11 @@ class NumPyExecutor(TieredExecutor):
         # What is compiled by and by is planned anew; NumPy runs it a few times, for which other threads are not worth
         # waking, while those of BLAS still look for work.
         self.loop_threads = 1 if compile == "on" and determinism == "fast" else threads
-        self.leases = InstancePool() if leases is None else leases
+        self.instances = InstancePool() if instances is None else instances
         self._kernels = Kernels(store, threads)
         self._without = self._kernels.without
         is_compiling = compile == "on"
-        self._tiers = ExecutionTiers(self._kernels, determinism, self.leases.retire) if is_compiling else None
+        self._tiers = ExecutionTiers(self._kernels, determinism, self.instances.retire) if is_compiling else None
 
     @property
     def kernels(self) -> int:

@@ -14,7 +14,8 @@ class OutputBuffer:
     """A buffer whose arrays go to callers, and which is new for each run unless nobody holds any of them.
 
     NumPy makes every array on a piece of memory refer to the object that owns it, so that this one's references tell
-    whether there are arrays beside the Bound's own. Who has none cannot get one: the count never rises from nowhere.
+    whether there are arrays beside the prepared plan's own. Who has none cannot get one: the count never rises from
+    nowhere.
     """
 
     def __init__(self, nbytes: int, allocate: Callable[[int], Buffer]) -> None:
@@ -31,5 +32,5 @@ class OutputBuffer:
         return True
 
     def count(self) -> None:
-        """After a run, before a result is handed out: what refers to the memory now is the Bound's own."""
+        """After a run, before a result is handed out: what refers to the memory now is the prepared plan's own."""
         self._own = sys.getrefcount(self.buffer.base)

@@ -67,7 +67,7 @@ class PreparedPlan:
         self._fed: list[RebindingStep | Step] = []
         self._lent: list[Step] = []
         lifetimes = Lifetimes(plan)
-        self._handouts = [(k, OutputBuffer(plan.buffers[k], executor.allocate)) for k in sorted(lifetimes.handed)]
+        self._output_buffers = [(k, OutputBuffer(plan.buffers[k], executor.allocate)) for k in sorted(lifetimes.handed)]
         sizes = [0 if k in lifetimes.handed else nbytes for k, nbytes in enumerate(plan.buffers)]
         sizes += [plan.feed_types[feed].nbytes if i in lifetimes.copied else 0 for feed, i in plan.feeds.items()]
         workspace = max(map(binder.workspace, plan.steps), default=0)
@@ -173,10 +173,10 @@ class PreparedPlan:
 
     def _renew(self) -> bool:
         """Take new memory for results that somebody holds. Whether there were any."""
-        renewed = [k for k, handout in self._handouts if handout.renew()]
+        renewed = [k for k, output in self._output_buffers if output.renew()]
         if renewed:
-            for k, handout in self._handouts:
-                self._buffers[k] = handout.buffer
+            for k, output in self._output_buffers:
+                self._buffers[k] = output.buffer
             for step in self._lent:
                 self._slots[step.result] = self._executor.result(step, self._buffers)
         return bool(renewed)
@@ -211,8 +211,8 @@ class PreparedPlan:
                     rebound.forget()
 
     def _handed_out(self, feeds: Mapping[Hashable, Array]) -> list[Array]:
-        for _, handout in self._handouts:
-            handout.count()
+        for _, output in self._output_buffers:
+            output.count()
         found = [self._slots[slot].copy() if copied else self._slots[slot].view() for slot, copied in self._results]
         for position, feed, shape in self._loans:
             found.insert(position, feeds[feed].reshape(shape))

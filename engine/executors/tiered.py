@@ -19,11 +19,11 @@ from engine.planning.plan import Plan
 
 
 class TieredExecutor(Executor):
-    """Base: a plan is bound to memory of its own, which `leases` keep for its next run where they have room for it."""
+    """Base: a plan is bound to memory of its own, which `instances` keep for its next run where they have room."""
 
     #: whether a plan that may never run again is run step by step: a card's runs need their pieces for deadlines
     begins_unbound: ClassVar[bool] = False
-    leases: InstancePool
+    instances: InstancePool
     #: which way a plan runs; None where nothing is compiled, and `_without` binds all
     _tiers: ExecutionTiers | None
     _without: Binder
@@ -65,13 +65,13 @@ class TieredExecutor(Executor):
 
     def _run(self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
         plan, binder, _ = tier
-        bound = self.leases.lend(plan) or self.bind(plan, binder)
+        prepared = self.instances.lend(plan) or self.bind(plan, binder)
         witness.runs(plan.digest)
         try:
-            return bound.run(feeds, deadline)
+            return prepared.run(feeds, deadline)
         finally:
             witness.ran()
-            self.leases.give(plan, bound)
+            self.instances.give(plan, prepared)
 
     def settle(self) -> None:
         """Wait until nothing is being compiled."""

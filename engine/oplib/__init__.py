@@ -34,7 +34,7 @@ Files:
     lapack               LAPACK on one matrix after the other, in doubles, as they lie; for matrices so large that this
                          pays
     library_function     Base of the functions that are SciPy's and CuPy's on whole arrays
-    matrices             Parts of all decompositions: square operands, linear systems, and a batch in which one matrix
+    matrices             Parts of all factorizations: square operands, linear systems, and a batch in which one matrix
                          has no answer
     operands             Errors that several families raise about the shape of an operand
     permutation          Axes put in order, and into another shape: nothing is written where nothing changes

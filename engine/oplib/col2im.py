@@ -40,15 +40,15 @@ def add_windows(run: RunContext, x: Array, kernel: Array, out: Array, windows: W
     if not residues_cover(windows):
         out.fill(0)
     turned = weights.swapaxes(1, 2)
-    for phase, (taps, places) in _each_phase(sizes):
-        correlate_groups(run, values, turned[(..., *taps)], results[(..., *places)], phase)
+    for one, (taps, places) in _by_residue(sizes):
+        correlate_groups(run, values, turned[(..., *taps)], results[(..., *places)], one)
 
 
 def _is_sparse(sizes: Layout) -> bool:
     return math.prod(sizes.wide[2:]) > SPARSE * sizes.places * math.prod(sizes.windows.stride)
 
 
-def _each_phase(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice, ...], tuple[slice, ...]]]]:
+def _by_residue(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice, ...], tuple[slice, ...]]]]:
     """The correlations that the adjoint consists of, with their taps and their places in the result."""
     for taps, places, windows in residue_classes(sizes.windows, sizes.wide[2:], sizes.positions):
         counts = (len(range(*p.indices(e))) for p, e in zip(places, sizes.wide[2:], strict=True))
@@ -89,7 +89,7 @@ def add_windows_workspace(sizes: Layout, x: TensorType, kernel: TensorType) -> i
     if _is_sparse(sizes):
         return _spread_workspace(sizes, x, kernel)
     is_direct = set(sizes.windows.stride) == {1} and x.dtype == sizes.dtype
-    each = (groups_workspace(phase, x, weights_lie=False, is_direct=is_direct) for phase, _ in _each_phase(sizes))
+    each = (groups_workspace(one, x, weights_lie=False, is_direct=is_direct) for one, _ in _by_residue(sizes))
     return max(each, default=0)
 
 

@@ -1,4 +1,4 @@
-"""Parts of all decompositions: square operands, linear systems, and a batch in which one matrix has no answer."""
+"""Parts of all factorizations: square operands, linear systems, and a batch in which one matrix has no answer."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray, Shape, TensorType
 
 #: elements of a chunk: two of them fit in a core's own cache
-PIECE_ELEMENTS = 1 << 15
+CHUNK_ELEMENTS = 1 << 15
 LONGEST_TRANSPOSED = 64
 #: beyond it NumPy's pairwise sum is the more accurate one, and no slower
 LONGEST_MULTIPLIED = 128
@@ -82,7 +82,7 @@ def _axis_first(run: RunContext, x: HostArray, out: HostArray, axis: int) -> Ite
     if rows is None:
         yield from axis_first.general(run, x, out, axis)
         return
-    results, step = out.reshape(rows.shape), PIECE_ELEMENTS // rows.shape[1]
+    results, step = out.reshape(rows.shape), CHUNK_ELEMENTS // rows.shape[1]
     for start in range(0, len(rows), step):
         chunk = np.ascontiguousarray(rows[start : start + step].T)
         result = np.empty(chunk.shape, out.dtype)
@@ -93,4 +93,4 @@ def _axis_first(run: RunContext, x: HostArray, out: HostArray, axis: int) -> Ite
 def chunk_size(x: TensorType, axis: int) -> int:
     """Elements of the chunks in which `axis_first` hands x out, one of them and the next; 0 for x as it is."""
     is_short = x.is_dense and 0 < _row_length(x.shape, (axis,)) <= LONGEST_TRANSPOSED
-    return min(x.size, 2 * PIECE_ELEMENTS) if is_short else 0
+    return min(x.size, 2 * CHUNK_ELEMENTS) if is_short else 0

@@ -101,7 +101,7 @@ class Worker:
             determinism=settings.determinism,
             compile=settings.compile,
             store=kernel_store(settings),
-            lease_bytes=budget.ready,
+            instance_bytes=budget.ready,
             device_bytes=settings.device_bytes or None,
         )
         self._executor = executor

@@ -120,7 +120,7 @@ def assert_planned_peak_holds(plan: Plan, feeds: Mapping[Any, Array], remedy: st
     """
     instead = run_instead(plan)
     if isinstance(EXECUTOR, NumPyExecutor):
-        EXECUTOR.leases.clear()
+        EXECUTOR.instances.clear()
     tracemalloc.start()
     try:
         results = EXECUTOR.run(plan, feeds)

@@ -1,4 +1,4 @@
-"""Decompositions and linear systems, from their definitions, in terms that take complex steps."""
+"""Factorizations and linear systems, from their definitions, in terms that take complex steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network ops and the decompositions against JAX: a second opinion, where it is installed."""
+"""The network ops and the factorizations against JAX: a second opinion, where it is installed."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def settled(plan: Plan, feeds: dict[Any, Array], store: KernelStore | None = Non
 def bound_of(executor: CuPyExecutor, plan: Plan) -> Any:
     """What the plan runs by."""
     assert executor._tiers is not None
-    return executor.leases.lend(executor._tiers.current(plan).plan)
+    return executor.instances.lend(executor._tiers.current(plan).plan)
 
 
 def assert_close(found: list[Array], plan: Plan, feeds: dict[Any, Array]) -> None:

@@ -43,47 +43,47 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[PreparedPlan]:
     return found
 
 
-# ---------------------------------------------------------------- leases
+# ---------------------------------------------------------------- instances
 
 
 def test_what_is_given_is_taken_once() -> None:
-    plan, other, leases = sine(), sine(), InstancePool()
+    plan, other, instances = sine(), sine(), InstancePool()
     one = bound(plan)
-    assert leases.lend(plan) is None
-    leases.give(plan, one)
-    assert leases.held == one.nbytes > 0
-    assert leases.lend(other) is None
-    assert leases.lend(plan) is one
-    assert leases.lend(plan) is None
-    assert leases.held == 0
+    assert instances.lend(plan) is None
+    instances.give(plan, one)
+    assert instances.held == one.nbytes > 0
+    assert instances.lend(other) is None
+    assert instances.lend(plan) is one
+    assert instances.lend(plan) is None
+    assert instances.held == 0
 
 
 def test_the_least_recently_used_makes_room() -> None:
     plans = [sine() for _ in range(4)]
     bounds = [bound(plan) for plan in plans]
-    leases = InstancePool(3 * bounds[0].nbytes)
+    instances = InstancePool(3 * bounds[0].nbytes)
     for plan, one in zip(plans[:3], bounds, strict=False):
-        leases.give(plan, one)
-    leases.give(plans[0], leases.lend(plans[0]) or bounds[0])
-    leases.give(plans[3], bounds[3])
-    assert leases.held == leases.bytes
-    assert leases.lend(plans[1]) is None
-    assert [leases.lend(plans[i]) for i in (0, 2, 3)] == [bounds[i] for i in (0, 2, 3)]
-    assert leases.held == 0
+        instances.give(plan, one)
+    instances.give(plans[0], instances.lend(plans[0]) or bounds[0])
+    instances.give(plans[3], bounds[3])
+    assert instances.held == instances.bytes
+    assert instances.lend(plans[1]) is None
+    assert [instances.lend(plans[i]) for i in (0, 2, 3)] == [bounds[i] for i in (0, 2, 3)]
+    assert instances.held == 0
 
 
 def test_what_is_anothers_displaces_nothing_within_a_share() -> None:
     own, others = sine(), [sine() for _ in range(10)]
     kept = bound(own)
-    leases = InstancePool(4 * kept.nbytes)
+    instances = InstancePool(4 * kept.nbytes)
     try:
         charge_to("modest")
-        leases.give(own, kept)
+        instances.give(own, kept)
         charge_to("greedy")
         for plan in others:
-            leases.give(plan, bound(plan))
-        assert leases.held == leases.bytes
-        assert leases.lend(own) is kept
+            instances.give(plan, bound(plan))
+        assert instances.held == instances.bytes
+        assert instances.lend(own) is kept
     finally:
         charge_to(None)
 
@@ -91,71 +91,71 @@ def test_what_is_anothers_displaces_nothing_within_a_share() -> None:
 def test_what_is_too_large_displaces_nothing() -> None:
     small, large = sine(), sine(10_000)
     kept, dropped = bound(small), bound(large)
-    leases = InstancePool(dropped.nbytes - 1)
-    leases.give(small, kept)
-    leases.give(large, dropped)
-    assert leases.lend(large) is None
-    assert leases.lend(small) is kept
+    instances = InstancePool(dropped.nbytes - 1)
+    instances.give(small, kept)
+    instances.give(large, dropped)
+    assert instances.lend(large) is None
+    assert instances.lend(small) is kept
 
 
 def test_of_one_plan_only_so_many_are_kept() -> None:
-    plan, leases = sine(), InstancePool()
+    plan, instances = sine(), InstancePool()
     for _ in range(MOST_OF_A_PLAN + 2):
-        leases.give(plan, bound(plan))
-    assert leases.held == MOST_OF_A_PLAN * bound(plan).nbytes
+        instances.give(plan, bound(plan))
+    assert instances.held == MOST_OF_A_PLAN * bound(plan).nbytes
 
 
 @pytest.mark.slow
 def test_a_plan_that_is_gone_takes_its_own_along() -> None:
-    plan, other, leases = sine(), sine(), InstancePool()
-    leases.give(plan, bound(plan))
-    leases.give(other, bound(other))
-    held = leases.held
+    plan, other, instances = sine(), sine(), InstancePool()
+    instances.give(plan, bound(plan))
+    instances.give(other, bound(other))
+    held = instances.held
     del plan
     gc.collect()
-    assert leases.held == held / 2
-    assert leases.lend(other) is not None
-    assert leases.held == 0
+    assert instances.held == held / 2
+    assert instances.lend(other) is not None
+    assert instances.held == 0
 
 
 @pytest.mark.slow
 def test_a_plan_that_goes_while_leases_are_in_use_is_noticed_next_time() -> None:
-    plan, other, leases = sine(), sine(), InstancePool()
-    leases.give(plan, bound(plan))
-    held = leases.held
-    with leases._lock:
+    plan, other, instances = sine(), sine(), InstancePool()
+    instances.give(plan, bound(plan))
+    held = instances.held
+    with instances._lock:
         del plan
         gc.collect()
-        assert leases.held == held
-    leases.give(other, bound(other))
-    assert leases.held == held
+        assert instances.held == held
+    instances.give(other, bound(other))
+    assert instances.held == held
 
 
 def test_clearing_drops_all() -> None:
-    plan, leases = sine(), InstancePool()
-    leases.give(plan, bound(plan))
-    leases.clear()
-    assert (leases.held, leases.lend(plan)) == (0, None)
+    plan, instances = sine(), InstancePool()
+    instances.give(plan, bound(plan))
+    instances.clear()
+    assert (instances.held, instances.lend(plan)) == (0, None)
 
 
 def test_threads_never_hold_the_same_one() -> None:
-    plans, leases, out = [sine() for _ in range(3)], InstancePool(), set()
+    plans, instances, out = [sine() for _ in range(3)], InstancePool(), set()
     every = bound(plans[0]).nbytes
 
-    def lease(k: int) -> bool:
+    def borrow(k: int) -> bool:
         plan = plans[k % 3]
-        one = leases.lend(plan) or bound(plan)
+        one = instances.lend(plan) or bound(plan)
         alone = id(one) not in out
         out.add(id(one))
         one.run(FEED)
         out.discard(id(one))
-        leases.give(plan, one)
+        instances.give(plan, one)
         return alone
 
     with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(lease, range(500)))
-    assert leases.held % every == 0
-    assert leases.held <= 3 * MOST_OF_A_PLAN * every
+        assert all(pool.map(borrow, range(500)))
+    assert instances.held % every == 0
+    assert instances.held <= 3 * MOST_OF_A_PLAN * every
 
 
 # ---------------------------------------------------------------- executors
@@ -173,22 +173,22 @@ def test_a_plan_is_bound_once(made: list[PreparedPlan]) -> None:
 
 def test_what_cannot_be_kept_is_bound_for_each_run(made: list[PreparedPlan]) -> None:
     plan = sine(1000)
-    executor = NumPyExecutor(leases=InstancePool(8000))
+    executor = NumPyExecutor(instances=InstancePool(8000))
     for count in (1, 2):
         (y,) = executor.run(plan, {0: np.ones(1000)})
-        assert (len(made), executor.leases.held) == (count, 0)
+        assert (len(made), executor.instances.held) == (count, 0)
         np.testing.assert_array_equal(y, np.cos(np.sin(1.0)))
 
 
 def test_a_plan_that_was_replaced_is_not_kept() -> None:
-    plan, leases = sine(), InstancePool()
+    plan, instances = sine(), InstancePool()
     running, idle = bound(plan), bound(plan)
-    leases.give(plan, idle)
-    leases.retire(plan)
-    assert leases.held == 0
-    leases.give(plan, running)
-    assert leases.held == 0
-    assert leases.lend(plan) is None
+    instances.give(plan, idle)
+    instances.retire(plan)
+    assert instances.held == 0
+    instances.give(plan, running)
+    assert instances.held == 0
+    assert instances.lend(plan) is None
 
 
 def test_who_looks_on_sees_every_step(made: list[PreparedPlan]) -> None:

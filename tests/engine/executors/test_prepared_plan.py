@@ -49,7 +49,7 @@ def assert_same(found: Sequence[Array], expected: Sequence[Array]) -> None:
 
 
 def assert_agrees(plan: Plan, *feeds: Mapping[Any, Array]) -> None:
-    """One Bound, on one set of feeds after the other: earlier results stay as they are."""
+    """One prepared plan, on one set of feeds after the other: earlier results stay as they are."""
     bound = PreparedPlan(plan, CPU)
     expected = [CPU.interpret(plan, fed) for fed in feeds]
     found = [bound.run(fed) for fed in feeds]

@@ -245,9 +245,9 @@ def test_what_is_bound_to_a_part_goes_with_it(stepped: SteppedCompiler) -> None:
     for _ in range(2):
         somebody_runs = made._tiers and made._tiers.current(plan)
         stepped.step()
-        assert made.leases.held == 0, somebody_runs
+        assert made.instances.held == 0, somebody_runs
         run(made, plan)
-        assert made.leases.held > 0
+        assert made.instances.held > 0
 
 
 def test_kernels_that_are_kept_are_used_at_once(stepped: SteppedCompiler, tmp_path: Path) -> None:

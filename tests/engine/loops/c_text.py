@@ -18,10 +18,10 @@ def c_text(loop: Loop, lanes: int) -> str:
 
     The loop has none of FUNCTIONS. Vectors have `lanes` elements, a power of two.
     """
-    return host_definitions(loop.dtype) + "\n".join(_Nest(loop, lanes).kernel()) + "\n"
+    return host_definitions(loop.dtype) + "\n".join(_HostLoop(loop, lanes).kernel()) + "\n"
 
 
-class _Nest(CLoop):
+class _HostLoop(CLoop):
     """The loops around the expressions."""
 
     def __init__(self, loop: Loop, lanes: int) -> None:

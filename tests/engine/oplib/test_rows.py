@@ -43,7 +43,7 @@ def test_short_rows_and_columns_are_products() -> None:
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("device", ["cpu", "new"])
 def test_what_is_written_along_an_axis_arrives(axis: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "PIECE_ELEMENTS", 20)  # several chunks
+    monkeypatch.setattr(rows, "CHUNK_ELEMENTS", 20)  # several chunks
     x = np.random.default_rng(2).normal(size=(7, 6, 5))
     out = np.empty_like(x)
     chunks = 0

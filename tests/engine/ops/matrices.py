@@ -1,4 +1,4 @@
-"""Matrices to draw, and what is made of them: what tests of decompositions are written with."""
+"""Matrices to draw, and what is made of them: what tests of factorizations are written with."""
 
 from __future__ import annotations
 

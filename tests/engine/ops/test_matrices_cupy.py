@@ -1,4 +1,4 @@
-"""What the decompositions ask of CuPy, by a stand-in with its rules on top of NumPy: no GPU is needed."""
+"""What the factorizations ask of CuPy, by a stand-in with its rules on top of NumPy: no GPU is needed."""
 
 from __future__ import annotations
 

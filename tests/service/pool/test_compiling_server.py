@@ -226,6 +226,6 @@ def test_a_worker_is_warm_before_it_takes_work(monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_there_for_plans_is_divided() -> None:
     """A quarter is for the memory of those that are ready to run, an eighth for graphs that were read."""
     made = worker.Worker(Settings(device="cpu", compile="off", plan_cache_bytes=1000))
-    assert made._executor.leases.bytes == 250  # type: ignore[attr-defined]
+    assert made._executor.instances.bytes == 250  # type: ignore[attr-defined]
     assert made.engine.compiler._plans.bytes == 625
     assert made._programs._kept.bytes == 125

@@ -63,7 +63,7 @@ def test_it_has_all_that_a_worker_may_remember(whole: int) -> None:
     ]
     store = kernel_store(own)
     assert store is not None
-    limits = [cache.bytes for cache in caches] + [at_work._executor.leases.bytes, store._most_bytes]
+    limits = [cache.bytes for cache in caches] + [at_work._executor.instances.bytes, store._most_bytes]
     empty = settled_at_most(made(plan_cache_bytes=1)).worker
     assert settled_at_most(settings).worker - empty == sum(limits) == budget_of(own).caches
     assert budget_of(own).plans + budget_of(own).ready + budget_of(own).graphs == own.plan_cache_bytes

@@ -30,7 +30,7 @@ class LoopOutOfRange(Exception):
     """An argument for which a kernel has no formula: the plan is to be run by other means."""
 
 
-class CudaBound:
+class CudaPreparedPlan:
     """A plan on memory of its own, for one thread at a time. It refers to no feed once a run is over, nor to the plan.
 
     What is recorded has addresses in it. So a plan is bound to where its feeds lie, which callers who feed the same

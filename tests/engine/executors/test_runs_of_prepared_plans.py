@@ -1,4 +1,4 @@
-"""One Bound over many runs: whose memory is whose, what is kept of a run, and what happens when one fails."""
+"""One prepared plan over many runs: whose memory is whose, what is kept of a run, and what happens when one fails."""
 
 from __future__ import annotations
 
