@@ -17,15 +17,13 @@ Files:
     job_state     The states of a job in the pool, and from which of them to which it may go
     lanes         Lanes of workers: short jobs go to the quick worker, so that they wait for no long one; long ones to
                   the others
-    pool          Pool of workers as the front sees it, whoever they are: processes of their own, or threads of this one
+    pool          Pool of workers as the front sees it, whoever they are
     process       One worker process as the front sees it: a socket that jobs go down, replies that come up, and its end
     process_pool  The pool of worker processes: jobs are admitted, sent to workers, stopped in time, and accounted for
     replica       Replica of the resident tensors that a worker knows, as the front sees it: those it asked for, up to a
                   number
     stats         Statistics of a pool, for whoever watches it
     supervisor    The worker processes: each has its place, and another takes it when one ends
-    threads       Workers that are threads of this process: for an application that embeds the service, and for its
-                  tests
     ticket        A job in the hands of the front: its state, whose it is, who is to be told, where it is, and what is
                   held for it
     topology      Topology: how many worker processes there are, and what each is for
