@@ -9,7 +9,7 @@ Files:
                   lately
     admission     Admission: more jobs than are held, or what cannot be in time, is turned away before anything is done
                   for it
-    cost_model    Cost model of jobs: what their plans say, corrected by what was measured
+    cost_model    Estimate model of jobs: what their plans say, corrected by what was measured
     footprint     Footprint of the processes of a server once their caches are full: by the settings, and by what was
                   measured
     incidents     Workers that were ended by a signal: by which, at which plan; and the plans that are to run without
