@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -28,7 +28,6 @@ from service.pages.documents import shipped_document
 from service.pages.openapi30 import version30
 from service.pool.pool import Pool
 from service.pool.process_pool import ProcessPool
-from service.pool.threads import ThreadPool
 from service.settings import Settings
 from service.state.opening import open_state
 from service.store import StoreService
@@ -47,22 +46,12 @@ from service.web.server import serve
 from service.web.state import State
 from service.web.tensor_routes import tensor_router
 from service.worker.confinement import forbid_looking_in
-from service.worker.worker import Worker
 
 if TYPE_CHECKING:
     from service.observe.tracing import Tracing
 
 #: seconds that the last lines of the log have to be read, and the last spans to be taken
 _LAST_LINES: Final = 2.0
-
-
-def create_app(settings: Settings | None = None, pool: Pool | None = None) -> ASGIApp:
-    """The ASGI application, ready to serve. Raises RuntimeError when the device or the keys cannot be had."""
-    settings = settings or Settings()
-    ring, tally, pool = open_ring(settings), Tally(), pool or open_pool(settings)
-    store = open_store(settings, pool, tally, ring)
-    store.restore(store.load())
-    return wrap(create_routes(settings, pool, store, tally), settings, Gate(ring, tally.denied))
 
 
 class Composition(NamedTuple):
@@ -135,36 +124,9 @@ def open_ring(settings: Settings) -> KeyRing | None:
     return KeyRing(settings.keys_file, None if key is None else key.get_secret_value())
 
 
-def open_pool(settings: Settings) -> ThreadPool:
-    """Workers that are threads of this process."""
-    worker = Worker(settings)
-    return ThreadPool(worker, worker.device, settings.workers, settings.queue)
-
-
-def create_routes(
-    settings: Settings, pool: Pool, store: StoreService | None = None, tally: Tally | None = None
-) -> FastAPI:
+def create_routes(settings: Settings, pool: Pool, store: StoreService, tally: Tally) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
-    tally = tally or Tally()
-    if store is None:
-        store = open_store(settings, pool, tally)
-        store.restore(store.load())
-    keeps = store
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        """Where another server runs the application: what is behind is written when that ends."""
-        yield
-        await keeps.commits.close(settings.shutdown_grace)
-
-    app = FastAPI(
-        title="gradserve",
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        lifespan=lifespan,
-    )
+    app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
     for each in (router, graph_router, tensor_router):
@@ -188,9 +150,9 @@ def create_routes(
     return app
 
 
-def wrap(routes: FastAPI, settings: Settings, gate: Gate | None = None) -> ASGIApp:
+def wrap(routes: FastAPI, settings: Settings, gate: Gate) -> ASGIApp:
     """These routes behind the middleware, the outermost last."""
-    app: ASGIApp = Guard(routes, settings, gate or Gate())
+    app: ASGIApp = Guard(routes, settings, gate)
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
     return Envelope(Origins(app, settings, routes.routes))

@@ -150,8 +150,8 @@ def make_client() -> Iterator[Callable[..., Client]]:
     Unless a test asks for them, nothing is compiled behind their backs: a plan that the tests together made hot would
     change its last bits between two answers that one of them compares.
     """
-    from service.app import create_app
     from service.settings import Settings
+    from tests.service.application import create_app
 
     made: list[Client] = []
 

@@ -13,6 +13,7 @@ Files:
     computing       Base of the calls that run a graph: one engine call each, and answers of one form
     definition      The contract of a call: all of it but its messages, in one file
     differentiate   The gradient as a graph
+    estimate        Estimate of what a task takes, before it is done
     forward         Values of nodes
     gradients       Values, and the gradients of one node
     hessian         Whole Hessians

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from engine import HostArray, Label, TensorType
 from engine.graph.run_tier import RunTier
+from service.calls.estimate import Estimate
 from service.wire.answers import Body, RunStats, write_result
 from service.wire.storing import Kept, Storing
 from service.wire.template import AnswerTemplate
@@ -20,14 +21,6 @@ from service.wire.version import Find
 BYTES: Final = 2000
 #: bytes of resident tensors that are copied for each request of several that are executed as one
 MOST_SHARED_BYTES: Final = 1 << 16
-
-
-class Cost(NamedTuple):
-    """Expected cost of doing a task: seconds, and bytes at the peak and, at most, in the answer."""
-
-    seconds: float
-    peak_bytes: int = 0
-    response_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +38,7 @@ class CachedRequest:
     disconnected: Sequence[int] | None
     encoding: str
     stats: RunStats
-    cost: Cost
+    cost: Estimate
     template: AnswerTemplate | None
     storing: Storing | None
 

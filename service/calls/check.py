@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from engine import Certificate, Deadline, Gradients, HostArray, Program, certify, graph_id
 from schemas.calls.check import CheckAnswer, CheckRequest
-from service.calls.cached_request import Cost
 from service.calls.definition import CallDefinition, Engine, Guide, cost_of_analysis
+from service.calls.estimate import Estimate
 from service.calls.sample import MEAN
 from service.wire.answers import Body, RunStats, stats_fields, write_answer
 from service.wire.request import ParsedRequest
@@ -53,7 +53,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
             tolerance=request.number("tolerance", 1e-6, 1e-12, 1.0),
         )
 
-    def cost(self, ready: Checking) -> Cost:
+    def cost(self, ready: Checking) -> Estimate:
         """Every link of the chain is compared in each direction."""
         return cost_of_analysis(ready.program, 10 * ready.directions)
 

@@ -23,8 +23,9 @@ from engine import (
 )
 from engine.planning.estimate import run_seconds
 from service.calls import calls
-from service.calls.cached_request import CachedRequest, Cost
+from service.calls.cached_request import CachedRequest
 from service.calls.definition import CallDefinition, Engine
+from service.calls.estimate import Estimate
 from service.wire.answers import FIELD_BYTES, PLACE_BYTES, Body, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
 from service.wire.storing import Destination, Kept, Storing, read_places
@@ -148,11 +149,11 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         admit_answer(response, task.encoding, engine.max_response_bytes)
         return replace(ready, response_bytes=response)
 
-    def cost(self, ready: Prepared) -> Cost:
+    def cost(self, ready: Prepared) -> Estimate:
         """By its plan."""
         plan = ready.compiled.plan
         kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
-        return Cost(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
+        return Estimate(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
 
     def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
@@ -189,7 +190,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         """Whether the plan was made for an earlier request."""
         return ready.compiled.cached
 
-    def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Cost) -> CachedRequest | None:
+    def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
         """The plan by its key; what a call with `diagnose` looks at differs from run to run."""
         task, compiled = ready.execution, ready.compiled
         if task.diagnose or compiled.key is None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from engine import Compiler, Deadline, Program
 from engine.executors.interpreter import Executor
 from engine.planning.estimate import DENSE_FLOP, planning_seconds
-from service.calls.cached_request import CachedRequest, Cost
+from service.calls.cached_request import CachedRequest
+from service.calls.estimate import Estimate
 from service.wire.answers import Body
 from service.wire.request import ParsedRequest
 from service.wire.storing import Kept
@@ -38,6 +39,12 @@ class Engine:
     limits: Mapping[str, int]
     #: seconds of a FLOP in products of matrices, for each byte of an element
     dense_flop: float = DENSE_FLOP
+
+
+class _OfProgram(Protocol):
+    """Task that is to look at a program."""
+
+    program: Program
 
 
 class Guide:
@@ -85,9 +92,9 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
         """All that can be done and refused before anything is computed; by default nothing. Raises EngineError."""
         return cast("Ready", task)
 
-    @abstractmethod
-    def cost(self, ready: Ready) -> Cost:
-        """What `run_task` will take."""
+    def cost(self, ready: Ready) -> Estimate:
+        """What `run_task` will take; by default as long as to look at every node of its program."""
+        return cost_of_analysis(cast("_OfProgram", ready).program)
 
     @abstractmethod
     def run_task(self, ready: Ready, engine: Engine, deadline: Deadline) -> Outcome:
@@ -105,7 +112,7 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
         """Whether it was planned for an earlier request."""
         return False
 
-    def remembered(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Cost) -> CachedRequest | None:
+    def remembered(self, ready: Ready, outcome: Outcome, engine: Engine, cost: Estimate) -> CachedRequest | None:
         """What is left to do when the same comes with other tensors, once it was done; None where that is all of it.
 
         `cost` is what `cost` said.
@@ -113,9 +120,9 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
         return None
 
 
-def cost_of_analysis(program: Program, times: int = 1) -> Cost:
+def cost_of_analysis(program: Program, times: int = 1) -> Estimate:
     """What a call takes that looks at every node, so many times over."""
-    return Cost(times * planning_seconds(len(program.statements)))
+    return Estimate(times * planning_seconds(len(program.statements)))
 
 
 AnyCall = CallDefinition[Any, Any, Any]

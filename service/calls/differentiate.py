@@ -9,8 +9,7 @@ from typing import cast
 from engine import Deadline, Exported, Gradients, HostArray, Label, Program, TensorType, export_gradients
 from schemas import Graph, Tensor
 from schemas.calls.differentiate import DifferentiateAnswer, DifferentiateRequest
-from service.calls.cached_request import Cost
-from service.calls.definition import CallDefinition, Engine, Guide, cost_of_analysis
+from service.calls.definition import CallDefinition, Engine, Guide
 from service.calls.sample import TYPED
 from service.wire.answers import Body, write_answer
 from service.wire.request import ParsedRequest
@@ -50,10 +49,6 @@ class DifferentiateCall(CallDefinition[Differentiation, Differentiation, Exporte
         program = request.program
         call = Gradients.of_program(program, *request.get("of", "wrt"))
         return Differentiation(program, request.types, call, request.graph)
-
-    def cost(self, ready: Differentiation) -> Cost:
-        """By its nodes."""
-        return cost_of_analysis(ready.program)
 
     def run_task(self, ready: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
         """The gradient as a program."""

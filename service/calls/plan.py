@@ -10,9 +10,8 @@ import numpy as np
 
 from engine import Analysis, Call, Deadline, Program, TensorType, analyse, printable
 from schemas.calls.plan import PlanAnswer, PlanRequest
-from service.calls.cached_request import Cost
 from service.calls.computing import CallArguments, Computing, computing_calls
-from service.calls.definition import CallDefinition, Engine, Guide, cost_of_analysis
+from service.calls.definition import CallDefinition, Engine, Guide
 from service.calls.sample import TYPED
 from service.errors import Refusal
 from service.wire.answers import FIELD_BYTES, Body, int64, write_answer
@@ -69,10 +68,6 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
         beside = {role: tuple((node, _ANY) for node in nodes[role] if role in taken) for role in planned.beside}
         call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
         return Planning(request.program, request.types, call, request.encoding)
-
-    def cost(self, ready: Planning) -> Cost:
-        """By its nodes."""
-        return cost_of_analysis(ready.program)
 
     def run_task(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
         """What the call would take; what is over a budget of bytes or FLOPs is no error here."""

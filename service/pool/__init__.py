@@ -9,7 +9,7 @@ Files:
                   lately
     admission     Admission: more jobs than are held, or what cannot be in time, is turned away before anything is done
                   for it
-    cost_model    Cost model of jobs: what their plans say, corrected by what was measured
+    cost_model    Estimate model of jobs: what their plans say, corrected by what was measured
     footprint     Footprint of the processes of a server once their caches are full: by the settings, and by what was
                   measured
     incidents     Workers that were ended by a signal: by which, at which plan; and the plans that are to run without
@@ -17,15 +17,13 @@ Files:
     job_state     The states of a job in the pool, and from which of them to which it may go
     lanes         Lanes of workers: short jobs go to the quick worker, so that they wait for no long one; long ones to
                   the others
-    pool          Pool of workers as the front sees it, whoever they are: processes of their own, or threads of this one
+    pool          Pool of workers as the front sees it, whoever they are
     process       One worker process as the front sees it: a socket that jobs go down, replies that come up, and its end
     process_pool  The pool of worker processes: jobs are admitted, sent to workers, stopped in time, and accounted for
     replica       Replica of the resident tensors that a worker knows, as the front sees it: those it asked for, up to a
                   number
     stats         Statistics of a pool, for whoever watches it
     supervisor    The worker processes: each has its place, and another takes it when one ends
-    threads       Workers that are threads of this process: for an application that embeds the service, and for its
-                  tests
     ticket        A job in the hands of the front: its state, whose it is, who is to be told, where it is, and what is
                   held for it
     topology      Topology: how many worker processes there are, and what each is for

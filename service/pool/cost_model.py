@@ -1,4 +1,4 @@
-"""Cost model of jobs: what their plans say, corrected by what was measured.
+"""Estimate model of jobs: what their plans say, corrected by what was measured.
 
 The front does not read bodies, so it knows a job by its kind: whose it is, the call, the registered graph, the length,
 and the first bytes where no graph says what follows. A kind that turned out to be long is remembered, and only such a
@@ -15,7 +15,8 @@ from hashlib import blake2b
 from typing import Final, NamedTuple, cast
 
 from engine.shares.fair_eviction import FairEviction
-from service.transport.job import Estimate, Job
+from service.calls.estimate import Estimate
+from service.transport.job import Job
 from service.wire.json_codec import TEXT_RATE
 
 #: seconds that a job may take where others wait behind it

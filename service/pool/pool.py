@@ -1,4 +1,4 @@
-"""Pool of workers as the front sees it, whoever they are: processes of their own, or threads of this one."""
+"""Pool of workers as the front sees it, whoever they are."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import Final, cast
 import numpy as np
 
 from service.allocation import Allocation
+from service.calls.estimate import Estimate
 from service.errors import Refusal, fault, late, stopping
 from service.pool.accounts import Account, Accounts
 from service.pool.admission import Admission
@@ -30,7 +31,7 @@ from service.state.tensors import TensorVersion
 from service.transport.body_memory import BodyAllocation, BodyMemory
 from service.transport.claims import Claim, Claims
 from service.transport.frames import INLINE
-from service.transport.job import Estimate, Job, Reply, refused
+from service.transport.job import Job, Reply, refused
 from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.transport.tensor_memory import TensorMemory
 

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Final, Protocol
 
 from engine.shares.turns import Turns
+from service.calls.estimate import Estimate
 from service.errors import Refusal
 from service.pool.accounts import Account
 from service.pool.cost_model import JobKind
@@ -15,7 +16,7 @@ from service.pool.job_state import TRANSITIONS, ImpossibleTransition, JobState
 from service.pool.pool import Done
 from service.transport.body_memory import BodyAllocation
 from service.transport.claims import Claim
-from service.transport.job import Estimate, Job
+from service.transport.job import Job
 
 
 class Carrier(Protocol):

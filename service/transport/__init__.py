@@ -18,7 +18,7 @@ Files:
     job_result       Outcome of a job at a worker: a reply; or it was not done, for what the worker lacks
     offload          Work on bytes, which takes longer the more they are: done on the event loop where they are few,
                      else beside it
-    resident         Tensors that stay with the server: a version of one, as a job reads it
+    resident         Tensors that stay with the server, as a job reads them
     shared_buffers   Bodies in memory that two processes share: written by one, read by the other, and used again
     tensor_memory    The memory of resident tensors: each version has its own, which workers can see where it is large
 """

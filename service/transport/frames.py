@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from service.calls.estimate import Estimate
 from service.state.values import Stored, nbytes_of
-from service.transport.job import Estimate, Job, Reply, Timings
+from service.transport.job import Job, Reply, Timings
 from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 

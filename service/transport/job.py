@@ -78,14 +78,6 @@ class Timings(NamedTuple):
         return self.decode + self.plan + self.execute + self.encode
 
 
-class Estimate(NamedTuple):
-    """Needs of a plan, as they are known before it runs: seconds, and bytes at the peak and in the answer."""
-
-    seconds: float
-    peak_bytes: int
-    response_bytes: int
-
-
 _UNKNOWN: Final = Timings()
 
 

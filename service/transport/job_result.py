@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from service.transport.job import Estimate, Reply
+from service.calls.estimate import Estimate
+from service.transport.job import Reply
 
 
 class NeedsGraph(NamedTuple):

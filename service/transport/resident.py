@@ -1,17 +1,10 @@
-"""Tensors that stay with the server: a version of one, as a job reads it."""
+"""Tensors that stay with the server, as a job reads them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from engine import HostArray
-from service.state.tensors import TensorVersion
-from service.wire.version import Version
-
-
-def version_of(tensor: TensorVersion) -> Version:
-    """What a job in this process reads."""
-    return Version(tensor.etag, array_of(tensor.memory.view, tensor.dtype, tensor.shape))
 
 
 def array_of(data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> HostArray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable
 from itertools import dropwhile, islice
 from typing import Final
 
@@ -11,7 +9,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.calls import calls
 from service.errors import Refusal
 from service.pool.pool import awaited
 from service.state.changes import end_of_graph, new_graph
@@ -24,7 +21,7 @@ from service.web.paging import page_of
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
-from service.web.routes import answer_to
+from service.web.routes import add_calls
 from service.web.state import current, deadline_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
@@ -120,29 +117,9 @@ async def delete_graph(request: Request) -> Response:
     return await once(request, store, answered)
 
 
-def add_calls_of_graphs(to: APIRouter) -> None:
-    """A path for each call, on a graph that is named."""
-    for call in calls().values():
-        to.add_api_route(
-            f"{GRAPHS}/{{graph_id}}/{call.name}",
-            _endpoint(call.name),
-            methods=["POST"],
-            operation_id=f"{call.name}{OF_GRAPH}",
-            tags=[call.tag],
-            description=f"{inspect.cleandoc(call.__doc__ or '')} Of a registered graph.",
-        )
-
-
-def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        return await answer_to(call, request, request.path_params["graph_id"])
-
-    return endpoint
-
-
 def _named(request: Request) -> Registered:
     """The graph that the path names. Raises Refusal: not_found."""
     return state_of(request).store.graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
 
 
-add_calls_of_graphs(graph_router)
+add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " Of a registered graph.")

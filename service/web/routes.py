@@ -29,27 +29,27 @@ from service.web.uploads import upload_of
 router: Final = APIRouter()
 
 
-def add_calls(to: APIRouter) -> None:
-    """A path for each call."""
+def add_calls(to: APIRouter, under: str, suffix: str = "", more: str = "") -> None:
+    """A path for each call; where `{graph_id}` is in what it is `under`, of a registered graph."""
     for call in calls().values():
         to.add_api_route(
-            f"/v1/{call.name}",
+            f"{under}/{call.name}",
             _endpoint(call.name),
             methods=["POST"],
-            operation_id=call.name,
+            operation_id=f"{call.name}{suffix}",
             tags=[call.tag],
-            description=inspect.cleandoc(call.__doc__ or ""),
+            description=f"{inspect.cleandoc(call.__doc__ or '')}{more}",
         )
 
 
 def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        return await answer_to(call, request)
+        return await _answer_to(call, request, request.path_params.get("graph_id"))
 
     return endpoint
 
 
-async def answer_to(call: str, request: Request, graph_id: str | None = None) -> Response:
+async def _answer_to(call: str, request: Request, graph_id: str | None) -> Response:
     """The answer to a computing call, on its own graph or on one that is registered. Raises Refusal."""
     state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
@@ -85,7 +85,7 @@ async def kept(
     return await store.settled(job, request.state.caller, reply, condition, more)
 
 
-add_calls(router)
+add_calls(router, "/v1")
 
 
 @router.get("/v1/ops", operation_id="listOps", tags=["catalogue"])

@@ -18,7 +18,7 @@ from engine.graph.dtypes import ELEMENT_TYPES
 from service.errors import Refusal, from_engine
 from service.state.packing import LENGTH, METADATA
 from service.wire.json_codec import parse_json
-from service.wire.json_reader import JsonReader, JsonRequest
+from service.wire.json_reader import JsonReader
 from service.wire.message import Message
 
 _DTYPES: Final = {element.safetensors: element.name for element in ELEMENT_TYPES}
@@ -41,7 +41,7 @@ def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, li
     data = view[start:]
     _check_layout(header, len(data))
     tensors = {place: _array(name, header[name], data, limits) for name, place in places.items()}
-    return Message(_without_places(request.fields, tensors), tensors, request.source)
+    return Message(_without_places(request.body, tensors), tensors, request.source)
 
 
 def read_one(body: bytes | memoryview | HostArray, most: int, depth: int, limits: Limits) -> HostArray:
@@ -92,7 +92,7 @@ def _header_length(view: memoryview, most: int) -> int:
     return length
 
 
-def _request(metadata: object, reader: JsonReader) -> JsonRequest:
+def _request(metadata: object, reader: JsonReader) -> Message:
     text = metadata.get("request") if isinstance(metadata, dict) else None
     if not isinstance(text, str):
         detail = "has no request: __metadata__.request holds the JSON request without its tensors, as a string"

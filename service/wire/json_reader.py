@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from service.errors import Refusal
 from service.wire.apart import nodes_text, take_apart
-from service.wire.graph_source import GraphSource, Programs
+from service.wire.graph_source import Programs
 from service.wire.json_codec import BYTES_OF_A_PART, elements, parse_json
 from service.wire.long_lists import WithoutLists
+from service.wire.message import Message
 
 #: bytes up to which a request is always read in parts; of one that is longer, most are numbers where it has few
 #: objects, and to find its graph takes longer than to read that
 SHORT: Final = 1 << 16
 
 _Part = TypeVar("_Part")
-
-
-class JsonRequest(NamedTuple):
-    """The fields of a request. With a `source`, that is the graph, and the field has an empty one in its place."""
-
-    fields: Mapping[str, Any]
-    source: GraphSource | None = None
 
 
 class JsonReader:
@@ -34,24 +28,24 @@ class JsonReader:
         self._programs = programs
         self._max_nodes = max_nodes
 
-    def read_request(self, text: bytes, what: str = "the body") -> JsonRequest:
+    def read_request(self, text: bytes, what: str = "the body") -> Message:
         """The request that `text` holds; `what` it is called in reports.
 
         What is wrong with a request is said of it as a whole: where there is anything wrong with one of its parts, it
         is parsed once more in one piece. Raises Refusal, as `parse_json` does, and too_many_nodes.
         """
-        return self._without_lists(text) or self._in_parts(text) or JsonRequest(parse_json(text, self.depth, what))
+        return self._without_lists(text) or self._in_parts(text) or Message(parse_json(text, self.depth, what))
 
-    def _without_lists(self, text: bytes) -> JsonRequest | None:
+    def _without_lists(self, text: bytes) -> Message | None:
         """The request, where it has long lists of numbers, and nothing is wrong with it."""
         without = WithoutLists.of(text)
         if without is None:
             return None
         rest = without.text
-        request = _or_none(lambda: self._in_parts(rest) or JsonRequest(parse_json(rest, self.depth)))
-        return request if request is not None and without.put_into(request.fields) else None
+        request = _or_none(lambda: self._in_parts(rest) or Message(parse_json(rest, self.depth)))
+        return request if request is not None and without.put_into(request.body) else None
 
-    def _in_parts(self, text: bytes) -> JsonRequest | None:
+    def _in_parts(self, text: bytes) -> Message | None:
         """The request, where it pays to look for its parts, and both are as they should be."""
         if len(text) > SHORT and text.count(b"{") * BYTES_OF_A_PART < len(text):
             return None
@@ -65,7 +59,7 @@ class JsonReader:
             source = self._programs.source(name, apart.graph)
             if _or_none(lambda: source.graph) is None:
                 return None
-        return JsonRequest(fields, source)
+        return Message(fields, source=source)
 
     def _admit_nodes(self, graph: bytes) -> None:
         """Refuse a graph that is too long before a million nodes are made of it."""

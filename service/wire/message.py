@@ -16,7 +16,7 @@ NO_TENSORS: Final[Mapping[tuple[str, int], HostArray]] = MappingProxyType({})
 class Message(NamedTuple):
     """The JSON of a request, and the tensors that came beside it, by (role, node).
 
-    With a `source`, that is the graph, and not the field of the body.
+    With a `source`, that is the graph, and the field of the body has an empty one in its place.
     """
 
     body: Mapping[str, Any]

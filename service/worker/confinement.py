@@ -267,11 +267,6 @@ _REFUSED_FCNTLS: Final = (8, 10, 15, 1026)  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F
 _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
 
 
-def system_calls(machine: str) -> Mapping[str, int]:
-    """The numbers of the system calls that a filter looks at, on an x86_64 or an aarch64."""
-    return _MACHINES[machine].calls
-
-
 def system_call_filter(machine: str, pid: int) -> bytes:
     """The program that the kernel runs before each system call of the process `pid`, on an x86_64 or an aarch64.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic, perf_counter
 
 from engine import Deadline
-from service.calls.cached_request import Cost
+from service.calls.estimate import Estimate
 from service.transport.job import Job, Timings
 
 
@@ -29,7 +29,7 @@ class JobContext:
         start = monotonic()
         return Deadline(max(0.0, min(seconds, self.job.expires - start)), start, self.job.stop)
 
-    def is_too_long(self, cost: Cost, patience: float = 0.0) -> bool:
+    def is_too_long(self, cost: Estimate, patience: float = 0.0) -> bool:
         """Whether this is not to be done now. What takes no longer than `patience` always is."""
         return self.most_seconds is not None and cost.seconds > max(self.most_seconds, patience)
 

@@ -8,8 +8,7 @@ from typing import Final, cast
 from engine import Deadline, HostArray, Program, graph_id
 from schemas import Graph, Tensor
 from schemas.registered import RegisteredGraph, RegisterGraphRequest
-from service.calls.cached_request import Cost
-from service.calls.definition import CallDefinition, Engine, cost_of_analysis
+from service.calls.definition import CallDefinition, Engine
 from service.wire.answers import Body, write_answer
 from service.wire.request import ParsedRequest
 from service.wire.tensors import encode
@@ -39,10 +38,6 @@ class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
     def read_task(self, request: ParsedRequest) -> Registering:
         """The graph, once it is a program."""
         return Registering(request.program, request.graph, request.fields.get("description"))
-
-    def cost(self, ready: Registering) -> Cost:
-        """By its nodes."""
-        return cost_of_analysis(ready.program)
 
     def run_task(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
         """Its id, and itself with all of its tensors."""

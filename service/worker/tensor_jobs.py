@@ -11,13 +11,13 @@ import orjson
 
 from engine import EngineError, HostArray, Limits, TensorType
 from schemas import Tensor
-from service.calls.cached_request import Cost
 from service.calls.computing import admit_answer
+from service.calls.estimate import Estimate
 from service.errors import Refusal, from_engine
 from service.settings import Settings
 from service.state.tensor_names import checked_name, unknown_tensor
 from service.state.values import Stored, nbytes_of
-from service.transport.job import Estimate, Job, Reply
+from service.transport.job import Job, Reply
 from service.transport.job_result import NotDone, TooLong, WantsTensors
 from service.wire.answers import FIELD_BYTES, write_answer
 from service.wire.binary import own_bytes, read_one, write_one
@@ -75,7 +75,7 @@ class TensorJobs:
         form = "binary" if job.accepted == SAFETENSORS else encoding
         cost = _cost(version.array, form)
         if context.is_too_long(cost):
-            return TooLong(Estimate(*cost))
+            return TooLong(cost)
         admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
         _mark(context)
         headers = (("ETag", f'"{version.etag}"'),)
@@ -115,9 +115,9 @@ def _written(name: str, version: Version, form: str) -> list[bytes | memoryview]
     return write_answer(told, form)
 
 
-def _cost(array: HostArray, form: str) -> Cost:
+def _cost(array: HostArray, form: str) -> Estimate:
     rate = TEXT_RATE if form == "json" else _COPY_RATE
-    return Cost(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
+    return Estimate(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
 
 
 def _mark(context: JobContext) -> None:

@@ -23,10 +23,11 @@ from service.budget import REQUESTS_OF_A_PLAN
 from service.calls import calls
 from service.calls.cached_request import CachedRequest
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
+from service.calls.estimate import Estimate
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings, budget_of
 from service.transport.control_page import Vitals
-from service.transport.job import Estimate, Job, Reply, refused
+from service.transport.job import Job, Reply, refused
 from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsTensors
 from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read
@@ -203,7 +204,7 @@ class Worker:
             return None
         context.mark()
         if context.is_too_long(cached.cost):
-            return TooLong(Estimate(*cached.cost))
+            return TooLong(cached.cost)
         return KnownRequest(context, cached, compiled, tensors, key.template.conditions)
 
     def _again(self, task: KnownRequest) -> Reply:
@@ -223,7 +224,7 @@ class Worker:
         task = call.read_task(request)
         context.mark()
         if context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
-            return TooLong(Estimate(*planning))
+            return TooLong(planning)
         try:
             ready = call.prepare(task, self.engine, context.patience(PLANNING))
         except DeadlineExceeded:
@@ -233,7 +234,7 @@ class Worker:
             return TooLong(UNPLANNED)
         context.mark()
         if context.is_too_long(cost := call.cost(ready)):
-            return TooLong(Estimate(*cost))
+            return TooLong(cost)
         outcome = call.run_task(ready, self.engine, context.deadline)
         context.ran()
         pieces = call.write_body(outcome, ready, request.encoding)
@@ -267,8 +268,7 @@ class Worker:
             return message if source is None else message._replace(source=source)
         if source is not None:
             return Message(parse_tensors(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
-        request = self._json.read_request(bytes(job.body))
-        return Message(request.fields, NO_TENSORS, request.source)
+        return self._json.read_request(bytes(job.body))
 
 
 class KnownRequest(NamedTuple):

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.app import open_pool
 from service.observe.exposition import Exposition
 from service.observe.tally import Tally
 from service.pool.stats import Stats
 from service.settings import Settings
 from service.transport.job import Reply
+from tests.service.application import open_pool
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS = ROOT / "deploy" / "prometheus"

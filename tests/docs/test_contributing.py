@@ -51,7 +51,7 @@ TRUTHS
 SERVED = """
 import json
 from fastapi.testclient import TestClient
-from service.app import create_app
+from tests.service.application import create_app
 
 with TestClient(create_app(), base_url="http://localhost") as client:
     request = {

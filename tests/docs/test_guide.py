@@ -15,13 +15,13 @@ import httpx
 import pytest
 
 from examples.server import running_server
-from service.app import create_app, open_pool
 from service.calls import calls
 from service.cli import main
 from service.errors import KINDS
 from service.settings import Settings
 from tests.conftest import Client
 from tests.docs.marked import CODE, MARKED, ROOT, blocks, codes_by_status, run_curl, same, text_of, without_stats
+from tests.service.application import create_app, open_pool
 
 FIRST, ERRORS, LIMITS = (f"docs/guide/{name}.md" for name in ("first-gradient", "errors", "limits-and-operations"))
 BINARY, CALLS = "docs/guide/calls/binary.md", "docs/guide/calls/README.md"

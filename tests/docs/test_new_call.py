@@ -74,7 +74,7 @@ SERVED = """
 import json
 import re
 from fastapi.testclient import TestClient
-from service.app import create_app
+from tests.service.application import create_app
 from service.calls.sample import MEAN, TYPED
 
 with TestClient(create_app(), base_url="http://localhost") as client:

@@ -27,7 +27,7 @@ from safetensors.numpy import load, save
 from engine import TensorType, registry
 from engine.graph.dtypes import in_opset
 from engine.graph.tensor_type import promote
-from service.app import create_app
+from tests.service.application import create_app
 from service.wire.binary import write_one
 from service.wire.tensors import encoded_bytes
 

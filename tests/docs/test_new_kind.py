@@ -93,7 +93,7 @@ from engine.graph.identity import canonical
 from engine.graph.text import parse_graph, print_graph
 from engine.graph.verify import MalformedGraph, verify
 from scripts.write_openapi import made_document
-from service.app import create_app
+from tests.service.application import create_app
 
 def asked(by):
     nodes = [{"op": "parameter"}, {"op": "turn", "operands": [0], "attrs": {"by": by}}]

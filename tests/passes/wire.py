@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from engine import Program, Statement, registry
-from service.app import create_app
 from service.settings import Settings
 from tests.conftest import Client
 from tests.passes.questions import Array, Question, ask, float64
@@ -23,6 +22,7 @@ from tests.reference import test_derivatives_of_derivatives as derivatives
 from tests.reference.agreement import seed
 from tests.reference.client import Graph, array, tensor
 from tests.reference.families import ALL as CASES
+from tests.service.application import create_app
 
 ROOT = Path(__file__).parents[2]
 #: a block of a page that a test runs, and what the test does with it

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from service.app import create_app
+from service.asgi import Application
 from service.settings import Settings
 from tests.conftest import ANNOUNCEMENT, ROOT
+from tests.service.application import create_app
 from tests.service.support import node, problem, request, tensor
 
 pytestmark = pytest.mark.slow
@@ -194,11 +195,16 @@ def test_keys_have_tensors_and_graphs_of_their_own(start: Start, tmp_path: Path)
     assert ask("eve", "POST", "/v1/forward", json=request(node("full"))).is_success
 
 
-def test_an_application_in_another_server_writes_what_is_behind(tmp_path: Path) -> None:
-    settings = Settings(device="cpu", state=str(tmp_path / "state"), write_behind_ms=3_600_000)
+def test_an_application_in_another_server_writes_what_is_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stated = {"device": "cpu", "workers": "1", "compile": "off", "confine": "off", "log_level": "error"}
+    for name, value in {**stated, "state": str(tmp_path / "state"), "write_behind_ms": "3600000"}.items():
+        monkeypatch.setenv(f"GRADSERVE_{name.upper()}", value)
+    settings = Settings()
 
     async def lived() -> None:
-        app = create_app(settings)
+        app = Application()
         coming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         told: asyncio.Queue[Any] = asyncio.Queue()
         living = asyncio.create_task(app({"type": "lifespan"}, coming.get, told.put))  # type: ignore[arg-type]

@@ -19,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts.openapi.examples import failures_on_registered, without_its_graph
-from service.app import create_app, open_pool
 from service.calls import calls
 from service.pool.pool import Done
 from service.settings import Settings
@@ -31,6 +30,7 @@ from service.worker.registration import REGISTER
 from service.worker.worker import Worker
 from tests.conftest import Client
 from tests.docs.test_wire_page import PAGE, VECTOR
+from tests.service.application import create_app, open_pool
 from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, Json, feed, node, problem, request, tensor
 from tests.service.test_generated import LEAVES, completed, mutate, nodes

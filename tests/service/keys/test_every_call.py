@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
-from service.app import create_routes, wrap
 from service.keys.caller import KeyScope
 from service.keys.credential import new_key
 from service.keys.gate import Gate
@@ -22,6 +21,7 @@ from service.settings import Settings
 from service.store import StoreService
 from service.web.access import scope_of
 from service.worker.worker import Worker
+from tests.service.application import create_routes, wrap
 from tests.service.keys.cases import bearer, bodies, gate_of, operations, placed, record, sent, sound, unsound, write
 from tests.service.web.harness import FakePool, Forgetful, House, house, run
 from tests.service.web.test_doors import VARYING, without_orders

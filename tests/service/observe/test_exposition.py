@@ -9,10 +9,10 @@ from service.observe.banner import banner
 from service.observe.exposition import Exposition
 from service.observe.tally import Holdings, Tally
 from service.pool.stats import Stats
-from service.pool.threads import ThreadPool
 from service.settings import Settings
 from service.transport.job import Reply, Timings
 from service.worker.worker import Worker
+from tests.service.thread_pool import ThreadPool
 
 STATS = Stats(
     queued={"quick": 3, "long": 4},

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from service.calls.estimate import Estimate
 from service.pool.admission import Admission
 from service.pool.cost_model import LARGE_BODY, QUICK, CostModel, JobKind, kind_of
 from service.pool.process_pool import ProcessPool
 from service.pool.topology import topology_for
 from service.settings import Settings
-from service.transport.job import Estimate
 from tests.service.pool.pools import COMMAND, ask, code, job, processes, running, settled, together, until
 
 LONG = {"estimate": 1.0}

@@ -19,13 +19,14 @@ from service.state.values import Stored
 from service.transport.heap_allocation import HeapAllocation
 from service.transport.job import Job, Reply
 from service.transport.job_result import TooLong, WantsTensors
-from service.transport.resident import array_of, version_of
+from service.transport.resident import array_of
 from service.wire.binary import write_one
 from service.wire.media import JSON, SAFETENSORS
 from service.wire.version import Version
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR
 from service.worker.worker import Worker
 from tests.service.support import SQUARES, Json, feed, node, request, tensor
+from tests.service.thread_pool import version_of
 
 SETTINGS = Settings(device="cpu", compile="off", write_behind_ms=250)
 WORKER = Worker(SETTINGS)

@@ -16,11 +16,12 @@ import numpy as np
 import orjson
 
 from engine import Deadline, EngineError
+from service.calls.estimate import Estimate
 from service.errors import from_engine
 from service.settings import Settings
 from service.state.values import Stored
 from service.transport.control_page import Vitals
-from service.transport.job import Estimate, Job, Reply, Timings
+from service.transport.job import Job, Reply, Timings
 from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Version

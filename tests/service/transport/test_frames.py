@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from service.calls.estimate import Estimate
 from service.state.values import Stored
 from service.transport import frames
 from service.transport.frames import Inbox, TensorFrame, Whereabouts
-from service.transport.job import Estimate, Job, Reply, Timings
+from service.transport.job import Job, Reply, Timings
 from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from service.app import create_app
 from service.errors import Refusal
 from service.keys.gate import Gate
 from service.pool.pool import Done
@@ -25,6 +24,7 @@ from service.web.observer import RequestObserver
 from service.web.server import DOORS
 from service.web.server_state import ServerState
 from service.wire.media import JSON
+from tests.service.application import create_app
 
 ANSWER = b'{"done":true}'
 PATIENCE = 30.0

@@ -22,7 +22,6 @@ import numpy as np
 import pytest
 
 from engine import DTYPES, Label, Limits, TensorType, registry
-from service.app import create_app
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.wire.binary import read, write
@@ -32,6 +31,7 @@ from service.wire.tensors import encoded_bytes
 from service.wire.translate import Translator
 from service.worker.worker import Worker
 from tests.conftest import Client, RunningServer
+from tests.service.application import create_app
 from tests.service.support import Json, node, problem
 from tests.service.wire.safetensors_support import BINARY, KIND, Array, answered, body, same_bits, unpacked
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from starlette.types import ASGIApp
 
-from service.app import create_routes, wrap
 from service.settings import Settings
 from service.state.graphs import Registered
 from service.state.journal import Forgetful
@@ -26,6 +25,7 @@ from service.web.server_state import ServerState
 from service.wire.media import JSON
 from service.worker.registration import REGISTER
 from service.worker.worker import Worker
+from tests.service.application import create_routes, wrap
 from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, node, request
 from tests.service.web.harness import FakePool, chunked, house, on_each_loop, post, run

@@ -12,13 +12,14 @@ import pytest
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.app import create_routes, open_ring, wrap
+from service.app import open_ring
 from service.keys.gate import Gate
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.web.hosted import Hosted
 from service.web.observer import Finished
 from service.wire.media import JSON
+from tests.service.application import create_routes, wrap
 from tests.service.web.harness import ANSWER, PATIENCE, FakePool
 
 pytestmark = pytest.mark.slow

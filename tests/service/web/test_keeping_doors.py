@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from service.app import create_routes, wrap
 from service.settings import Settings
 from service.state.conditions import ABSENT
 from service.state.journal import Loaded, StateFull, StateLost
@@ -19,6 +18,7 @@ from service.state.values import Commit, Stored
 from service.store import StoreService
 from service.transport.job import Job, Reply
 from service.wire.media import JSON
+from tests.service.application import create_routes, wrap
 from tests.service.web.harness import Client, FakePool, House, house, on_each_loop, post, run
 
 pytestmark = on_each_loop

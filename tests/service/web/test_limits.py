@@ -13,14 +13,14 @@ import httpx
 import pytest
 
 from engine import Deadline
-from service.app import create_routes, wrap
-from service.pool.threads import ThreadPool
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.wire.media import JSON
 from service.worker.worker import Worker
 from tests.conftest import Client
+from tests.service.application import create_routes, wrap
 from tests.service.support import SQUARES, feed, node, problem, request
+from tests.service.thread_pool import ThreadPool
 
 SETTINGS = Settings(device="cpu")
 

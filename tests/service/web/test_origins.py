@@ -10,10 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from service.app import create_routes, open_ring, wrap
+from service.app import open_ring
 from service.keys.gate import Gate
 from service.settings import Settings
 from service.web.origin import is_of_this_machine
+from tests.service.application import create_routes, wrap
 from tests.service.web.harness import FakePool, chunked, house, on_each_loop, post, run
 from tests.service.web.test_doors import told, without_orders
 

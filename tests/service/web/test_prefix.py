@@ -13,12 +13,12 @@ from fastapi import FastAPI
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.app import create_app
 from service.keys.credential import new_key
 from service.prefix import path_within, prefix_of
 from service.settings import Settings
 from service.web.hosted import Hosted
 from tests.conftest import Client
+from tests.service.application import create_app
 from tests.service.support import SQUARES, node, problem, request
 from tests.service.wire.safetensors_support import BINARY, KIND, answered, body
 

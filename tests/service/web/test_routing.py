@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from starlette.routing import Match, Mount, Route
 
-from service.app import create_routes
 from service.keys.caller import KeyScope
 from service.settings import Settings
 from service.web.access import scope_of
 from service.web.head import Media, order_of
 from service.web.routing import route_path
 from service.wire.media import JSON
+from tests.service.application import create_routes
 from tests.service.web.harness import FakePool
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service.app import wrap
 from service.settings import Settings
 from service.transport.job import Reply
 from service.web.hosted import Hosted
 from service.web.listening import bound
 from service.web.uvicorn_server import UvicornServer
 from service.wire.media import JSON
+from tests.service.application import wrap
 from tests.service.web.harness import ANSWER, Client, FakePool, post
 from tests.service.web.test_hosted import made, run
 

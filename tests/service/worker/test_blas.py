@@ -22,7 +22,7 @@ from service import machine
 
 machine.cpus = lambda: int(sys.argv[1])
 
-from service.app import create_app
+from tests.service.application import create_app
 from service.settings import Settings
 from tests.conftest import Client
 from tests.service.support import node, request

@@ -23,7 +23,6 @@ from service.errors import Refusal
 from service.pool import replica
 from service.pool.pool import Pool, awaited
 from service.pool.process_pool import ProcessPool
-from service.pool.threads import ThreadPool
 from service.state.tensors import TensorVersion
 from service.transport import frames, tensor_memory
 from service.transport.control_page import ControlPage, Vitals
@@ -37,6 +36,7 @@ from service.worker.sharing_loop import SharingLoop
 from service.worker.worker_loop import Opened, WorkerLoop
 from tests.service.pool.pools import ask, code, job, processes, running, settled, together, until, whole
 from tests.service.pool.trial_child import TrialSharing, execute
+from tests.service.thread_pool import ThreadPool
 
 SIZES = [1, 1000, COPIED, COPIED + 1, 300_000, (1 << 20) + 1]
 

@@ -1,4 +1,4 @@
-"""Workers that are threads of this process: for an application that embeds the service, and for its tests."""
+"""Workers that are threads of this process, so that a test sees what they do, and waits for no process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,24 @@ from service.pool.stats import Stats
 from service.state.tensors import TensorVersion
 from service.transport.heap_allocation import HeapAllocation
 from service.transport.job import Job, Reply, refused
-from service.transport.resident import version_of
+from service.transport.resident import array_of
 from service.wire.version import Version
 from service.worker.blas import divide
+
+
+class HeapForBody(HeapAllocation):
+    """Memory of a body in this process, all of it from the start."""
+
+    def reserve(self, nbytes: int) -> int:
+        return len(self.view)
+
+    def pin(self) -> None:
+        pass
+
+
+def version_of(tensor: TensorVersion) -> Version:
+    """What a job in this process reads."""
+    return Version(tensor.etag, array_of(tensor.memory.view, tensor.dtype, tensor.shape))
 
 
 class ThreadPool:
@@ -49,11 +64,11 @@ class ThreadPool:
         """Whether a job runs or waits."""
         return self._held > 0
 
-    def allocate(self, nbytes: int, tenant: str = "") -> HeapAllocation:
+    def allocate(self, nbytes: int, tenant: str = "") -> HeapForBody:
         """Memory for a body. Raises Refusal: shutting_down, queue_full."""
         if refusal := self._refusal():
             raise refusal
-        return HeapAllocation(nbytes)
+        return HeapForBody(nbytes)
 
     def allocate_tensor(self, nbytes: int) -> HeapAllocation:
         """Memory for a resident tensor; it goes with its last reader."""

@@ -1,0 +1,44 @@
+"""The application in a test's own process, on workers that are threads of it."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from service import app
+from service.keys.gate import Gate
+from service.observe.tally import Tally
+from service.pool.pool import Pool
+from service.settings import Settings
+from service.store import StoreService
+from service.worker.worker import Worker
+from tests.service.thread_pool import ThreadPool
+
+
+def create_app(settings: Settings | None = None, pool: Pool | None = None) -> ASGIApp:
+    """The application, ready to serve."""
+    settings = settings or Settings()
+    ring, tally, pool = app.open_ring(settings), Tally(), pool or open_pool(settings)
+    store = app.open_store(settings, pool, tally, ring)
+    store.restore(store.load())
+    return wrap(app.create_routes(settings, pool, store, tally), settings, Gate(ring, tally.denied))
+
+
+def open_pool(settings: Settings) -> ThreadPool:
+    """Workers that are threads of this process."""
+    worker = Worker(settings)
+    return ThreadPool(worker, worker.device, settings.workers, settings.queue)
+
+
+def create_routes(settings: Settings, pool: Pool, store: StoreService | None = None) -> FastAPI:
+    """The paths on this pool, which keep what `store` has, or begin with nothing."""
+    tally = Tally()
+    if store is None:
+        store = app.open_store(settings, pool, tally)
+        store.restore(store.load())
+    return app.create_routes(settings, pool, store, tally)
+
+
+def wrap(routes: FastAPI, settings: Settings, gate: Gate | None = None) -> ASGIApp:
+    """These routes behind the middleware; without a gate, nobody is asked for a key."""
+    return app.wrap(routes, settings, gate or Gate())
