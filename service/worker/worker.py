@@ -188,7 +188,7 @@ class Worker:
     def _recalled(self, context: JobContext, asked: RequestKey) -> KnownRequest | TooLong | None:
         """What was asked before with other numbers; None where it was not, and where anything is odd."""
         repeated = self._repeated.find(asked.key)
-        compiled = None if repeated is None else self.engine.compiler.recall(repeated.plan)
+        compiled = None if repeated is None else self.engine.compiler.plans.find(repeated.plan)
         if repeated is None or compiled is None:
             return None
         try:

@@ -55,7 +55,7 @@ def test_it_has_all_that_a_worker_may_remember(whole: int) -> None:
     settings = made(plan_cache_bytes=whole, cache_dir=None)
     own = own_settings(settings, settled(settings).workers)
     at_work = Worker(own)
-    caches = [at_work._repeated, at_work._programs._kept, at_work.engine.compiler._plans, Together(at_work, own)._plans]
+    caches = [at_work._repeated, at_work._programs._kept, at_work.engine.compiler.plans, Together(at_work, own)._plans]
     store = kernel_store(own)
     assert store is not None
     limits = [cache.bytes for cache in caches] + [at_work._executor.instances.bytes, store._most_bytes]
