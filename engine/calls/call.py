@@ -111,7 +111,7 @@ class Scope:
         detail = f"{role} names this node, whose dtype {name} has no derivatives"
         if node in self.program.leaves:
             detail = f"is {name}, which has no derivatives: feed it as a float dtype, or take it out of {role}"
-        raise self.located(NotDifferentiable(detail, expected="a float dtype", got=name), node)
+        raise self.program.statements[node].located(NotDifferentiable(detail, expected="a float dtype", got=name), node)
 
     def differentiable_nodes(self, role: str, nodes: Sequence[int]) -> list[Value]:
         """The values of several. Raises NotDifferentiable for all that are not float."""
@@ -127,7 +127,7 @@ class Scope:
         try:
             require_type(type, wanted, what)
         except EngineError as error:
-            raise self.located(error, node) from None
+            raise self.program.statements[node].located(error, node) from None
         return self.builder.leaf(type, (role, node))
 
     def one(self, of: int) -> Value:
@@ -136,7 +136,7 @@ class Scope:
         if value.type.size != 1:
             shape = show_shape(value.shape)
             detail = f"has shape {shape}: give a cotangent of that shape, or reduce it to one element (sum, mean)"
-            raise self.located(NonScalarOutput(detail, expected="one element", got=shape), of)
+            raise self.program.statements[of].located(NonScalarOutput(detail, expected="one element", got=shape), of)
         self.begin(of)
         return value.full_like(1.0)
 
@@ -147,10 +147,6 @@ class Scope:
     def begin(self, node: int) -> None:
         """What is written from here on counts as the backward pass of `node`."""
         self.builder.origin = Origin(node, self.program.statements[node].op.name, True)
-
-    def located(self, error: EngineError, node: int) -> EngineError:
-        """`error`, said to have happened at a client's node."""
-        return self.program.statements[node].located(error, node)
 
 
 def last(program: Program) -> int:

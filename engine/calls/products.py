@@ -99,7 +99,9 @@ class VJP(Derivative):
         if type.ndim:
             return type.shape[0]
         detail = "its cotangent must have a leading axis K, since batched is true, but is 0-d"
-        raise scope.located(ShapeMismatch(detail, expected="a leading axis", got="shape []"), node)
+        raise scope.program.statements[node].located(
+            ShapeMismatch(detail, expected="a leading axis", got="shape []"), node
+        )
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ Files:
                         in silence
     instance_pool       Plans that are ready to run, kept while nobody runs them: those used lately, and a bounded
                         number of bytes
-    interpreter         The loop that runs a plan step by step, for any array module that looks like NumPy
+    interpreter         The loop that runs a plan step by step for any array module, and how compiled plans take the
+                        places of others
     kernels             Loops as machine code: compiled once for this processor, kept, and bound where a plan has them
     lifetimes           Lifetimes of a plan's memory: the part that stays from run to run, and the part that comes and
                         goes with each
@@ -35,8 +36,6 @@ Files:
     segments            Calls in a row. Between two segments a run looks at the clock; an error inside one is told from
                         its position
     stopwatch           Time that each step of a run takes: the order of compiling is told from it
-    tiered              Tiered execution: bound plans are run, and compiled ones take their places, alike on processors
-                        and on cards
     tiers               Tiers of a plan: run by NumPy at first, and by compiled kernels once that is worth the compiling
     witness             Witness of what this process computes at this moment, in memory that outlives it: read by
                         whoever finds it dead
@@ -44,11 +43,33 @@ Files:
 
 from __future__ import annotations
 
-from engine.executors import cupy_backend, numpy_backend
-from engine.executors.instance_pool import INSTANCE_BYTES, InstancePool
-from engine.executors.interpreter import Executor
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from inspect import isabstract, isclass
+from pkgutil import iter_modules
+from types import MappingProxyType
+from typing import Final
+
+from engine.executors.instance_pool import INSTANCE_BYTES
+from engine.executors.interpreter import Executor, ExecutorSettings
 from engine.executors.tiers import Compiling, Determinism
 from engine.native.kernel_store import KernelStore
+
+
+def _backends() -> Iterator[type[Executor]]:
+    """The executors that stand in modules called so."""
+    for module in iter_modules(__path__, f"{__name__}."):
+        if module.name.endswith("_backend"):
+            stated = vars(import_module(module.name)).values()
+            yield from (
+                found for found in stated if isclass(found) and issubclass(found, Executor) and not isabstract(found)
+            )
+
+
+#: kind of device → its executor
+BACKENDS: Final[Mapping[str, type[Executor]]] = MappingProxyType(
+    {backend.device: backend for backend in sorted(_backends(), key=lambda each: each.position)}
+)
 
 
 def open_executor(
@@ -61,17 +82,19 @@ def open_executor(
     *,
     compile: Compiling = "off",
 ) -> Executor:
-    """The executor for `device`: cpu, cuda, or auto (cuda where a usable GPU is found).
+    """The executor for `device`: a kind of BACKENDS, as cpu or cuda, or auto (cuda where a usable GPU is found).
 
     On a CPU, `threads` are what one kernel may use. With `compile` on, loops are compiled: in the background, by and by
     (`determinism` fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that are ready to
     run again may take `instance_bytes` in all while they are idle. Of a GPU's memory, at most `device_bytes` are taken,
     by default nine tenths.
 
-    Raises RuntimeError when cuda is asked for and cannot be had.
+    Raises RuntimeError when a device is asked for and cannot be had.
     """
-    if device == "cuda" or (device == "auto" and cupy_backend.is_available()):
-        return cupy_backend.CuPyExecutor(determinism, store, device_bytes, compile=compile)
-    if device in ("cpu", "auto"):
-        return numpy_backend.NumPyExecutor(threads, InstancePool(instance_bytes), determinism, store, compile=compile)
-    raise ValueError(f"device must be auto, cpu or cuda, but is {device}")
+    there = [
+        backend for kind, backend in BACKENDS.items() if kind == device or (device == "auto" and backend.is_available())
+    ]
+    if not there:
+        *others, last = "auto", *sorted(BACKENDS)
+        raise ValueError(f"device must be {', '.join(others)} or {last}, but is {device}")
+    return there[0].opened(ExecutorSettings(threads, determinism, store, instance_bytes, device_bytes, compile))

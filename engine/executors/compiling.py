@@ -69,7 +69,9 @@ class BackgroundCompiler:
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait until no job waits or runs; False where that took longer than `timeout` seconds. Not for jobs."""
-        return self._queue.settle(timeout)
+        queue = self._queue
+        with queue.changed:
+            return queue.changed.wait_for(queue.is_idle, timeout)
 
     def close(self, timeout: float | None = None) -> bool:
         """Take no more jobs, drop those that wait, and wait for the one that runs.
@@ -92,10 +94,10 @@ class _Queue:
         self._running: set[Hashable] = set()  # one at most
         self._failed: OrderedDict[Hashable, str] = OrderedDict()
         self._thread: Thread | None = None
-        self._changed = Condition()
+        self.changed = Condition()
 
     def add(self, owner: Hashable, new: _Waiting) -> bool:
-        with self._changed:
+        with self.changed:
             known = new.key in self._known or new.key in self._running or new.key in self._failed
             if known or self.closing or not self._has_thread():
                 return False
@@ -103,7 +105,7 @@ class _Queue:
                 return False
             self._waiting.put(owner, new)
             self._known.add(new.key)
-            self._changed.notify_all()
+            self.changed.notify_all()
             return True
 
     def _make_room(self, owner: Hashable) -> bool:
@@ -116,15 +118,14 @@ class _Queue:
         last.dropped()
         return True
 
-    def settle(self, timeout: float | None) -> bool:
-        with self._changed:
-            return self._changed.wait_for(lambda: not len(self._waiting) and not self._running, timeout)
+    def is_idle(self) -> bool:
+        return not len(self._waiting) and not self._running
 
     def close(self, timeout: float | None = None) -> bool:
-        with self._changed:
+        with self.changed:
             self.closing = True
             dropped = self._waiting.clear()
-            self._changed.notify_all()
+            self.changed.notify_all()
             thread = self._thread
         dropped.clear()  # not under the lock: what a job held may hand in others as it goes
         if thread is None or thread is current_thread():
@@ -149,8 +150,8 @@ class _Queue:
 
     def _run_next(self) -> bool:
         """Run one job, when there is one; False at the end. Holds on to no job while it waits."""
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) or self.closing)
+        with self.changed:
+            self.changed.wait_for(lambda: len(self._waiting) or self.closing)
             if self.closing:
                 return False
             owner = self._waiting.first()
@@ -162,10 +163,10 @@ class _Queue:
         try:
             self._attempt(key, job)
         finally:
-            with self._changed:
+            with self.changed:
                 self._waiting.charge(owner, time.perf_counter() - begun)
                 self._running.discard(key)
-                self._changed.notify_all()
+                self.changed.notify_all()
         return True
 
     def _attempt(self, key: Hashable, job: CompileJob) -> None:
@@ -180,7 +181,7 @@ class _Queue:
     def _note(self, key: Hashable, reason: str) -> None:
         """Remember a failure; say so, unless another one for the same reason was said."""
         is_new = reason not in self._failed.values()
-        with self._changed:
+        with self.changed:
             self._failed[key] = reason
             if len(self._failed) > MOST_FAILED:
                 self._failed.popitem(last=False)

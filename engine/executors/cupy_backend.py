@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from engine.executors.cuda_binding import CudaBinder, CudaPlans
 from engine.executors.cuda_kernels import CudaKernels
 from engine.executors.cuda_prepared_plan import CudaPreparedPlan, LoopOutOfRange
 from engine.executors.instance_pool import IDLE_SHARE, InstancePool
-from engine.executors.interpreter import Buffer, Observer
-from engine.executors.tiered import TieredExecutor
+from engine.executors.interpreter import Buffer, Executor, ExecutorSettings, Observer
 from engine.executors.tiers import Compiling, Determinism, ExecutionTiers
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
@@ -36,7 +35,7 @@ def is_available() -> bool:
     return bool(cupy.is_available())
 
 
-class CuPyExecutor(TieredExecutor):
+class CuPyExecutor(Executor):
     """Runs plans with CuPy on the current device, on the calling thread's stream.
 
     A plan is bound to memory of its own, which is kept for its next run, and what it launches is recorded, where its
@@ -45,6 +44,8 @@ class CuPyExecutor(TieredExecutor):
     of it.
     """
 
+    device: ClassVar[str] = "cuda"
+    position: ClassVar[int] = 0
     loop_threads = 1
 
     def __init__(
@@ -69,6 +70,16 @@ class CuPyExecutor(TieredExecutor):
         plans = CudaPlans(self._kernels)
         self._without = plans.without
         self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
+
+    @classmethod
+    def is_available(cls) -> bool:
+        """Whether CuPy is installed and finds a GPU."""
+        return is_available()
+
+    @classmethod
+    def opened(cls, settings: ExecutorSettings) -> Self:
+        """With all that is for a card. Raises RuntimeError when there is no usable GPU."""
+        return cls(settings.determinism, settings.store, settings.device_bytes, compile=settings.compile)
 
     @property
     def kernels(self) -> int:

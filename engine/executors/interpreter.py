@@ -1,20 +1,28 @@
-"""The loop that runs a plan step by step, for any array module that looks like NumPy."""
+"""The loop that runs a plan step by step for any array module, and how compiled plans take the places of others."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from engine.executors.binding import Binder
 from engine.executors.feeds import fed
+from engine.executors.instance_pool import INSTANCE_BYTES, InstancePool, ReadyPlan
+from engine.executors.stopwatch import Stopwatch
+from engine.executors.tiers import Compiling, Determinism, ExecutionTier, ExecutionTiers
+from engine.executors.witness import witness
 from engine.graph.errors import DeadlineExceeded, EngineError
 from engine.graph.ir import at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace, View
 from engine.graph.run_context import RunContext
+from engine.graph.run_tier import COMPILED, UNCOMPILED
 from engine.graph.tensor_type import TensorType
+from engine.native.kernel_store import KernelStore
 from engine.planning.plan import Plan, Step
 
 Buffer = Any  # what an executor allocates
@@ -24,15 +32,46 @@ Buffer = Any  # what an executor allocates
 Observer = Callable[[Namespace, Step, Sequence[Array], Array], None]
 
 
+@dataclass(frozen=True)
+class ExecutorSettings:
+    """Settings of executors; see `open_executor`. What a device has no use for, it passes over."""
+
+    threads: int = 1
+    determinism: Determinism = "fast"
+    store: KernelStore | None = None
+    instance_bytes: int = INSTANCE_BYTES
+    device_bytes: int | None = None
+    compile: Compiling = "off"
+
+
 class Executor(ABC):
     """Runs plans on one device.
 
-    `device` is its kind, by which kernels are found, and behind a colon which one it is: cpu, cuda:0.
+    `device` is its kind, by which kernels are found, and behind a colon which one it is: cpu, cuda:0. A plan is bound
+    to memory of its own, which `instances` keep for its next run where they have room.
     """
 
     device: ClassVar[str]
+    #: `auto` is the first device by this number that there is
+    position: ClassVar[int]
+    #: whether a plan that may never run again is run step by step: a card's runs need their pieces for deadlines
+    begins_unbound: ClassVar[bool] = False
+    instances: InstancePool
+    #: which way a plan runs; None where nothing is compiled, and `_without` binds all
+    _tiers: ExecutionTiers | None
+    _without: Binder
     #: what may take part in a loop of several nodes, as plans are to count them; 0: it runs none
     loop_threads: int = 0
+
+    @classmethod
+    def is_available(cls) -> bool:
+        """Whether there is such a device here."""
+        return True
+
+    @classmethod
+    @abstractmethod
+    def opened(cls, settings: ExecutorSettings) -> Self:
+        """The executor that these settings are for. Raises RuntimeError where there is no such device."""
 
     @property
     def kernels(self) -> int:
@@ -64,6 +103,10 @@ class Executor(ABC):
     @abstractmethod
     def place(self, type: TensorType, buffer: Buffer, offset: int) -> Array:
         """The dense array of this type that lies at `offset` in a buffer."""
+
+    @abstractmethod
+    def bind(self, plan: Plan, binder: Binder) -> ReadyPlan:
+        """A plan made ready to run again and again."""
 
     @abstractmethod
     def to_host(self, arrays: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
@@ -104,8 +147,34 @@ class Executor(ABC):
         Arrays may lie in any way: what does not lie densely, or askew, is copied. A result that is a feed, or a reshape
         of one, is or views the very array that was fed, or has its numbers where that one was copied. `watch` is called
         with every step, its operands and what it wrote.
+
+        Step by step where somebody looks on, and at first: many graphs come once, and binding costs more than a run.
         """
-        return self.interpret(plan, feeds, deadline, watch)
+        if watch is not None:
+            deadline.ran(UNCOMPILED)
+            return self.interpret(plan, feeds, deadline, watch)
+        if self._tiers is None:
+            return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline)
+        tier = self._tiers.current(plan)
+        deadline.ran(tier.name)
+        if tier.name is UNCOMPILED and self.begins_unbound and self._tiers.is_first(plan):
+            results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
+            self._tiers.ran(plan, stopwatch.seconds)
+            return results
+        results = self._run_prepared(tier, feeds, deadline)
+        if tier.name is not COMPILED:
+            self._tiers.ran(plan)
+        return results
+
+    def _run_prepared(self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
+        plan, binder, _ = tier
+        prepared = self.instances.lend(plan) or self.bind(plan, binder)
+        witness.runs(plan.digest)
+        try:
+            return prepared.run(feeds, deadline)
+        finally:
+            witness.ran()
+            self.instances.give(plan, prepared)
 
     def interpret(
         self,
@@ -152,15 +221,19 @@ class Executor(ABC):
         step.op.fill(run, operands, out, step.attrs)
         return out
 
-    def condemn(self, digest: bytes) -> None:  # noqa: B027 - nothing to do is an answer
+    def condemn(self, digest: bytes) -> None:
         """From now on, plans of this digest have no kernels: they have ended processes."""
+        if self._tiers is not None:
+            self._tiers.condemn(digest)
 
-    def settle(self) -> None:  # noqa: B027 - nothing to do is an answer
+    def settle(self) -> None:
         """Wait until what runs next is what runs from then on: until nothing is being compiled."""
+        if self._tiers is not None:
+            self._tiers.compiler.settle()
 
     def close(self, timeout: float | None = None) -> bool:
-        """End what goes on in the background; False where that took longer than `timeout` seconds."""
-        return True
+        """Compile nothing more, and wait for the kernel that is being compiled; False where that took too long."""
+        return self._tiers is None or self._tiers.compiler.close(timeout)
 
     def result(self, step: Step, buffers: Sequence[Buffer]) -> Array:
         """Where a step writes: an array in the plan's memory, or a tuple of them."""

@@ -201,7 +201,7 @@ def _looking(
     run: RunContext, otherwise: Otherwise, operands: Sequence[Array], results: Sequence[Array]
 ) -> Sequence[KernelCall]:
     """The calls of `otherwise`, and a look at the time before each."""
-    return [each for call in otherwise(operands, results) for each in ((run.check, ()), call)]
+    return [each for call in otherwise(operands, results) for each in ((run.deadline.check, ()), call)]
 
 
 def sum_kinds(op: Fused) -> list[str]:

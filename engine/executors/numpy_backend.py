@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from engine.executors.binding import Binder
 from engine.executors.instance_pool import InstancePool
-from engine.executors.interpreter import Buffer
+from engine.executors.interpreter import Buffer, Executor, ExecutorSettings
 from engine.executors.kernels import Kernels
 from engine.executors.prepared_plan import PreparedPlan
-from engine.executors.tiered import TieredExecutor
 from engine.executors.tiers import Compiling, Determinism, ExecutionTiers
 from engine.graph.alignment import ALIGNMENT
 from engine.graph.op import Array, Namespace
@@ -21,7 +20,7 @@ from engine.native.kernel_store import KernelStore
 from engine.planning.plan import Plan
 
 
-class NumPyExecutor(TieredExecutor):
+class NumPyExecutor(Executor):
     """Runs plans with NumPy, in the calling thread.
 
     A plan is bound to memory of its own, which `instances` keep for its next run where they have room for it. `threads`
@@ -30,6 +29,7 @@ class NumPyExecutor(TieredExecutor):
     """
 
     device: ClassVar[str] = "cpu"
+    position: ClassVar[int] = 1
     begins_unbound: ClassVar[bool] = True
 
     def __init__(
@@ -50,6 +50,12 @@ class NumPyExecutor(TieredExecutor):
         self._without = self._kernels.without
         is_compiling = compile == "on"
         self._tiers = ExecutionTiers(self._kernels, determinism, self.instances.retire) if is_compiling else None
+
+    @classmethod
+    def opened(cls, settings: ExecutorSettings) -> Self:
+        """With all that is for a processor."""
+        instances = InstancePool(settings.instance_bytes)
+        return cls(settings.threads, instances, settings.determinism, settings.store, compile=settings.compile)
 
     @property
     def kernels(self) -> int:

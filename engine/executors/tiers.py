@@ -109,7 +109,7 @@ class ExecutionTiers:
     ) -> None:
         """`replaced` is called with each plan that is not run any more."""
         self._kernels = kernels
-        self._compiler = BackgroundCompiler()
+        self.compiler = BackgroundCompiler()
         self._is_fast = determinism == "fast"
         self._replaced = replaced
         self._states: weakref.WeakKeyDictionary[Plan, _PlanState] = weakref.WeakKeyDictionary()
@@ -148,14 +148,6 @@ class ExecutionTiers:
         """From now on, plans of this digest run by NumPy alone."""
         self._condemned |= {digest}
 
-    def settle(self) -> None:
-        """Wait until nothing is being compiled."""
-        self._compiler.settle()
-
-    def close(self, timeout: float | None = None) -> bool:
-        """Compile nothing more, and wait for the kernel that is being compiled; False where that took too long."""
-        return self._compiler.close(timeout)
-
     def _begin(self, plan: Plan) -> _PlanState:
         with self._lock:
             return self._states.setdefault(plan, _PlanState())
@@ -172,7 +164,7 @@ class ExecutionTiers:
         """Have a plan compiled, unless nobody wants it any more by then. Where the queue is full, its next run asks."""
         wanted, key = weakref.ref(plan), (state, state.rest is None)
         state.asked = True
-        if not self._compiler.submit(key, lambda: self._promote(wanted(), state), state.ask_again):
+        if not self.compiler.submit(key, lambda: self._promote(wanted(), state), state.ask_again):
             state.asked = False
 
     def _promote(self, plan: Plan | None, state: _PlanState) -> None:
@@ -222,7 +214,7 @@ class ExecutionTiers:
         """Compile what is to take a plan's place, and put it there; False where that has ended early."""
         witness.compiles(plan.digest)
         try:
-            binder = self._kernels.compile(instead, lambda: self._compiler.closing or state.spared or until(), order)
+            binder = self._kernels.compile(instead, lambda: self.compiler.closing or state.spared or until(), order)
         finally:
             witness.compiles()
         with state.lock:

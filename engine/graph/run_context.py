@@ -33,15 +33,11 @@ class RunContext:
         self.workspace = workspace
         self.device = device or _DEVICES[xp.__name__]
 
-    def check(self) -> None:
-        """Raise DeadlineExceeded once the moment has passed, or nobody waits any more.
+    def through(self, chunks: Iterable[_Item]) -> Iterator[_Item]:
+        """`chunks` of work one by one, with a look before each. Raises DeadlineExceeded.
 
         What may take long looks after every few milliseconds of work; what it has written by then is never read.
         """
-        self.deadline.check()
-
-    def through(self, chunks: Iterable[_Item]) -> Iterator[_Item]:
-        """`chunks` of work one by one, with a look before each. Raises DeadlineExceeded."""
         for chunk in chunks:
             self.deadline.check()
             yield chunk

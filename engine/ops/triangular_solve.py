@@ -134,7 +134,7 @@ def _for_each(solve: Callable[[Array, Array], Array], run: RunContext, t: Array,
         for pair in zip(t, y, strict=True):
             _for_each(solve, run, *pair)
     else:
-        run.check()
+        run.deadline.check()
         y[...] = solve(t.T, y.T).T
 
 

@@ -73,7 +73,8 @@ class Compiler:
         """`loop_threads`: those of the executor, which may run no loops at all."""
         self.limits = limits
         self.loop_threads = loop_threads
-        self._plans: Cache[Compiled] = Cache(capacity, bytes, lambda made: made.nbytes)
+        #: what was compiled, by its key, as long as it is kept
+        self.plans: Cache[Compiled] = Cache(capacity, bytes, lambda made: made.nbytes)
 
     def forward(
         self,
@@ -124,12 +125,8 @@ class Compiler:
             made = compile_call(program, types, call, self.limits, deadline, threads)
             return replace(made, plan=replace(made.plan, digest=_digest(program, used, call)), key=key)
 
-        found, known = self._plans.get(key, make, deadline)
+        found, known = self.plans.get(key, make, deadline)
         return replace(found, cached=known)
-
-    def recall(self, key: Hashable) -> Compiled | None:
-        """What was compiled and is known by this key, where it is still kept."""
-        return self._plans.find(key)
 
 
 def _digest(program: Program, types: FeedTypes, call: Call) -> bytes:

@@ -193,7 +193,7 @@ class Worker:
     def _recalled(self, context: JobContext, key: RequestKey) -> KnownRequest | TooLong | None:
         """What was asked before with other numbers; None where it was not, and where anything is odd."""
         cached = self._cached_requests.find(key.question)
-        compiled = None if cached is None else self.engine.compiler.recall(cached.plan)
+        compiled = None if cached is None else self.engine.compiler.plans.find(cached.plan)
         if cached is None or compiled is None:
             return None
         try:

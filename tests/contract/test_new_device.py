@@ -5,13 +5,15 @@ So a card's kernels are held against the processor's without a card, but for the
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from engine import Graph, registry
+from engine import Graph, open_executor, registry
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.graph.by_device import DeviceFunction, DeviceMethod
 from engine.graph.op import Definition, Kernel
@@ -21,6 +23,7 @@ from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from tests.contract.cases import LIMITS, Case, all_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import weighted, weights_for
+from tests.docs.tree import copy_tree, run
 
 CUPYX = ("cupyx", "cupyx.scipy", "cupyx.scipy.linalg")
 
@@ -85,6 +88,52 @@ def test_a_device_may_have_kernels_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     there, here = (executor.run(plan, feeds_of(case.arrays()))[0] for executor in (NewExecutor(), NumPyExecutor()))
     assert asked == ["argmax"]
     assert (there == here).all()
+
+
+#: as CONTRIBUTING says that one is added: an executor in a module called so, and a kernel of its own
+BACKEND = """
+from engine.executors.numpy_backend import NumPyExecutor
+from engine.oplib.running import running_sums
+
+class NewExecutor(NumPyExecutor):
+    device = "new"
+    position = 2
+
+@running_sums.on("new")
+def _sevens(run, x, out, axis):
+    out[...] = 7
+"""
+OPENED = """
+import json
+import numpy as np
+from engine import Builder, Limits, TensorType, open_executor, registry
+from engine.executors import BACKENDS
+from engine.planning.plan import make_plan
+
+builder = Builder(registry())
+x = builder.leaf(TensorType((2,), np.dtype("float64")), 0)
+plan = make_plan(builder.graph([x.cumsum(axis=0), x.exp()]), Limits())
+fed = {0: np.zeros(2)}
+found = {name: [y.tolist() for y in open_executor(name).run(plan, fed)] for name in ("cpu", "new")}
+try:
+    open_executor("other")
+except ValueError as error:
+    refused = str(error)
+print(json.dumps([list(BACKENDS), open_executor("new").device, open_executor().device, found, refused]))
+"""
+
+
+@pytest.mark.slow
+def test_a_device_is_opened_by_the_name_that_its_module_states(tmp_path: Path) -> None:
+    tree = copy_tree(tmp_path)
+    (tree / "engine/executors/new_backend.py").write_text(BACKEND)
+    ran = run(tree, "-c", OPENED)
+    assert ran.returncode == 0, ran.stderr
+    devices, opened, by_itself, found, refused = json.loads(ran.stdout)
+    assert devices == ["cuda", "cpu", "new"]
+    assert (opened, by_itself) == ("new", open_executor().device)
+    assert found == {"cpu": [[0, 0], [1, 1]], "new": [[7, 7], [1, 1]]}
+    assert refused == "device must be auto, cpu, cuda or new, but is other"
 
 
 def test_a_device_has_one_kernel_of_a_function() -> None:

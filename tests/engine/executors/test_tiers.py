@@ -53,7 +53,7 @@ def test_a_second_run_asks_for_kernels_and_a_first_does_not() -> None:
     for count in (0, 1, 1, 1):
         found.current(plan)
         found.ran(plan)
-        found.settle()
+        found.compiler.settle()
         assert len(made.asked) == count
     assert found.current(plan).plan is made.asked[0]
 
@@ -64,7 +64,7 @@ def test_a_large_plan_asks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found = tiers_of(made)
     found.current(plan)
     found.ran(plan)
-    found.settle()
+    found.compiler.settle()
     assert len(made.asked) == 1
 
 
@@ -76,7 +76,7 @@ def test_a_plan_is_not_taken_for_one_that_failed_and_is_gone() -> None:
     for plan in failing * 2:
         found.current(plan)
         found.ran(plan)
-    found.settle()
+    found.compiler.settle()
     assert len(made.asked) == 100
     made.first = lambda: None
     places, kept = {id(plan) for plan in failing}, [layers(1)]
@@ -89,7 +89,7 @@ def test_a_plan_is_not_taken_for_one_that_failed_and_is_gone() -> None:
     for _ in range(2):
         found.current(kept[-1])
         found.ran(kept[-1])
-    found.settle()
+    found.compiler.settle()
     assert found.current(kept[-1]).plan is not kept[-1]
 
 
@@ -99,7 +99,7 @@ def test_a_plan_that_failed_is_not_tried_again() -> None:
     for _ in range(5):
         assert found.current(plan).plan is plan
         found.ran(plan)
-        found.settle()
+        found.compiler.settle()
     assert len(made.asked) == 1
 
 
@@ -115,7 +115,7 @@ def test_a_plan_without_loops_is_looked_at_once(monkeypatch: pytest.MonkeyPatch)
     for _ in range(5):
         found.current(plan)
         found.ran(plan)
-        found.settle()
+        found.compiler.settle()
     assert looked == [plan]
 
 
@@ -135,11 +135,11 @@ def test_a_plan_asks_again_where_the_queue_was_full(monkeypatch: pytest.MonkeyPa
             found.ran(plan)
         assert begun.wait(PATIENCE)
     told.set()
-    found.settle()
+    found.compiler.settle()
     assert len(made.asked) == 2
     assert found.current(plans[2]).plan is plans[2]
     found.ran(plans[2])
-    found.settle()
+    found.compiler.settle()
     assert all(found.current(plan).plan is not plan for plan in plans)
 
 
@@ -160,7 +160,7 @@ def test_a_plan_that_nobody_wants_any_more_is_not_compiled() -> None:
     del second, plan
     gc.collect()
     told.set()
-    found.settle()
+    found.compiler.settle()
     assert len(made.asked) == 1
 
 

@@ -227,5 +227,5 @@ def test_what_is_there_for_plans_is_divided() -> None:
     """A quarter is for the memory of those that are ready to run, an eighth for graphs that were read."""
     made = worker.Worker(Settings(device="cpu", compile="off", plan_cache_bytes=1000))
     assert made._executor.instances.bytes == 250  # type: ignore[attr-defined]
-    assert made.engine.compiler._plans.bytes == 625
+    assert made.engine.compiler.plans.bytes == 625
     assert made._programs._kept.bytes == 125

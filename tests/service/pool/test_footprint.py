@@ -58,7 +58,7 @@ def test_it_has_all_that_a_worker_may_remember(whole: int) -> None:
     caches = [
         at_work._cached_requests,
         at_work._programs._kept,
-        at_work.engine.compiler._plans,
+        at_work.engine.compiler.plans,
         Together(at_work, own)._plans,
     ]
     store = kernel_store(own)
