@@ -36,7 +36,7 @@ def test_a_job_that_asks_for_a_tensor_has_consulted_them_also_for_one_that_is_no
     for name, found in (("v", None), ("w", version)):
         made = job()
         before = made.consulted
-        made.resident = lambda asked: known.get(asked)
+        made.resident = known.get
         assert made.tensor(name) is found
         assert (before, made.consulted) == (False, True)
 
