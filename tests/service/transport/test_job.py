@@ -32,11 +32,12 @@ def test_two_jobs_are_two_though_they_say_the_same() -> None:
 
 def test_a_job_that_asks_for_a_tensor_has_consulted_them_also_for_one_that_is_not_there() -> None:
     version = Version("tag", np.ones(2))
-    for find, found in (({}.get, None), ({"w": version}.get, version)):
+    known: dict[str, Version] = {"w": version}
+    for name, found in (("v", None), ("w", version)):
         made = job()
         before = made.consulted
-        made.resident = find
-        assert made.tensor("w") is found
+        made.resident = known.get
+        assert made.tensor(name) is found
         assert (before, made.consulted) == (False, True)
 
 
