@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from service.calls.estimate import Estimate
 from service.pool.cost_model import LARGE_BODY, QUICK, CostModel, JobKind, kind_of
-from service.transport.job import Estimate, Job
+from service.transport.job import Job
 
 PLAN = Estimate(2.0, 5, 7)
 KIND = JobKind("a", "kind")

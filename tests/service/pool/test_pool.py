@@ -11,10 +11,10 @@ import pytest
 
 from service.pool.pool import Done, Pool, awaited
 from service.pool.process_pool import ProcessPool
-from service.pool.threads import ThreadPool
 from service.transport.job import Job, Reply
 from service.wire.media import JSON
 from tests.service.pool.pools import running
+from tests.service.thread_pool import ThreadPool
 
 REPLY = Reply(200, JSON, [b"{}"])
 

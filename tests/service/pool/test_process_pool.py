@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from service.calls.estimate import Estimate
 from service.errors import Refusal
 from service.pool.process_pool import ProcessPool
 from service.settings import Settings
 from service.state.tensors import TensorVersion
 from service.transport.frames import INLINE
-from service.transport.job import Estimate, Job, Reply
+from service.transport.job import Job, Reply
 from service.transport.job_result import NeedsGraph, TooLong, WantsTensors
 from tests.service.pool.pools import code, job, running, settled
 from tests.service.pool.puppets import Puppet, puppets

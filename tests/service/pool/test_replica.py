@@ -126,7 +126,7 @@ def test_what_was_asked_for_longest_ago_is_forgotten(store: Store, monkeypatch: 
 
 
 def test_bytes_are_bounded_but_not_those_of_what_is_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replica, "MOST_HELD_BYTES", 100)
+    monkeypatch.setattr(replica, "TENSOR_BYTES", 100)
     store.place(V, COPIED + 1)
     store.replica.news([V])
     store.place(W, 60)

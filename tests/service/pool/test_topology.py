@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from service import machine
+from service.budget import FRONT_LIMIT
 from service.pool.topology import Topology, share_of_memory, topology_for
-from service.settings import FRONT_BYTES, Settings
+from service.settings import Settings
 
 BLAS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -73,9 +74,9 @@ def test_the_memory_beside_the_front_is_divided_among_as_many_as_there_may_be(
     monkeypatch: pytest.MonkeyPatch, workers: int, cards: int, processes: int
 ) -> None:
     with_cards(monkeypatch, *map(str, range(cards)))
-    assert share_of_memory(settings(workers)) == ((16 << 30) - FRONT_BYTES) // processes
+    assert share_of_memory(settings(workers)) == ((16 << 30) - FRONT_LIMIT) // processes
 
 
 def test_no_share_is_negative(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "memory_bytes", lambda: FRONT_BYTES - 1)
+    monkeypatch.setattr(machine, "memory_bytes", lambda: FRONT_LIMIT - 1)
     assert share_of_memory(settings()) == 0

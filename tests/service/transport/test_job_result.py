@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from service.calls.estimate import Estimate
 from service.transport import frames
 from service.transport.frames import Inbox
-from service.transport.job import Estimate, Reply
+from service.transport.job import Reply
 from service.transport.job_result import JobResult, NeedsGraph, NotDone, TooLong, WantsTensors
 from service.wire.media import JSON
 

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from engine.graph.dtypes import DTYPES
-from service.state.tensors import TensorVersion
-from service.transport.heap_allocation import HeapAllocation
-from service.transport.resident import array_of, version_of
+from service.transport.resident import array_of
 
 
 @pytest.mark.parametrize("shape", [(), (6,), (2, 3), (1, 6, 1)], ids=str)
@@ -41,12 +39,3 @@ def test_nothing_is_copied() -> None:
 def test_one_without_elements_has_its_shape(shape: tuple[int, ...]) -> None:
     found = array_of(b"", "float32", shape)
     assert (found.shape, found.dtype) == (shape, np.dtype("float32"))
-
-
-def test_a_version_keeps_its_tag_and_its_bytes_though_the_memory_is_given_back() -> None:
-    memory = HeapAllocation(8)
-    memory.view[:] = np.array([3, 4], "<i4").tobytes()
-    version = version_of(TensorVersion("int32", (2,), "tag", memory))
-    memory.give_back()
-    assert version.etag == "tag"
-    assert version.array.tolist() == [3, 4]

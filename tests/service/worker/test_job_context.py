@@ -7,7 +7,7 @@ import time
 import pytest
 
 from engine.graph.errors import DeadlineExceeded
-from service.calls.cached_request import Cost
+from service.calls.estimate import Estimate
 from service.transport.job import Job
 from service.worker import job_context
 from service.worker.job_context import JobContext
@@ -98,7 +98,7 @@ def test_of_what_was_done_together_its_share_counts(clock: Clock) -> None:
 def test_what_takes_longer_than_it_may_is_not_done_now(
     most: float | None, seconds: float, patience: float, too_long: bool
 ) -> None:
-    assert JobContext(job(), most).is_too_long(Cost(seconds), patience) == too_long
+    assert JobContext(job(), most).is_too_long(Estimate(seconds, 0, 0), patience) == too_long
 
 
 def test_its_deadline_is_the_job_s() -> None:

@@ -12,14 +12,13 @@ import pytest
 from service.settings import Settings, budget_of
 from service.wire.json_codec import PARSED
 from service.worker import sandbox
-from service.worker.residents import MOST_HELD_BYTES
 from service.worker.sandbox import SHARE, data_bytes, executing_bytes, limit_memory, limit_of, memory_limit
 
 MIB = 1 << 20
 SETTINGS = Settings(
     device="cpu", max_bytes=100 * MIB, max_response_bytes=10 * MIB, max_body_bytes=MIB, plan_cache_bytes=8 * MIB
 )
-EXECUTING = 100 * MIB + budget_of(SETTINGS).whole + MOST_HELD_BYTES
+EXECUTING = 100 * MIB + budget_of(SETTINGS).whole
 
 
 def test_requests_may_take_an_execution_its_answer_twice_and_what_is_parsed() -> None:
