@@ -44,6 +44,8 @@ def test_what_importing_a_package_loads(package: str, absent: str) -> None:
 
 
 ENGINE_TESTS = ("tests.engine", "tests.contract")
+#: what they share with others
+SHARED = frozenset({"tests.conftest", "tests.copied_tree"})
 #: the independent values that the tests of the engine read; what asks the service for them is in test_*.py beside them
 TABLES = [path for path in files("tests/reference") if not path.name.startswith("test_")]
 
@@ -51,12 +53,22 @@ TABLES = [path for path in files("tests/reference") if not path.name.startswith(
 def on_a_gpu_machine(module: str) -> bool:
     """Whether `make test-gpu` can import it: NumPy, CuPy, pytest and hypothesis are there, and the engine."""
     there = {"engine", "numpy", "cupy", "cupyx", "pytest", "hypothesis", *sys.stdlib_module_names}
-    tables = {"tests.conftest", "tests.reference", *(f"tests.reference.{path.stem}" for path in TABLES)}
+    tables = {
+        "tests.conftest",
+        "tests.copied_tree",
+        "tests.reference",
+        *(f"tests.reference.{path.stem}" for path in TABLES),
+    }
     return module.partition(".")[0] in there or module.startswith(ENGINE_TESTS) or module in tables
 
 
 def test_the_tests_of_the_engine_run_without_the_service() -> None:
-    read = [ROOT / "tests/conftest.py", *TABLES, *files(*(package.replace(".", "/") for package in ENGINE_TESTS))]
+    read = [
+        ROOT / "tests/conftest.py",
+        ROOT / "tests/copied_tree.py",
+        *TABLES,
+        *files(*(package.replace(".", "/") for package in ENGINE_TESTS)),
+    ]
     absent = {name(path): [m for m in imports_at_load(path) if not on_a_gpu_machine(m)] for path in read}
     assert not {path: modules for path, modules in absent.items() if modules}
 

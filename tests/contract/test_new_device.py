@@ -23,7 +23,7 @@ from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from tests.contract.cases import LIMITS, Case, all_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import weighted, weights_for
-from tests.docs.tree import copy_tree, run
+from tests.copied_tree import copy_tree, run
 
 CUPYX = ("cupyx", "cupyx.scipy", "cupyx.scipy.linalg")
 

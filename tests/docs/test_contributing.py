@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.copied_tree import copy_tree, run
 from tests.docs.marked import blocks
-from tests.docs.tree import copy_tree, run
 
 pytestmark = pytest.mark.slow
 

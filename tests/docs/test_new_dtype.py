@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.tree import copy_tree, run
+from tests.copied_tree import copy_tree, run
 
 pytestmark = pytest.mark.slow
 

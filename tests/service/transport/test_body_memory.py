@@ -35,7 +35,7 @@ def bodies() -> Iterator[Bodies]:
     loop = asyncio.new_event_loop()
     made = Bodies(loop)
     yield made
-    made.memory.close()
+    made.memory.buffers.close()
     loop.close()
 
 
@@ -92,7 +92,7 @@ def test_a_body_on_its_way_makes_room_for_who_has_less() -> None:
     with pytest.raises(Refusal) as refused:
         greedy.reserve(1)
     assert refused.value.code == "queue_full"
-    bodies.memory.close()
+    bodies.memory.buffers.close()
     loop.close()
 
 
@@ -105,5 +105,5 @@ def test_a_body_that_is_looked_at_is_not_taken_back() -> None:
     with pytest.raises(Refusal):
         modest.reserve(10)
     assert len(greedy.view) == 4 * CLAIM_STEP
-    bodies.memory.close()
+    bodies.memory.buffers.close()
     loop.close()

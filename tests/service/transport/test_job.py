@@ -52,9 +52,9 @@ def test_a_body_is_its_pieces_in_their_order() -> None:
     assert Reply(200, JSON, []).body == b""
 
 
-def test_a_reply_that_holds_nothing_may_be_released_and_says_so_of_itself() -> None:
+def test_a_reply_that_holds_nothing_may_be_given_back_and_says_so_of_itself() -> None:
     reply = Reply(200, JSON, [])
-    reply.release()
+    reply.give_back()
     assert (reply.headers, reply.stored, reply.kept, reply.claim, reply.recycle) == ((), (), (), None, None)
     assert not any((reply.cached, reply.coalesced, reply.consulted, reply.begun))
 

@@ -53,9 +53,9 @@ def test_what_the_front_has_is_not_written_again(sides: Sides) -> None:
 
 def test_a_buffer_that_was_released_serves_again_and_nothing_is_left_in_it(sides: Sides) -> None:
     first = sides.write(b"a longer secret")
-    assert not sides.answers.waiting
+    assert not sides.answers.buffers.waiting
     sides.answers.released(first)
-    assert sides.answers.waiting
+    assert sides.answers.buffers.waiting
     assert sides.seen(first, 15) == bytes(15)
     assert sides.write(b"short") == first
     assert sides.seen(first, 15) == b"short" + bytes(10)
@@ -66,7 +66,7 @@ def test_what_is_large_is_dropped_and_the_front_is_told(sides: Sides) -> None:
     number = sides.write(bytes(LARGEST + 1))
     sides.answers.released(number)
     assert sides.said == [(frames.FORGET, number)]
-    assert not sides.answers.waiting
+    assert not sides.answers.buffers.waiting
     with pytest.raises(KeyError):
         sides.answers.released(number)
 
@@ -76,9 +76,9 @@ def test_what_nobody_uses_for_a_while_goes_back_and_is_shown_anew(
 ) -> None:
     number = sides.write(b"one")
     sides.answers.released(number)
-    sides.answers.trim()
-    assert sides.answers.waiting
+    sides.answers.buffers.trim()
+    assert sides.answers.buffers.waiting
     monkeypatch.setattr(shared_buffers, "UNUSED", -1.0)
-    sides.answers.trim()
-    assert (sides.answers.waiting, sides.said) == (False, [(frames.FORGET, number)])
+    sides.answers.buffers.trim()
+    assert (sides.answers.buffers.waiting, sides.said) == (False, [(frames.FORGET, number)])
     assert sides.write(b"two") != number
