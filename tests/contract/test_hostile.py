@@ -5,13 +5,15 @@ Nothing runs here: types alone are given, so that extents of any size reach the 
 
 from __future__ import annotations
 
+import dis
 import resource
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -89,19 +91,25 @@ def uses(draw: Draw, op: Definition) -> tuple[list[TensorType], dict[str, Any]]:
     return given_types, stated
 
 
-STEPS = 2_000_000  # lines of Python: about a second of work
+STEPS = 1_000_000  # calls, and lines of functions that loop: about a second of work
+
+
+@cache
+def loops(code: CodeType) -> bool:
+    """Whether some of it may run several times in one call: what does not takes as long as it is."""
+    return any("JUMP_BACKWARD" in each.opname for each in dis.get_instructions(code))
 
 
 @contextmanager
 def few_steps() -> Iterator[None]:
-    """Fails what runs more than STEPS lines of Python, an endless loop included."""
+    """Fails what calls, or goes round, more than STEPS times in Python, an endless loop included."""
     left, before = STEPS, sys.gettrace()
 
     def trace(frame: FrameType, *_: Any) -> Any:
         nonlocal left
         left -= 1
         assert left > 0, f"more than {STEPS} steps, now in {frame.f_code.co_qualname}"
-        return trace
+        return trace if loops(frame.f_code) else None
 
     sys.settrace(trace)
     try:
