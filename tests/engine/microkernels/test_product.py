@@ -49,7 +49,7 @@ def reversed_items(case: Case) -> list[int]:
 
 @pytest.mark.slow
 @given(dtype=st.sampled_from(FLOATS), shape=shapes, lie=lies, batch=batches, seed=st.integers(0, 99))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_a_product_is_right(dtype: str, shape: tuple[int, int, int], lie: tuple, batch: tuple, seed: int) -> None:  # type: ignore[type-arg]
     """And item by item, from the last to the first, to the bit."""
     case = random_case(dtype, shape, lie, batch, seed)
