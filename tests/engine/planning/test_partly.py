@@ -104,7 +104,7 @@ def test_every_op_beside_kernels_that_are_there(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "name"), enumerate(REAL_NETWORKS))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(REAL_NETWORKS)))
 def test_every_network_with_a_part_of_its_kernels(number: int, name: str) -> None:
     plan, feeds = network(name)
     within = compiled_within(graph_of(plan, registry()), PLENTY, 1)

@@ -99,21 +99,19 @@ def zero(g: Value, y: Value, *rest: Any, right: Callable[..., Any], **attrs: Any
 
 
 NETWORKS_AND_OPS = [
-        ("mlp 18 sigmoid none bce 1.0", "sigmoid"),
-        ("mlp 25 tanh none ce 0.3", "matmul"),
-        ("mlp 6 tanh none mse 0.01", "tanh"),
-        ("convnet 6 tanh none max_pool2d 0.02", "conv2d"),
-        ("convnet 2 relu none", "relu"),
-        ("autoencoder 3 silu True 5.0", "exp"),
-        ("contrastive 2 tanh 0.002", "log_softmax"),
-        ("padded 3 relu", "add"),
-        ("recurrent 6 gru", "mul"),
+    ("mlp 18 sigmoid none bce 1.0", "sigmoid"),
+    ("mlp 25 tanh none ce 0.3", "matmul"),
+    ("mlp 6 tanh none mse 0.01", "tanh"),
+    ("convnet 6 tanh none max_pool2d 0.02", "conv2d"),
+    ("convnet 2 relu none", "relu"),
+    ("autoencoder 3 silu True 5.0", "exp"),
+    ("contrastive 2 tanh 0.002", "log_softmax"),
+    ("padded 3 relu", "add"),
+    ("recurrent 6 gru", "mul"),
 ]
 #: by what they make of a rule in each: two of them in turn
 WRONG = [
-    (wrong, *which)
-    for k, which in enumerate(NETWORKS_AND_OPS)
-    for wrong in ([scaled, lost], [flipped, zero])[k % 2]
+    (wrong, *which) for k, which in enumerate(NETWORKS_AND_OPS) for wrong in ([scaled, lost], [flipped, zero])[k % 2]
 ]
 
 
