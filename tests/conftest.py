@@ -101,6 +101,12 @@ def _settled() -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def own_garbage() -> None:
+    """Collections that the test asks for look at what it makes itself: all that was there before is left out."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _verified() -> Iterator[None]:
     """Every graph is verified as it is made."""

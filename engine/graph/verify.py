@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, MutableSet
 from typing import Any, Final, NamedTuple
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import DTYPES
+from engine.graph.dtypes import element_type
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node
 from engine.graph.kinds import key
@@ -60,16 +60,17 @@ class _Place(NamedTuple):
     @property
     def operands(self) -> list[Any]:
         """What rules are told of the operands: a type each, or several."""
-        operands = [self.graph.nodes[i] for i in self.node.operands]
-        return [x.types if x.op.several else x.type for x in operands]
+        operands = map(self.graph.nodes.__getitem__, self.node.operands)
+        return [x.types if x.op.several else x.types[0] for x in operands]
 
     @property
     def statement(self) -> Hashable | None:
         """All that the op is compared with, and the op; None where it is long, or of one graph alone."""
-        node, operands = self.node, tuple(self.operands)
-        attrs = node.attrs.key if isinstance(node.attrs, Stated) else None if node.attrs else ()
-        is_short = not (node.is_leaf or node.op.internal or node.op.several) and tuple not in map(type, operands)
-        return (node.op, operands, attrs, node.types) if is_short and attrs is not None else None
+        op, _, stated, types, _ = self.node
+        attrs = stated.key if isinstance(stated, Stated) else None if stated else ()
+        if attrs is None or op.is_leaf or op.internal or op.several or op.name == "get_output":
+            return None
+        return op, tuple(self.operands), attrs, types
 
 
 def _mistake(at: _Place, sound: MutableSet[Hashable]) -> str | None:
@@ -131,7 +132,7 @@ def _is_type(found: TensorType) -> bool:
     for extent in found.shape:
         if type(extent) is not int or extent < 0:
             return False
-    return found.dtype.name in DTYPES
+    return element_type(found.dtype) is not None
 
 
 def _signature(at: _Place) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -30,9 +30,10 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def functions(path: Path) -> Iterator[Function]:
+@cache
+def functions(path: Path) -> list[Function]:
     """Every function and method, nested ones included."""
-    return (node for node in ast.walk(parsed(path)) if isinstance(node, Function))
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, Function)]
 
 
 def length(function: Function) -> int:
@@ -43,6 +44,7 @@ def length(function: Function) -> int:
     return lines - ((first.end_lineno or first.lineno) - first.lineno + 1 if has_docstring else 0)
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Every module named by an import statement, wherever in the file it stands."""
     return _named(ast.walk(parsed(path)))

@@ -7,30 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from engine import Graph
+from engine import Graph, Plan
+from engine.passes.pipeline import optimise
+from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
-from tests.contract.cases import Array, Case, each, feeds_of, has_rule, run_graph
+from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, each, feeds_of, has_rule, run_graph
 from tests.contract.test_derivatives import weighted, weights_for
 
 SIZE = 3
 
 
-def looped(graph: Graph, feeds: dict[Any, Array], mapped: set[Any]) -> list[Array]:
-    runs = [run_graph(graph, {key: a[i] if key in mapped else a for key, a in feeds.items()}) for i in range(SIZE)]
+def looped(plan: Plan, feeds: dict[Any, Array], mapped: set[Any]) -> list[Array]:
+    runs = [EXECUTOR.run(plan, {key: a[i] if key in mapped else a for key, a in feeds.items()}) for i in range(SIZE)]
     return [np.stack(results) for results in zip(*runs, strict=True)]
 
 
 def check(case: Case, graph: Graph) -> None:
     single = case.arrays()
     many = [np.stack(stacked) for stacked in zip(*(case.arrays(salt=i) for i in range(SIZE)), strict=True)]
+    plan = make_plan(optimise(graph), LIMITS)
     for flags in product([False, True], repeat=len(single)):
         if any(flags):
             mapped = {i for i, flag in enumerate(flags) if flag}
             feeds = feeds_of([m if flag else s for m, s, flag in zip(many, single, flags, strict=True)])
             needed = {key: feeds[key] for key in graph.feeds}
             batched = run_graph(vmap(graph, mapped, SIZE), needed)
-            for found, expected in zip(batched, looped(graph, needed, mapped), strict=True):
+            for found, expected in zip(batched, looped(plan, needed, mapped), strict=True):
                 assert found.shape == expected.shape
                 assert found.dtype == expected.dtype
                 np.testing.assert_allclose(found, expected, 1e-10, 1e-12)

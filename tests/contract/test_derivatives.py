@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from engine import COTANGENTS, TensorType, Value
+from engine import COTANGENTS, Graph, Plan, TensorType, Value
 from engine.passes.pipeline import optimise
+from engine.planning.plan import make_plan
 from engine.transforms.jvp import jvp
 from engine.transforms.vjp import vjp_or_zeros
-from tests.contract.cases import Array, Case, Written, each, feeds_of, has_rule, run_graph
+from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, Written, each, feeds_of, has_rule, run_graph
 
 RTOL, ATOL = 1e-7, 1e-9
 
 
-def slope(f: Callable[[Sequence[Array]], Array], at: Sequence[Array], along: Sequence[Array]) -> Array:
-    """The derivative of f at `at` along a direction, by the five-point rule: error O(h⁴)."""
-    h = 1e-4
+def slope(of: Graph, at: Sequence[Array], along: Sequence[Array]) -> Array:
+    """The derivative of a graph's output at `at` along a direction, by the five-point rule: error O(h⁴)."""
+    h, plan = 1e-4, make_plan(optimise(of), LIMITS)
 
     def shifted(t: float) -> Array:
-        return f([a + t * h * d if a.dtype.kind == "f" else a for a, d in zip(at, along, strict=True)])
+        moved = [a + t * h * d if a.dtype.kind == "f" else a for a, d in zip(at, along, strict=True)]
+        return EXECUTOR.run(plan, feeds_of(moved))[0]
 
     return (8 * (shifted(1) - shifted(-1)) - (shifted(2) - shifted(-2))) / (12 * h)
 
@@ -58,12 +60,8 @@ def test_gradient_is_the_slope(case: Case) -> None:
     gradients = run_graph(graph, feeds_of(arrays))
     for gradient, operand in zip(gradients, written.float_operands, strict=True):
         assert TensorType.of(gradient) == operand.type
-    along = directions(arrays)
-
-    def value(at: Sequence[Array]) -> Array:
-        again = case.write(at)
-        return run_graph(again.builder.graph([weighted(again, weights)]), feeds_of(at))[0]
-
+    along, again = directions(arrays), case.write(arrays)
+    value = again.builder.graph([weighted(again, weights)])
     np.testing.assert_allclose(inner(gradients, arrays, along), slope(value, arrays, along), RTOL, ATOL)
 
 
@@ -86,11 +84,8 @@ def test_second_gradient_is_the_slope_of_the_first(case: Case) -> None:
     (slope_along,) = written.outputs
     gradients = vjp_or_zeros(written.builder, [(slope_along, slope_along.full_like(1.0))], written.float_operands)
     found = run_graph(written.builder.graph(gradients), feeds_of(arrays))
-
-    def value(at: Sequence[Array]) -> Array:
-        again = gradient_along(case, at, weights, first)
-        return run_graph(again.builder.graph(again.outputs), feeds_of(at))[0]
-
+    again = gradient_along(case, arrays, weights, first)
+    value = again.builder.graph(again.outputs)
     np.testing.assert_allclose(inner(found, arrays, second), slope(value, arrays, second), RTOL, 10 * ATOL)
 
 
@@ -107,12 +102,9 @@ def test_forward_mode_is_the_slope_and_leaves_no_dummy(case: Case) -> None:
     assert set(optimise(graph).feeds) <= set(range(len(arrays))), "a dummy cotangent is left in the tangent"
     found = run_graph(graph, feeds_of(arrays))
 
-    for k, tangent in enumerate(found):
-
-        def value(at: Sequence[Array], k: int = k) -> Array:
-            again = case.write(at)
-            return run_graph(again.builder.graph([again.float_outputs[k]]), feeds_of(at))[0]
-
+    again = case.write(arrays)
+    for y, tangent in zip(again.float_outputs, found, strict=True):
+        value = again.builder.graph([y])
         np.testing.assert_allclose(tangent, slope(value, arrays, along), 1e-6, 1e-8)
 
 
@@ -123,11 +115,13 @@ def test_gradient_is_linear_in_its_cotangent(case: Case) -> None:
         rng = np.random.default_rng(5)
         first, second = (np.asarray(rng.uniform(-1, 1, output.shape)) for _ in range(2))
 
-        def pulled(cotangent: Array, k: int = k) -> list[Array]:
-            written = case.write(arrays)
-            seed = written.builder.leaf(TensorType.of(cotangent), COTANGENTS)
-            found = vjp_or_zeros(written.builder, [(written.float_outputs[k], seed)], written.float_operands)
-            return run_graph(written.builder.graph(found), {**feeds_of(arrays), COTANGENTS: cotangent})
+        written = case.write(arrays)
+        leaf = written.builder.leaf(output.type, COTANGENTS)
+        asked = vjp_or_zeros(written.builder, [(written.float_outputs[k], leaf)], written.float_operands)
+        plan = make_plan(optimise(written.builder.graph(asked)), LIMITS)
+
+        def pulled(cotangent: Array, plan: Plan = plan) -> list[Array]:
+            return EXECUTOR.run(plan, {**feeds_of(arrays), COTANGENTS: cotangent})
 
         for a, b, both in zip(pulled(first), pulled(second), pulled(2 * first - 3 * second), strict=True):
             np.testing.assert_allclose(both, 2 * a - 3 * b, 1e-9, 1e-11)

@@ -102,8 +102,13 @@ def test_float32_follows_float64(case: Case) -> None:
             np.testing.assert_allclose(y, x, 2e-5, 2e-5)
 
 
-@each(has_rule)
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def narrow_cases() -> list[tuple[Case, str]]:
+    """The first sample of an op in both, the others in turn."""
+    narrow = ["float16", "float32"]
+    return [(c, d) for c in all_cases() if has_rule(c) for d in (narrow[c.number % 2 :][:1] if c.number else narrow)]
+
+
+@pytest.mark.parametrize(("case", "dtype"), narrow_cases(), ids=str)
 def test_gradients_have_the_dtype_of_their_node(case: Case, dtype: str) -> None:
     arrays = case.arrays(dtype)
     written = case.write(arrays)

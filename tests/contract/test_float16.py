@@ -23,12 +23,12 @@ CANCELLED = 2**-22
 SIZES = (1.0, 24.0)
 
 
-def pulled(case: Case, output: int, arrays: Sequence[Array], cotangent: Array) -> list[Array]:
+def pulled(case: Case, output: int, arrays: Sequence[Array], cotangent: Array, by: Compiler) -> list[Array]:
     """The result, and the gradients of sum(result · cotangent) by the float operands."""
     node = len(arrays) + (1 + output if case.op.several else 0)
     wrt = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
     types = {i: TensorType.of(a) for i, a in enumerate(arrays)}
-    compiled = Compiler(Limits()).gradients(case.program(), types, node, wrt, cotangent=TensorType.of(cotangent))
+    compiled = by.gradients(case.program(), types, node, wrt, cotangent=TensorType.of(cotangent))
     feeds: dict[Any, Array] = {**dict(enumerate(arrays)), (COTANGENTS, node): cotangent}
     return EXECUTOR.run(compiled.plan, feeds)
 
@@ -58,16 +58,16 @@ def results() -> list[tuple[Case, int, float]]:
 def test_gradients_that_fit_arrive(case: Case, output: int, size: float) -> None:
     """As large as they and the cotangent can be: derivatives are linear in it. The samples themselves fit."""
     arrays = drawn(case, size)
-    shape = case.result_types()[output].shape
+    shape, by = case.result_types()[output].shape, Compiler(Limits())
     cotangent = np.asarray(np.random.default_rng(3).uniform(0.5, 1, shape))
-    wanted = pulled(case, output, wide(arrays), cotangent)
+    wanted = pulled(case, output, wide(arrays), cotangent, by)
     fits = largest(wanted[:1]) <= LARGE and all(np.isfinite(a).all() for a in wanted)
     assert fits or size > 1
     if not fits:
         return
     scaled = (cotangent * LARGE / max(1.0, largest(wanted[1:]))).astype("float16")
-    wanted = pulled(case, output, wide(arrays), scaled.astype("float64"))
-    for found, value in zip(pulled(case, output, arrays, scaled), wanted, strict=True):
+    wanted = pulled(case, output, wide(arrays), scaled.astype("float64"), by)
+    for found, value in zip(pulled(case, output, arrays, scaled, by), wanted, strict=True):
         assert np.isfinite(found).all()
         tolerance = CLOSE * largest([value]) + CANCELLED * largest([scaled])
         np.testing.assert_allclose(found.astype("float64"), value, rtol=0, atol=tolerance)

@@ -30,7 +30,7 @@ EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 OPS = registry().ops
 EXACT = {"rtol": 1e-12, "atol": 1e-13}
 
-some = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+some = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def run(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
@@ -117,7 +117,7 @@ def may_move(nodes: Sequence[Statement], which: int, wrt: Sequence[int]) -> bool
     return which not in named and nodes[which].op.name not in ("input", "parameter")
 
 
-@settings(some, max_examples=200)
+@settings(some, max_examples=100)
 @given(sketches(), st.data())
 def test_a_copy_of_any_node_changes_no_gradient(sketch: Sketch, data: st.DataObject) -> None:
     nodes, of = sketch.nodes, sketch.singles()[-1]

@@ -28,7 +28,7 @@ class Recorded:
 @pytest.fixture(scope="module")
 def recorded(start_server: Callable[..., RunningServer], tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     url = start_server("--workers", "1", "--compile", "off").url
-    sent = islice(corpus(3000), 0, 3000, 30)
+    sent = islice(corpus(1500), 0, 1500, 15)  # of what is drawn, which takes long to draw, ten
     requests = [request for request in sent if request.path != "/v1/graphs"]  # which keeps what was not kept before
     folder = tmp_path_factory.mktemp("exchanges")
     for name in ("first", "second"):

@@ -27,6 +27,12 @@ SWITCHED: Mapping[str, Sequence[Pass]] = {
 }
 
 
+def sample(number: int) -> dict[str, Sequence[Pass]]:
+    """Of the choices, what the question of this number is asked: all on; one alone; another one left out."""
+    alone, without = NAMES[number % len(NAMES)], NAMES[(number + 1) % len(NAMES)]
+    return {choice: SWITCHED[choice] for choice in (ALL_ON, f"only {alone}", f"all but {without}")}
+
+
 @dataclass
 class Compared:
     """One question under every choice of switches: the nodes without passes, and with all; the largest difference.

@@ -16,7 +16,7 @@ from engine.graph.rewrite_rule import RewriteRule
 from engine.graph.text import parse_graph
 from engine.ops import registry
 from scripts.passes_table import PAGE, cells, written
-from tests.passes.compare import SWITCHED, Compared, compare, difference
+from tests.passes.compare import SWITCHED, Compared, compare, difference, sample
 from tests.passes.corpus import FAMILIES
 from tests.passes.questions import Question
 
@@ -29,8 +29,8 @@ DRAWN = "random programs"
 
 @cache
 def compared(family: str) -> list[Compared]:
-    """Every question of a family, under every choice of switches."""
-    return [compare(question) for question in FAMILIES[family]()]
+    """Every question of a family: with all switches on, and with two more choices of them, in turn."""
+    return [compare(question, sample(number)) for number, question in enumerate(FAMILIES[family]())]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -130,3 +130,4 @@ def test_each_pass_is_tried_alone_and_left_out_alone() -> None:
     tried = {choice: {apply.__name__ for apply in passes} for choice, passes in SWITCHED.items()}
     assert all(tried[f"only {name}"] == {name} for name in names)
     assert all(tried[f"all but {name}"] == set(names) - {name} for name in names)
+    assert {choice for number in range(len(names)) for choice in sample(number)} == SWITCHED.keys()

@@ -27,8 +27,8 @@ from tests.service.application import create_app
 ROOT = Path(__file__).parents[2]
 #: a block of a page that a test runs, and what the test does with it
 BLOCK = re.compile(r"<!-- test: (\w+) -->\n```\w+\n(.*?)```", re.DOTALL)
-#: one sine after the other, 20,000 times: as the benchmarks' chain, but slow
-LENGTHY = "test_a_chain_of_20000_nodes"
+#: one sine after the other, 5,000 times: as the benchmarks' chain, but slow
+LENGTHY = "test_a_chain_of_5000_nodes"
 
 
 def asked(name: str, call: str, body: Mapping[str, Any]) -> Question:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -229,7 +231,11 @@ def test_a_singular_element_leaves_the_others_alone(rows: bool) -> None:
     assert net.ask(Gradients.of_program(net.program, loss, [a])) is not None
 
 
-def deep(depth: int = 5000) -> tuple[Net, int]:
+#: further than calls may be nested
+DEPTH = sys.getrecursionlimit() * 3 // 2
+
+
+def deep(depth: int = DEPTH) -> tuple[Net, int]:
     net = Net()
     x = y = net.leaf([0.5, -0.5])
     for _ in range(depth):
@@ -243,7 +249,7 @@ def test_nothing_recurses_over_the_depth_of_a_graph() -> None:
     end = net.last
     loss = net.add("sum", end)
     truth, slope = net.feeds[x], np.ones(2)
-    for _ in range(5000):
+    for _ in range(DEPTH):
         slope, truth = slope * np.cos(truth), np.sin(truth)
     tangents, fed = net.given("tangents", {x: [1.0, 1.0]})
     pushed = kind(net.ask(JVP.of_program(net.program, tangents, [end]), fed), "tangents")

@@ -314,6 +314,7 @@ def test_close_without_a_job() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_garbage")
 def test_a_compiler_that_is_lost_takes_its_thread_along() -> None:
     before = set(threading.enumerate())
     compiler = BackgroundCompiler()

@@ -106,6 +106,7 @@ def test_of_one_plan_only_so_many_are_kept() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_garbage")
 def test_a_plan_that_is_gone_takes_its_own_along() -> None:
     plan, other, instances = sine(), sine(), InstancePool()
     instances.give(plan, bound(plan))
@@ -119,6 +120,7 @@ def test_a_plan_that_is_gone_takes_its_own_along() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_garbage")
 def test_a_plan_that_goes_while_leases_are_in_use_is_noticed_next_time() -> None:
     plan, other, instances = sine(), sine(), InstancePool()
     instances.give(plan, bound(plan))

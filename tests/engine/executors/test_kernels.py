@@ -97,6 +97,7 @@ def test_a_kernel_that_cannot_be_made_is_not_tried_again(monkeypatch: Patch) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_garbage")
 def test_bound_calls_keep_their_kernels() -> None:
     """With the argument check of sin, and without."""
     builder = Builder(registry())

@@ -71,10 +71,11 @@ def test_every_op_and_its_gradient_agree(case: Case, small: int, monkeypatch: py
         ones = [(y, y.full_like(1.0)) for y in written.float_outputs]
         asked += vjp_or_zeros(written.builder, ones, written.float_operands)
     graph = written.builder.graph(asked)
-    for plan in (make_plan(graph, LIMITS), make_plan(optimise(graph), LIMITS)):
-        feeds = {key: a for key, a in feeds_of(arrays).items() if key in plan.feeds}
-        halved = {key: a / a.dtype.type(2) if a.dtype.kind == "f" else a for key, a in feeds.items()}
-        assert_agrees(plan, feeds, halved, feeds)
+    is_optimised = case.number % 2 == THRESHOLDS.index(small)  # one of the two at each threshold, in turn
+    plan = make_plan(optimise(graph) if is_optimised else graph, LIMITS)
+    feeds = {key: a for key, a in feeds_of(arrays).items() if key in plan.feeds}
+    halved = {key: a / a.dtype.type(2) if a.dtype.kind == "f" else a for key, a in feeds.items()}
+    assert_agrees(plan, feeds, halved, feeds)
 
 
 @pytest.mark.slow

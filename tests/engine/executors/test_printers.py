@@ -117,8 +117,11 @@ def assert_same_zeros(here: Array, there: Array, name: str) -> None:
 @pytest.mark.parametrize("printer", ["c", "cuda"])
 @pytest.mark.skipif(not {"c", "cuda", "llvm"} <= {*PRINTERS}, reason="there is no C compiler, or no LLVM")
 def test_all_that_compile_give_the_same_bits(printer: str, dtype: str, kind: str) -> None:
-    build_at_once(printer, [fused(plan, printer) for _, plan, _ in corpus(dtype, kind)])
-    for name, plan, arrays in corpus(dtype, kind):
+    found = corpus(dtype, kind)
+    if kind == "samples":  # a compiler takes long: of each dtype, and for each printer, every second one
+        found = found[(dtype == "float32") ^ (printer == "cuda") :: 2]
+    build_at_once(printer, [fused(plan, printer) for _, plan, _ in found])
+    for name, plan, arrays in found:
         for there, here in zip(computed(plan, arrays, "llvm"), computed(plan, arrays, printer), strict=True):
             np.testing.assert_array_equal(here, there, name)
             if here.dtype.kind == "f":

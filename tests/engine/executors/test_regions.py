@@ -125,6 +125,7 @@ def test_one_array_for_two_feeds_and_then_two() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("threshold")
+@pytest.mark.usefixtures("own_garbage")
 def test_nothing_refers_to_a_feed_once_a_run_is_over() -> None:
     bound = PreparedPlan(plan := chain(2), NumPyExecutor(), binder(plan))
     for k in range(2):

@@ -72,6 +72,7 @@ HOLDERS: dict[str, Callable[[Array], Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOLDERS)
+@pytest.mark.usefixtures("own_garbage")
 def test_memory_that_somebody_holds_is_not_written_to(name: str) -> None:
     bound = PreparedPlan(planned(leaf(LARGE).sin()), NumPyExecutor())
     held, expected = [], []
@@ -138,6 +139,7 @@ def test_a_small_result_of_a_step_that_hands_out_a_large_one_is_the_callers(size
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [3, LARGE])
 @pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.usefixtures("own_garbage")
 def test_nothing_refers_to_a_feed_once_a_run_is_over(size: int, fails: bool) -> None:
     builder = Builder(registry())
     x, index = leaf(size, builder=builder), leaf(1, at=1, builder=builder, dtype="int64")
@@ -155,6 +157,7 @@ def test_nothing_refers_to_a_feed_once_a_run_is_over(size: int, fails: bool) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_garbage")
 def test_nothing_refers_to_the_plan() -> None:
     plan = planned(leaf(LARGE).sin())
     bound = PreparedPlan(plan, NumPyExecutor())

@@ -69,6 +69,7 @@ def test_a_large_plan_asks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_garbage")
 def test_a_plan_is_not_taken_for_one_that_failed_and_is_gone() -> None:
     """Python gives a new object the place, and so the `id`, of one that is gone."""
     made = Recording(fail)
@@ -144,6 +145,7 @@ def test_a_plan_asks_again_where_the_queue_was_full(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_garbage")
 def test_a_plan_that_nobody_wants_any_more_is_not_compiled() -> None:
     begun, told = Event(), Event()
 

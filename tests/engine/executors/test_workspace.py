@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import tracemalloc
 from collections.abc import Callable
 
@@ -56,7 +55,6 @@ def native_workspace(op: Fused) -> int:
 
 def taken(run: Callable[[], object]) -> tuple[int, int]:
     """Bytes that are held afterwards, and the most that were meanwhile."""
-    gc.collect()
     tracemalloc.start()
     try:
         run()

@@ -196,6 +196,7 @@ def test_a_bound_kernel_can_be_pointed_elsewhere() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_garbage")
 def test_a_bound_kernel_keeps_what_it_points_at() -> None:
     case = softmax(6, 20)
     operand, results = weakref.ref(case.operands[0]), case.results()

@@ -140,7 +140,7 @@ each_way = pytest.mark.parametrize("way", WAYS)
 
 @pytest.mark.slow
 @given(case=cases())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_convolution_is_right(case: Case) -> None:
     """And item by item, from the last to the first, to the bit."""
     found = case.made()

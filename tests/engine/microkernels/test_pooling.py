@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine import TensorType, registry
@@ -108,6 +108,7 @@ def backwards(items: int) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_pools_have_the_bits_of_numpy(name: str, data: st.DataObject) -> None:
     """And item by item, from the last to the first."""
@@ -131,6 +132,7 @@ def test_means_of_negative_zeros_have_the_sign_that_numpy_gives_them(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("there", [Vectors(32, 16), Vectors(16, 32)])
+@settings(max_examples=40)
 @given(data=st.data())
 def test_shorter_vectors_give_the_same_bits(there: Vectors, data: st.DataObject) -> None:
     if "+avx2" not in host_processor()[1].split(","):

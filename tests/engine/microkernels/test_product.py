@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def reversed_items(case: Case) -> list[int]:
 
 @pytest.mark.slow
 @given(dtype=st.sampled_from(FLOATS), shape=shapes, lie=lies, batch=batches, seed=st.integers(0, 99))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_a_product_is_right(dtype: str, shape: tuple[int, int, int], lie: tuple, batch: tuple, seed: int) -> None:  # type: ignore[type-arg]
     """And item by item, from the last to the first, to the bit."""
     case = random_case(dtype, shape, lie, batch, seed)
@@ -58,9 +59,15 @@ def test_a_product_is_right(dtype: str, shape: tuple[int, int, int], lie: tuple,
     assert computed(case, order=reversed_items(case)).tobytes() == found.tobytes()
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("lie", LIES)
-@pytest.mark.parametrize("extent", EDGES)
+#: of any dtype and way to lie every second extent: of two neighbours one is float32, and the other float64
+ENDS = [
+    (dtype, lie, extent)
+    for (i, dtype), (j, lie), (k, extent) in product(*map(enumerate, (FLOATS, LIES, EDGES)))
+    if not (i + j + k) % 2
+]
+
+
+@pytest.mark.parametrize(("dtype", "lie", "extent"), ENDS)
 def test_a_product_is_right_at_the_ends_of_vectors(dtype: str, lie: str, extent: int) -> None:
     for shape in ((extent, 5, 20), (3, extent, 20), (3, 5, extent)):
         case = random_case(dtype, shape, (lie, lie))  # type: ignore[arg-type]

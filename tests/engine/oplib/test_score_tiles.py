@@ -160,7 +160,7 @@ def test_what_is_not_finite_is_as_the_formula_has_it(
     laid = {**masks(7, 9), "hidden row": np.arange(7)[:, None] + 0 * np.arange(9) != 3}
     laid["added -inf"] = np.where(laid["hidden row"], 0.0, -np.inf)
     for special in SPECIAL:
-        for row in (0, 4, 6):
+        for row in (0, 4, 6) if np.isnan(special) else (4,):
             operands = [draw(7, 2), draw(9, 2), draw(9, 2), draw(7, 2)]
             operands[at][row, 1] = special
             *given, g = [*operands[:3], *([] if laid[mask] is None else [laid[mask]]), operands[3]]

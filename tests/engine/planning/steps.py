@@ -18,7 +18,6 @@ def steps_of(job: Callable[[], object]) -> int:
         return trace
 
     collects = gc.isenabled()
-    gc.collect()
     gc.disable()
     sys.settrace(trace)
     try:

@@ -42,6 +42,7 @@ def constants(found: Compiled) -> list[Array]:
 # ---------------------------------------------------------------- constants
 
 
+@pytest.mark.usefixtures("own_garbage")
 def test_a_plan_keeps_nothing_of_the_body_that_its_constant_lay_in() -> None:
     body = np.arange(1 << 20, dtype=np.float64)
     gone = weakref.ref(body)

@@ -115,7 +115,7 @@ def test_what_is_on_no_path_is_looked_at_once_for_all_rows(outputs: str) -> None
         return steps_of(lambda: write_call(program, types, call, Limits()))
 
     work(20, 1)
-    few, many = (work(count, 400) - work(count, 200) for count in (10, 20))
+    few, many = (work(count, 200) - work(count, 100) for count in (10, 20))
     assert many < 1.1 * few
 
 

@@ -109,7 +109,10 @@ def test_what_fits_is_accepted(program: Program, which: int, monkeypatch: pytest
 
 @each(has_rule)
 def test_of_any_op_what_fits_is_accepted(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Derivatives of a sum of squares of its results, by all of its operands, and of one of them."""
+    """Derivatives of a sum of squares of its results, by all of its operands, and of one of them; in turn, of samples.
+
+    All of them of the first sample.
+    """
     arrays = case.arrays()
     types = {i: TensorType.of(array) for i, array in enumerate(arrays)}
     lines = list(case.program().statements)
@@ -122,12 +125,13 @@ def test_of_any_op_what_fits_is_accepted(case: Case, monkeypatch: pytest.MonkeyP
     program = Program(registry(), lines)
     wrt = [i for i, type in types.items() if type.is_differentiable]
     given = tuple((i, types[i]) for i in wrt)
-    for call in (
+    asked: list[Call] = [
         JVP.of_program(program, given),
         HVP.along(program, given, None, wrt),
         Hessian.of_program(program, None, wrt),
         Jacobian.of_program(program, wrt[:1], [first, len(lines) - 1]),
-    ):
+    ]
+    for call in asked if case.number == 0 else asked[case.number % 4 :][:1]:
         accepted(program, types, call, monkeypatch)
 
 

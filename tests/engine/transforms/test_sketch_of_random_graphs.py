@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 DTYPES = ("float16", "float32", "float64")
 LIMITS = Limits()
-some = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+some = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 Grown = Callable[[Value, Value], Value]
 #: of a matrix of two rows and columns, and another: matrices again
