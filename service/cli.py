@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 from engine import printable, registry
 from service.app import run
 from service.arguments import parse
-from service.commands.doctor import run_doctor
 from service.commands.keys import run_keys
 from service.logs import begin_log
 from service.pages.catalogue import catalogue_of
@@ -129,6 +128,8 @@ def _keys(options: Options) -> None:
 
 
 def _doctor(options: Options) -> None:
+    from service.commands.doctor import run_doctor  # noqa: PLC0415 - an HTTP client, which no other command needs
+
     as_json = bool(options.pop("json"))
     if not run_doctor(_read(options), as_json=as_json):
         raise SystemExit(1)

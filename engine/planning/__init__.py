@@ -39,6 +39,6 @@ Files:
                       than arithmetic
     storage           Owners of memory while a graph runs: which results are views, how they lie, and how long each
                       block is needed
-    warm              A process's first plan takes several times as long as the next ones; this makes it before anybody
-                      waits for it
+    warm              A process's first plans take twice as long as the next ones; this makes them before anybody waits
+                      for them
 """

@@ -26,7 +26,7 @@ from tests.service.calls.test_calls import EXAMPLE
 from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, feed, node, request, tensor
 
-REQUESTS = int(os.environ.get("GRADSERVE_TEST_REQUESTS", "5000"))
+REQUESTS = int(os.environ.get("GRADSERVE_TEST_REQUESTS", "2500"))
 SHARES = {"mutated": 0.6, "graphs": 0.25, "described": 0.02, "garbage": 0.13}
 
 

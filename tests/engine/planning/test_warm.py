@@ -1,23 +1,24 @@
-"""A process that is warm has planned every op."""
+"""A process that is warm has planned a sample of the ops, and gradients."""
 
 from __future__ import annotations
 
 import pytest
 
-from engine import registry, warm
+from engine import Gradients, registry, warm
 from engine.planning import compiler as compiling
 
 
-@pytest.mark.slow
-def test_every_op_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    planned, compile_call = set(), compiling.compile_call
+def test_a_sample_of_the_ops_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[str] = []
+    gradients, compile_call = [], compiling.compile_call
 
-    def watched(program, *given):  # type: ignore[no-untyped-def]
-        made = compile_call(program, *given)
-        planned.update(statement.op.name for statement in program.statements)
+    def watched(program, types, call, *given):  # type: ignore[no-untyped-def]
+        made = compile_call(program, types, call, *given)
+        planned.extend(statement.op.name for statement in program.statements)
+        gradients.append(isinstance(call, Gradients))
         return made
 
     monkeypatch.setattr(compiling, "compile_call", watched)
     warm(registry())
-    sampled = {name for name, op in registry().ops.items() if op.samples}
-    assert sampled <= planned
+    assert True in gradients
+    assert len(set(planned) & {name for name, op in registry().ops.items() if op.samples}) >= len(registry().ops) // 10

@@ -7,12 +7,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from service import cli
 from service.keys.credential import digest_of, new_key
 from tests.conftest import ANNOUNCEMENT, ROOT
 from tests.service.keys.cases import bearer, record, sent, unsound, write
@@ -115,7 +118,7 @@ def test_workers_do_not_get_the_key(running: Running) -> None:
 
 @pytest.mark.parametrize("command", [["settings"], ["serve", "--help"], ["keys", "--help"]])
 def test_the_command_does_not_show_it(command: list[str]) -> None:
-    done = told(*command, GRADSERVE_API_KEY=OWN)
+    done = called(*command, GRADSERVE_API_KEY=OWN)
     assert done.returncode == 0
     assert not traces(done.stdout + done.stderr)
     assert (
@@ -125,7 +128,7 @@ def test_the_command_does_not_show_it(command: list[str]) -> None:
 
 def test_it_is_taken_from_no_command_line() -> None:
     for arguments in (["--api-key", OWN], [f"--api-key={OWN}"], ["settings", "--api-key", OWN]):
-        done = told(*arguments)
+        done = called(*arguments)
         assert done.returncode == 2
         said = "--api-key would show the key to whoever lists processes; set GRADSERVE_API_KEY instead"
         assert done.stderr == f"gradserve: {said}\n"
@@ -145,10 +148,23 @@ def test_it_is_taken_from_no_command_line() -> None:
     ],  # never the key, another each time
 )
 def test_one_that_cannot_be_used_is_not_shown(key: str) -> None:
-    done = told("settings", GRADSERVE_API_KEY=key)
+    done = called("settings", GRADSERVE_API_KEY=key)
     assert done.returncode == 2
     form = "a key has 22 to 512 letters, digits and characters of -._~+/, then = if any"
     assert done.stderr == f"gradserve: GRADSERVE_API_KEY cannot be used: {form}\n"
+
+
+def called(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command, run to its end in this process: for all that starts no server."""
+    out, err, status = StringIO(), StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        try:
+            cli.main(arguments)
+        except SystemExit as end:
+            status = int(end.code or 0)
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 
 def told(*arguments: str, **variables: str) -> Any:

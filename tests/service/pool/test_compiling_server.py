@@ -171,8 +171,9 @@ def test_a_server_without_a_compiler(fault: str, said: str, wanted: Any) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("change", [ENDLESS, UNHURRIED], ids=["inside", "between"])
+@pytest.mark.parametrize(
+    ("change", "number"), [(ENDLESS, signal.SIGTERM), (UNHURRIED, signal.SIGINT)], ids=["inside", "between"]
+)
 def test_a_signal_in_the_middle_of_compiling(change: str, number: int) -> None:
     with served(change, "--cache-dir", "none") as (process, client):
         first = answer(client, layers(120))

@@ -150,5 +150,5 @@ class Serial(RuleBasedStateMachine):
         assert not self.bench.commits.behind
 
 
-Serial.TestCase.settings = settings(max_examples=300, stateful_step_count=40)
+Serial.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
 TestSerial = Serial.TestCase

@@ -84,7 +84,7 @@ def undated(response: bytes) -> bytes:
     [b"\r\n", b"\r\n\r\n", b"POST /v1/forward HTTP/1.1\r\n", b"Host: localhost\r\n", b"Content-Length: 5\r\n", b"0\r\n",
      b"Transfer-Encoding: chunked\r\n", b"GET / HTTP/1.1\r\n", b"Expect: 100-continue\r\n", b"\x00", b": ", b"F" * 17]
 )), min_size=1, max_size=12))  # fmt: skip
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_garbage_gets_a_refusal_or_nothing(loop: Loop, garbage: list[bytes]) -> None:
     """And the connection ends: the client has ended its side."""
 
