@@ -80,7 +80,7 @@ def request_bytes(answer: int, body: int) -> int:
 
 
 class WorkerPlaces(NamedTuple):
-    """WorkerPlaces of workers on processors: `general` ones, beside them a quick one and a spare."""
+    """Places of workers on processors: `general` ones, beside them a quick one and a spare."""
 
     general: int
     quick: bool = True

@@ -64,7 +64,7 @@ class Lanes:
         """A job for the next worker that can take it."""
         if self._accounts.contended or self._in_turn:
             self._put_in_turn(ticket)
-        elif ticket.is_long:
+        elif ticket.length >= Length.LONG:
             self._put_long(ticket)
         else:
             ticket.bound = QUICK
@@ -158,11 +158,12 @@ class Lanes:
                 worker.send(self._taken(self.short, owner))
         while len(self.long) and (worker := self._for_long(self.long.next_of(self.long.first()))):
             ticket = self._taken(self.long, self.long.first())
-            if ticket.is_long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
+            is_long = ticket.length >= Length.LONG
+            if is_long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
                 self.charge(ticket, 0.0)
                 self._late(ticket)
             else:
-                ticket.bound = None if ticket.is_long else QUICK
+                ticket.bound = None if is_long else QUICK
                 worker.send_long(ticket)
         if len(self.long):
             self._lend()

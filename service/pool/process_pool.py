@@ -186,7 +186,7 @@ class ProcessPool:
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
         if ticket.length is Length.LONG or (seconds > MISJUDGED and reply.cached):
             self._learn(ticket, seconds, planned=not reply.cached)
-        if ticket.is_long:
+        if ticket.length >= Length.LONG:
             self._supervisor.trim()
         self._end(ticket, reply)
         if self._lanes.waiting:
@@ -382,7 +382,7 @@ class ProcessPool:
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
         """No worker has the job any more: nothing is held for it, and whoever waits has the reply."""
-        wanted = ticket.is_wanted
+        wanted = ticket.state < JobState.STOPPING
         ticket.become(JobState.ANSWERED)
         self._let_go(ticket)
         if wanted and reply is not None:

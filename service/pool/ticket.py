@@ -37,7 +37,7 @@ class Carrier(Protocol):
 
 
 class Length(IntEnum):
-    """Expected length of a job, by which it is told with which others it waits."""
+    """Expected length of a job, by which it is told with which others it waits. From LONG on it is done as long."""
 
     #: short, until it turns out otherwise
     SHORT = 0
@@ -126,11 +126,6 @@ class Ticket:
     def is_stopped(self) -> bool:
         """Whether its worker was told to let go of it, and has not yet."""
         return self.state in _TOLD_TO_STOP
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it is known to be long, or is to be alone as if it were."""
-        return self.length >= Length.LONG
 
     @property
     def revocable(self) -> bool:

@@ -50,15 +50,9 @@ def test_at_first_it_waits_and_nothing_is_known_of_it() -> None:
     assert (made.kind, made.estimate, made.promised, made.memory, made.bound, made.deaths) == (None,) * 5 + (0,)
 
 
-@pytest.mark.parametrize("length", Length)
-def test_it_is_long_where_it_is_to_be_alone(length: Length) -> None:
-    made = ticket()
-    made.length = length
-    assert made.is_long == (length in (Length.LONG, Length.ALONE))
-
-
-def test_lengths_are_in_order_so_that_a_job_only_grows_longer() -> None:
+def test_lengths_are_in_order_so_that_a_job_only_grows_longer_and_one_alone_is_long() -> None:
     assert [*Length] == sorted(Length)
+    assert [length for length in Length if length >= Length.LONG] == [Length.LONG, Length.ALONE]
     assert max(Length.DOUBTFUL, Length.LONG, Length.ALONE) is Length.ALONE
 
 
