@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,12 +18,6 @@ from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
 from engine.oplib.permutation import permute, unpermute
 from engine.oplib.product import product_type
-from engine.oplib.tiling import slices
-
-#: multiplications that are done between two looks at the deadline, some milliseconds
-_CHUNK: Final = 1 << 22
-#: rows that a matrix has more, as it were: to begin with one takes time as well
-_CALL: Final = 8
 
 
 class SquareMatrix(Op):
@@ -105,23 +99,6 @@ def _computed(_: RunContext, out: Array) -> DType:  # noqa: ARG001 - whatever it
 
 
 @DeviceFunction
-def some_matrices(_: RunContext, x: Array) -> Iterable[Any]:  # noqa: ARG001 - whatever it is
-    """Places of those matrices in the batch x that are computed with at a time: all, for a card takes them at once."""
-    return (...,)
-
-
-@some_matrices.on("cpu")
-def _some_matrices(_: RunContext, x: HostArray) -> Iterable[Any]:
-    *batch, rows, _columns = x.shape
-    if not batch or 0 in batch:
-        return ((),)
-    most = max(_CHUNK // (rows + _CALL) ** 3, 1)
-    cut = next(i for i in range(len(batch)) if math.prod(batch[i + 1 :]) <= most)
-    parts = list(slices(batch[cut], most // math.prod(batch[cut + 1 :])))
-    return ((*outer, part) for outer in np.ndindex(*batch[:cut]) for part in parts)
-
-
-@DeviceFunction
 def answer_each(run: RunContext, name: str, *operands: Array, out: Array) -> None:
     """out = xp.linalg.name(*operands), with NaN for each matrix of the batch that it refuses.
 
@@ -133,15 +110,13 @@ def answer_each(run: RunContext, name: str, *operands: Array, out: Array) -> Non
 
 
 @answer_each.on("cpu")
-def _answer_some(run: RunContext, name: str, *operands: HostArray, out: HostArray) -> None:
-    """A call for some matrices at a time, whether they have answers or not, where NumPy has what it takes."""
-    for place in run.through(some_matrices(run, operands[0])):
-        some, answers = [x[place] for x in operands], out[place]
-        if _GUFUNCS is None:
-            answer_each.general(run, name, *some, out=answers)
-        elif answers.size:
-            with np.errstate(all="ignore"):
-                answers[...] = getattr(_GUFUNCS, _UNCHECKED[name])(*some)
+def _answer_at_once(run: RunContext, name: str, *operands: HostArray, out: HostArray) -> None:
+    """One call in any case, where NumPy has what it takes."""
+    if _GUFUNCS is None:
+        answer_each.general(run, name, *operands, out=out)
+    elif out.size:
+        with np.errstate(all="ignore"):
+            out[...] = getattr(_GUFUNCS, _UNCHECKED[name])(*operands)
 
 
 @answer_each.on("cuda")

@@ -9,7 +9,7 @@ from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
-from engine.oplib.matrices import SquareMatrix, computed, some_matrices, square
+from engine.oplib.matrices import SquareMatrix, computed, square
 from engine.oplib.widening import wide
 
 
@@ -42,11 +42,10 @@ class SLogDet(SquareMatrix):
 
     def forward(self, run: RunContext, x: Array, *, out: tuple[Array, ...]) -> None:
         """LAPACK's getrf."""
-        xp, dtype = run.xp, computed(run, out[0])
-        for place in run.through(some_matrices(run, x)):
-            found = xp.linalg.slogdet(xp.asarray(x[place], dtype=dtype))
-            for y, part in zip(out, found, strict=True):
-                y[place] = part
+        xp = run.xp
+        found = xp.linalg.slogdet(xp.asarray(x, dtype=computed(run, out[0])))
+        for y, part in zip(out, found, strict=True):
+            y[...] = part
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value) -> Sequence[Value | None]:
         """Jacobi's formula."""

@@ -159,7 +159,7 @@ def watch_text(watched: Watched, printer: str, tell: Tell, at_end: bool) -> list
 def _results(watched: Watched, plan: Plan, binder: Binder) -> list[Array]:
     feeds = {key: watched.feeds[key] for key in plan.feeds}
     try:
-        return NumPyExecutor()._run(ExecutionTier(plan, binder), feeds, NO_DEADLINE)
+        return NumPyExecutor()._run_prepared(ExecutionTier(plan, binder), feeds, NO_DEADLINE)
     except IndexOutOfRange:
         return []
 

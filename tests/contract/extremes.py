@@ -244,7 +244,7 @@ def by_kernels(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
 
 
 def _run(tier: ExecutionTier, feeds: Mapping[Any, Array]) -> Sequence[Array]:
-    return NumPyExecutor()._run(tier, {key: feeds[key] for key in tier.plan.feeds}, NO_DEADLINE)
+    return NumPyExecutor()._run_prepared(tier, {key: feeds[key] for key in tier.plan.feeds}, NO_DEADLINE)
 
 
 WAYS: Final = {"blocks": by_blocks, "kernels": by_kernels}

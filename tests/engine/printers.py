@@ -183,7 +183,7 @@ def printing(printer: str) -> Iterator[None]:
     ) -> list[Any]:
         if self._tiers is not None or watch is not None:
             return execute(self, plan, feeds, deadline, watch)
-        return self._run(ready(plan, printer), feeds, deadline)
+        return self._run_prepared(ready(plan, printer), feeds, deadline)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NumPyExecutor, "execute", execute_fused)

@@ -88,7 +88,7 @@ class Compiling(NumPyExecutor):
             return self.interpret(plan, feeds, deadline, watch)
         binder = self._compiled.compile(plan)
         assert binder is not None
-        return self._run(ExecutionTier(plan, binder), feeds, deadline)
+        return self._run_prepared(ExecutionTier(plan, binder), feeds, deadline)
 
 
 class Guarding(Compiling):
@@ -110,12 +110,12 @@ class Guarding(Compiling):
         self._slack.append(memory[nbytes:])
         return memory[:nbytes]
 
-    def _run(self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
+    def _run_prepared(self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
                 prepared_plan, "_cut", lambda executor, sizes: [executor.allocate(nbytes) for nbytes in sizes]
             )
-            results = super()._run(tier, feeds, deadline)
+            results = super()._run_prepared(tier, feeds, deadline)
         assert all((slack == _UNTOUCHED).all() for slack in self._slack), "bytes behind a buffer were written"
         return results
 

@@ -49,7 +49,7 @@ def shape(place: dict[str, Any], x: Array) -> tuple[int, ...]:
 def test_windows_are_reduced(ufunc: Any, start: float, place: dict[str, Any]) -> None:
     x = RNG.integers(-9, -1, (2, 5, 6)).astype(float)
     out = np.full(shape(place, x), 77.0)
-    slide(np, ufunc, x, out, placed(**place), start)
+    slide(RUN, ufunc, x, out, placed(**place), start)
     for (i, j), elements in seen(place, 5, 6):
         for n in range(2):
             assert out[n, i, j] == ufunc.reduce([x[n, r, c] for r, c in elements], initial=start)

@@ -130,7 +130,7 @@ def test_a_part_of_the_kernels_of_a_network_is_compiled(name: str) -> None:
         binder = made.compile(part)
         assert binder is not None
         for _ in range(2):
-            assert_alike(executor._run(ExecutionTier(part, binder), feeds, NO_DEADLINE), expected)
+            assert_alike(executor._run_prepared(ExecutionTier(part, binder), feeds, NO_DEADLINE), expected)
 
 
 def test_with_all_that_can_be_compiled_it_is_the_whole_plan() -> None:
