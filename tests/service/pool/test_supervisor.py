@@ -126,7 +126,7 @@ async def test_the_environment_says_what_is_permitted_and_how_much_memory_is_its
     supervisor, _ = await started(puppets, confine=confine)
     for puppet in puppets:
         assert int(puppet.environment["GRADSERVE_SHARE_OF_MEMORY"]) > 0
-        assert ("GRADSERVE_CONFINED_TO" in puppet.environment) == (confine == "on")
+        assert ("GRADSERVE_TEST_CONFINED_TO" in puppet.environment) == (confine == "on")
     assert len([*supervisor]) == 2
 
 
