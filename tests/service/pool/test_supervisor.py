@@ -17,6 +17,7 @@ from service.settings import Settings
 from service.transport import frames
 from service.transport.control_page import Vitals
 from service.worker.confinement import CONFINED_TO
+from service.worker.sandbox import SHARE
 from tests.service.pool.pools import running
 from tests.service.pool.puppets import Puppet, puppets
 
@@ -126,7 +127,7 @@ async def test_the_environment_says_what_is_permitted_and_how_much_memory_is_its
 ) -> None:
     supervisor, _ = await started(puppets, confine=confine)
     for puppet in puppets:
-        assert int(puppet.environment["GRADSERVE_SHARE_OF_MEMORY"]) > 0
+        assert int(puppet.environment[SHARE]) > 0
         assert (CONFINED_TO in puppet.environment) == (confine == "on")
     assert len([*supervisor]) == 2
 
