@@ -9,22 +9,21 @@ A recording starts `python -m service` of the folder that it is called in, so `-
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir
 from pathlib import Path
 from typing import Final
 
+from examples.server import running_server
 from tests.exchanges.corpus import Request, corpus
 from tests.exchanges.recording import Difference, differences, record
 
 #: what makes answers depend on the requests alone
 _ALONE: Final = (
-    "--port", "0", "--device", "cpu", "--workers", "1", "--compile", "off", "--state", "memory", "--max-bytes", "4GiB",
+    "--device", "cpu", "--workers", "1", "--compile", "off", "--max-bytes", "4GiB", "--log-level", "error",
 )  # fmt: skip
-_SAID: Final = "gradserve listening on "
 _SHOWN: Final = 400
 
 
@@ -37,8 +36,9 @@ def main() -> int:
         print(f"{len(lines)} requests")
         return 0
     if stated.command == "record":
-        with _server(stated.root) as url:
-            print(f"{record(url, _read(stated.requests), stated.answers)} exchanges")
+        requests, answers = stated.requests.resolve(), stated.answers.resolve()
+        with chdir(stated.root), running_server(*_ALONE) as url:
+            print(f"{record(url, _read(requests), answers)} exchanges")
         return 0
     return _compare(stated.requests, stated.before, stated.after)
 
@@ -62,17 +62,6 @@ def _arguments() -> argparse.Namespace:
 def _read(path: Path) -> Iterator[Request]:
     with path.open() as file:
         yield from map(Request.of, file)
-
-
-@contextmanager
-def _server(root: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "service", *_ALONE]
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().removeprefix(_SAID).strip()
-        finally:
-            process.terminate()
 
 
 def _compare(requests: Path, before: Path, after: Path) -> int:

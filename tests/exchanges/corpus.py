@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Iterator, Mapping
 from itertools import count, islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from engine import registry
@@ -14,13 +14,13 @@ from scripts.openapi.examples import failures, failures_on_registered, registrat
 from service.calls import calls
 from service.calls.definition import AnyCall
 from service.pages.failure import Failure
-from service.wire.tensors import encode
-from tests.contract.cases import Case, all_cases, has_rule
+from tests.contract.cases import Case, all_cases
 from tests.fuzz.graphs import random_request
 from tests.service.calls.test_derivative_calls import ASKED
 from tests.service.support import SQUARES, Json, node, tensor
 from tests.service.test_codes import REQUESTS
 from tests.service.wire.safetensors_support import BINARY, KIND, body, split
+from tests.service.worker.test_confined_ops import asked
 
 #: of what is drawn
 SEED: Final = 19
@@ -62,7 +62,7 @@ def _all() -> Iterator[Request]:
         for wrong in REQUESTS[code]:
             yield from (_post(f"/v1/{name}", wrong) for name in ("gradients", "forward"))
     yield from _of_state()
-    yield from map(_of_op, filter(has_rule, all_cases()))
+    yield from map(_of_op, all_cases())
     yield from (drawn for drawn in map(_drawn, count()) if len(drawn.content) < _SMALL)
 
 
@@ -106,22 +106,8 @@ def _of_state() -> Iterator[Request]:
 
 
 def _of_op(case: Case) -> Request:
-    """The sum of an op's first result, and its gradients: of one of its samples."""
-    program = case.program()
-    nodes: list[Json] = [
-        {"op": statement.op.name, "operands": list(statement.operands), "attrs": _spelled(statement.attrs)}
-        for statement in program.statements
-    ]
-    arrays = case.arrays()
-    first = len(arrays) + 1 if case.op.several else len(arrays)
-    nodes += [{"op": "sum", "operands": [first]}]
-    feeds = [{"node": i, "tensor": encode(array, "base64")} for i, array in enumerate(arrays)]
-    real = [i for i, operand in enumerate(case.sample.operands) if operand.kind == "real"]
-    return _post("/v1/gradients", {"graph": {"nodes": nodes}, "feeds": feeds, "wrt": real})
-
-
-def _spelled(attrs: Mapping[str, Any]) -> Json:
-    return {key: getattr(value, "name", value) for key, value in attrs.items()}
+    call, content = asked(case)
+    return Request("POST", f"/v1/{call}", _JSON, content)
 
 
 def _drawn(number: int) -> Request:

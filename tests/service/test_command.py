@@ -11,18 +11,16 @@ import signal
 import subprocess
 import sys
 import tomllib
-from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import version
-from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from engine import registry
-from service.cli import main
 from service.settings import OF_THE_TESTS, PREFIX, SECRETS, Settings, flag, misspelt, service_links, shown, variable
 from service.spelling import hint
 from service.web.listening import bound
+from tests.service.command_support import called
 
 pytestmark = pytest.mark.slow
 
@@ -33,19 +31,6 @@ COMMAND = [sys.executable, "-m", "service"]
 def environment(**more: str) -> dict[str, str]:
     """The variables of this process, and these."""
     return {**os.environ, "PYTHONPATH": str(ROOT), **more}
-
-
-def called(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command, run to its end in this process: for all that starts no server."""
-    out, err, status = StringIO(), StringIO(), 0
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        try:
-            main(arguments)
-        except SystemExit as end:
-            status = int(end.code or 0)
-    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 
 def gradserve(*arguments: str, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:

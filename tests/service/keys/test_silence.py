@@ -7,17 +7,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from service import cli
 from service.keys.credential import digest_of, new_key
 from tests.conftest import ANNOUNCEMENT, ROOT
+from tests.service.command_support import called
 from tests.service.keys.cases import bearer, record, sent, unsound, write
 from tests.service.support import SQUARES, exchange
 
@@ -152,19 +150,6 @@ def test_one_that_cannot_be_used_is_not_shown(key: str) -> None:
     assert done.returncode == 2
     form = "a key has 22 to 512 letters, digits and characters of -._~+/, then = if any"
     assert done.stderr == f"gradserve: GRADSERVE_API_KEY cannot be used: {form}\n"
-
-
-def called(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command, run to its end in this process: for all that starts no server."""
-    out, err, status = StringIO(), StringIO(), 0
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        try:
-            cli.main(arguments)
-        except SystemExit as end:
-            status = int(end.code or 0)
-    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 
 def told(*arguments: str, **variables: str) -> Any:
