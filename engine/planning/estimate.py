@@ -22,6 +22,8 @@ DENSE_FLOP: Final = 2e-12
 DENSE: Final = 8
 #: the side of the matrices whose product is measured, how often, and by what factor the outcome may differ
 _SIDE, _TIMES, _MOST = 384, 24, 4.0
+#: seconds after which what was measured is enough: on a busy machine 24 products took half a second
+_ENOUGH = 0.03
 #: seconds that planning takes for each node that a client wrote, with those that differentiation adds
 NODE: Final = 1e-4
 
@@ -29,7 +31,8 @@ NODE: Final = 1e-4
 def measured_dense_flop() -> float:
     """`DENSE_FLOP` of NumPy's BLAS in this process: the best of some products of matrices.
 
-    Each is so short that most are not interrupted, where other processes run, too; all together take some 30 ms.
+    Each is so short that most are not interrupted, where other processes run, too; all together take some 30 ms, and
+    none begins later than that.
     It is what differs most between machines, and what jobs consist of that take seconds and cannot be interrupted.
     """
     a, seconds = np.ones((_SIDE, _SIDE), np.float32), []
@@ -37,6 +40,8 @@ def measured_dense_flop() -> float:
         started = time.perf_counter()
         a @ a
         seconds.append(time.perf_counter() - started)
+        if sum(seconds) > _ENOUGH:
+            break
     measured = min(seconds) / (2 * _SIDE**3 * a.itemsize)
     return min(DENSE_FLOP * _MOST, max(DENSE_FLOP / _MOST, measured))
 

@@ -56,6 +56,13 @@ def test_the_best_of_the_measurements_counts(monkeypatch: pytest.MonkeyPatch) ->
     assert measured_dense_flop() == pytest.approx(2 * DENSE_FLOP)
 
 
+def test_a_machine_that_is_busy_measures_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter([0.0, 0.02, 0.0, 0.02])
+    monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(moments))
+    measured_dense_flop()
+    assert not [*moments]
+
+
 def test_what_only_moves_takes_its_bytes() -> None:
     """80 MB read and 80 MB written, at some 10^10 bytes a second."""
     assert 0.005 < run_seconds(plan("neg", 10_000_000)) < 0.05
