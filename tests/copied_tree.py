@@ -9,7 +9,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("engine", "schemas", "service", "scripts", "examples", "docs", "tests", "pyproject.toml", "README.md")
-LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
 def copy_tree(target: Path) -> Path:
@@ -17,7 +16,7 @@ def copy_tree(target: Path) -> Path:
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            shutil.copytree(source, target / part, ignore=LEFT_OUT)
+            shutil.copytree(source, target / part)
         else:
             shutil.copy(source, target / part)
     return target
