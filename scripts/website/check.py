@@ -70,7 +70,17 @@ def _broken(link: str, page: Path, site: Path) -> bool:
         return False
     if address.scheme or address.netloc:
         return not (address.scheme == "https" and "." in address.netloc)
-    target = (page.parent / unquote(address.path)).resolve() if address.path else page
-    if not target.is_file() or site.resolve() not in target.resolve().parents:
+    target = _file(page.parent, address.path, site) if address.path else page
+    if target is None:
         return True
     return bool(address.fragment) and target.suffix == ".html" and unquote(address.fragment) not in _read(target).ids
+
+
+@cache
+def _file(folder: Path, path: str, site: Path) -> Path | None:
+    """What a link in a page of this folder leads to; None where it is no file of the site.
+
+    Every page has the links of the navigation: a thousand times as many as there are files.
+    """
+    target = (folder / unquote(path)).resolve()
+    return target if target.is_file() and site.resolve() in target.parents else None
