@@ -106,15 +106,20 @@ def test_all_ops(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     cases = [*all_cases()]
     assert {case.op.name for case in cases} == {op.name for op in registry().ops.values() if op.samples}
     assert asyncio.run(served(tmp_path, cases)) > len(registry().ops)
-    kept = {entry.name for entry in entries(tmp_path)}
+    kept = files(tmp_path)
     assert len(kept) > len(registry().ops) // 2
     for entry in entries(tmp_path):
         os.utime(entry, (0, 0))
     few = cases[:: len(cases) // 20]
     assert asyncio.run(served(tmp_path, few)) > 0
-    assert {entry.name for entry in entries(tmp_path)} == kept, "what is there is not compiled again"
+    assert kept.items() <= files(tmp_path).items(), "what was there was compiled again"
     assert any(entry.stat().st_mtime for entry in entries(tmp_path)), "nothing was read"
     assert capfd.readouterr().err == "", "something could not be loaded, compiled or kept"
+
+
+def files(cache: Path) -> dict[str, int]:
+    """Kernels that are kept, and their files: a kernel that is written again is another file."""
+    return {entry.name: entry.stat().st_ino for entry in entries(cache)}
 
 
 def entries(cache: Path) -> Iterator[Path]:
