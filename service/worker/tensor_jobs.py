@@ -62,7 +62,7 @@ class TensorJobs:
     def get(self, context: JobContext) -> Reply | NotDone:
         """The tensor that the body names, {"tensor_id": …, "encoding": …}: the front writes that, and it is right.
 
-        Its ETag is among the headers. Raises Refusal: not_found, over_budget.
+        Its ETag is among the headers. Raises Refusal (not_found), and the engine's OverBudget for an answer too long.
         """
         job = context.job
         asked = orjson.loads(bytes(job.body))
