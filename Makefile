@@ -133,7 +133,7 @@ $(DOCS)/site: $(DOCS)/pages $(DOCS)/passes $(DOCS)/accuracy $(call files,docs ex
 	$(BIN)/python -m scripts.website
 	@touch $@
 
-lint-api: $(VENV)/.dev $(API)/.installed ## lint all four OpenAPI documents; needs Node 20.17 or newer, so not part of check
+lint-api: $(VENV)/.dev $(API)/.installed ## lint the four OpenAPI documents; needs Node 20.17 or newer, so not part of check
 	$(BIN)/python -m scripts.write_openapi $(API)
 	$(API)/node_modules/.bin/spectral lint --ruleset scripts/lint_api/spectral.yaml --fail-severity hint \
 	  $(API)/openapi.json $(API)/openapi-3.0.json $(API)/openapi-sdk.json $(API)/openapi-sdk-3.0.json

@@ -19,7 +19,7 @@ from service.pages.sdk import sdk_version
 #: the file of the wheel that `make docs` writes
 SHIPPED: Final = "openapi.json"
 #: the full document and the one for generators of clients, each in OpenAPI 3.1 and in 3.0
-NAMES: Final = (SHIPPED, "openapi-3.0.json", "openapi-sdk.json", "openapi-sdk-3.0.json")
+DOCUMENT_NAMES: Final = (SHIPPED, "openapi-3.0.json", "openapi-sdk.json", "openapi-sdk-3.0.json")
 _ETAG_BYTES: Final = 8
 
 
@@ -40,10 +40,10 @@ def documents(described: Json) -> Mapping[str, bytes]:
     """Each document by its name, as JSON: all say what this one in OpenAPI 3.1 says."""
     plain = sdk_version(described)
     each = (described, version30(described), plain, version30(plain))
-    return {name: orjson.dumps(document) for name, document in zip(NAMES, each, strict=True)}
+    return {name: orjson.dumps(document) for name, document in zip(DOCUMENT_NAMES, each, strict=True)}
 
 
-@lru_cache(maxsize=4 * len(NAMES))
+@lru_cache(maxsize=4 * len(DOCUMENT_NAMES))
 def represented(document: bytes, prefix: str, *, zipped: bool) -> Representation:
     """A document in JSON as it is served under a prefix, as /grad, "" for none; by gzip or as it is."""
     content = _under(document, prefix)

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.pages.documents import NAMES, represented
+from service.pages.documents import DOCUMENT_NAMES, represented
 from service.state.conditions import of_headers
 from service.web.state import state_of
 from service.wire.media import GZIP, JSON, takes_gzip
@@ -35,5 +35,5 @@ def _answer(name: str, request: Request) -> Response:
     return Response(content, headers=headers | coded, media_type=JSON)
 
 
-for _name in NAMES:
+for _name in DOCUMENT_NAMES:
     document_router.add_api_route(f"/{_name}", _endpoint(_name), include_in_schema=False)

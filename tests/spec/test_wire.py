@@ -14,7 +14,7 @@ import pytest
 from engine import printable, registry
 from examples.server import running_server
 from service.errors import KINDS
-from service.pages.documents import NAMES
+from service.pages.documents import DOCUMENT_NAMES
 from service.settings import Settings
 
 FROZEN = tomllib.loads(Path(__file__).with_name("wire1.toml").read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ def test_the_fields_of_each_call(document: dict[str, Any], call: str) -> None:
 
 
 def test_the_paths(document: dict[str, Any]) -> None:
-    described = {f"/{name}" for name in (*NAMES, "docs")}  # the documents need not describe themselves
+    described = {f"/{name}" for name in (*DOCUMENT_NAMES, "docs")}  # the documents need not describe themselves
     for method, paths in FROZEN["served_paths"].items():
         absent = [path for path in paths if path not in described and method not in document["paths"].get(path, {})]
         assert not absent, f"{method} {absent}"

@@ -9,11 +9,11 @@ import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 
 from engine import DTYPES, registry
-from service.pages.documents import NAMES
+from service.pages.documents import DOCUMENT_NAMES
 from tests.conftest import Client
 from tests.service.described import OPEN, Json, answers, operations, resolved
 
-FULL, SDK = NAMES[:2], NAMES[2:]
+FULL, SDK = DOCUMENT_NAMES[:2], DOCUMENT_NAMES[2:]
 JSON, PROBLEM = "application/json", "application/problem+json"
 #: bytes of the largest
 MOST = 350_000
@@ -25,10 +25,10 @@ WORDS = {"op": sorted(registry().ops), "dtype": sorted(DTYPES)}
 
 @pytest.fixture(scope="module")
 def documents(client: Client) -> dict[str, Json]:
-    return {name: client.get(f"/{name}").json() for name in NAMES}
+    return {name: client.get(f"/{name}").json() for name in DOCUMENT_NAMES}
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=DOCUMENT_NAMES)
 def document(request: pytest.FixtureRequest, documents: dict[str, Json]) -> Json:
     return documents[request.param]
 
@@ -86,7 +86,7 @@ def test_every_reference_leads_somewhere_and_to_every_component(document: Json) 
     assert referred == there
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DOCUMENT_NAMES)
 def test_its_size(client: Client, name: str) -> None:
     assert len(client.get(f"/{name}", headers={"Accept-Encoding": "identity"}).content) < MOST
 

@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
-from service.pages.documents import NAMES
+from service.pages.documents import DOCUMENT_NAMES
 from service.wire.media import takes_gzip
 from tests.conftest import Client
 from tests.service.support import problem
 
-PATHS = [f"/{name}" for name in NAMES]
+PATHS = [f"/{name}" for name in DOCUMENT_NAMES]
 PLAIN = {"Accept-Encoding": "identity"}
 
 
