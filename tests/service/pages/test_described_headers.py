@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from threading import Event
 
 import httpx
 import pytest
 
 from service.calls.sample import MEAN
 from service.settings import Settings
+from service.transport.job import Job, Reply
+from service.worker.worker import Worker
 from tests.conftest import Client
 from tests.service.application import create_app, open_pool
 from tests.service.described import Json, answers, operations, refusals, resolved
 from tests.service.keys.cases import bodies, placed
 from tests.service.support import problem
+from tests.service.thread_pool import ThreadPool
 
 #: of HTTP itself, or of the body, which no document declares
 OF_HTTP = {"content-type", "content-length"}
+SETTINGS = Settings(device="cpu", compile="off")
 
 
 @pytest.fixture(scope="module")
@@ -121,31 +127,36 @@ def test_of_refusals_without_a_key(make_client: Callable[..., Client], document:
 
 
 def test_of_refusals_while_the_server_stops(document: Json, graph_id: str) -> None:
-    settings = Settings(device="cpu", compile="off")
-    pool = open_pool(settings)
-    client = Client(create_app(settings, pool))
+    pool, stopped = open_pool(SETTINGS), set()
     pool.drain()
-    stopped = set()
-    for operation, method, path, body in well_asked(document, graph_id):
-        answer = client.request(method, path, content=body)
-        if answer.status_code == 503:
-            assert check(document, operation, answer) == {"retry-after", "x-request-id"}
-            stopped.add(operation["operationId"])
-    client.close()
+    with closing(Client(create_app(SETTINGS, pool))) as client:
+        for operation, method, path, body in well_asked(document, graph_id):
+            answer = client.request(method, path, content=body)
+            if answer.status_code == 503:
+                assert check(document, operation, answer) == {"retry-after", "x-request-id"}
+                stopped.add(operation["operationId"])
     assert {"gradients", "putTensor", "registerGraph", "ready"} <= stopped
 
 
-def test_of_what_is_under_way(make_client: Callable[..., Client], document: Json) -> None:
+def test_of_what_is_under_way(document: Json) -> None:
     """409 states a time: then the first answer may be there."""
-    client = make_client()
+    worker, held = Worker(SETTINGS), Event()
 
-    async def both() -> list[httpx.Response]:
-        asked = (
-            client._http.put("/v1/tensors/w", json=MEAN["feeds"][0]["tensor"], headers={"Idempotency-Key": "a"})
-            for _ in range(2)
-        )
-        return list(await asyncio.gather(*asked))
+    def work(job: Job) -> Reply:
+        held.wait(60)
+        return worker(job)
 
-    (answer,) = (answer for answer in client._runner.run(both()) if answer.status_code == 409)
+    async def second(http: httpx.AsyncClient) -> httpx.Response:
+        """The answer to the second of two, which comes before that to the first."""
+        stated = {"json": MEAN["feeds"][0]["tensor"], "headers": {"Idempotency-Key": "a"}}
+        both = [asyncio.ensure_future(http.put("/v1/tensors/w", **stated)) for _ in range(2)]
+        (answered,), _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        held.set()
+        await asyncio.wait(both)
+        return answered.result()
+
+    with closing(Client(create_app(SETTINGS, ThreadPool(work, worker.device, 1, 1)))) as client:
+        answer = client._runner.run(second(client._http))
+    problem(answer, 409, "conflict")
     operation = document["paths"]["/v1/tensors/{name}"]["put"]
     assert check(document, operation, answer) == {"retry-after", "x-request-id"}
