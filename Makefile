@@ -133,10 +133,10 @@ $(DOCS)/site: $(DOCS)/pages $(DOCS)/passes $(DOCS)/accuracy $(call files,docs ex
 	$(BIN)/python -m scripts.website
 	@touch $@
 
-lint-api: $(VENV)/.dev $(API)/.installed ## lint both OpenAPI documents; needs Node 20.17 or newer, so not part of check
+lint-api: $(VENV)/.dev $(API)/.installed ## lint the four OpenAPI documents; needs Node 20.17 or newer, so not part of check
 	$(BIN)/python -m scripts.write_openapi $(API)
 	$(API)/node_modules/.bin/spectral lint --ruleset scripts/lint_api/spectral.yaml --fail-severity hint \
-	  $(API)/openapi.json $(API)/openapi-3.0.json
+	  $(API)/openapi.json $(API)/openapi-3.0.json $(API)/openapi-sdk.json $(API)/openapi-sdk-3.0.json
 
 browser-test: $(VENV)/.dev $(OBSERVATORY)/.installed ## open /docs and the site in headless Chromium, offline, and grade pages; needs Node 20.6 or newer
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium

@@ -23,34 +23,34 @@ Files:
     registered  Graphs that a server keeps, and requests that name one in place of sending it
     request     What requests have in common. Unknown fields are refused: a misspelt option must not be ignored
     resident    Tensors that stay with the server, under a name: as a request speaks of them, and as an answer does
-    scalars     Numbers with a stated width, and the two ways in which a message may be open to unknown fields
+    scalars     Numbers with a stated width, and the ways in which a message may be open to what a later release has
     tensor      A tensor on the wire
 """
 
 from __future__ import annotations
 
 from schemas.answer import Health, NodeTensor, Stats
-from schemas.catalogue import Alias, AttributeInfo, Catalogue, OpInfo
+from schemas.catalogue import AttributeInfo, Catalogue, OpAlias, OpInfo
 from schemas.document import Vocabulary, components
-from schemas.graph import Graph, Node
+from schemas.graph import Graph, GraphNode
 from schemas.problem import Problem
-from schemas.request import Feed, NodeType, Store
+from schemas.request import Feed, NodeType, StoreEntry
 from schemas.tensor import Tensor
 
 __all__ = [
-    "Alias",
     "AttributeInfo",
     "Catalogue",
     "Feed",
     "Graph",
+    "GraphNode",
     "Health",
-    "Node",
     "NodeTensor",
     "NodeType",
+    "OpAlias",
     "OpInfo",
     "Problem",
     "Stats",
-    "Store",
+    "StoreEntry",
     "Tensor",
     "Vocabulary",
     "components",

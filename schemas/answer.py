@@ -7,8 +7,9 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from schemas.graph import OpName
 from schemas.scalars import Double, Int64, NodeId
-from schemas.tensor import Tensor
+from schemas.tensor import Dtype, Tensor
 
 
 class NodeTensor(TypedDict):
@@ -26,7 +27,7 @@ class Versions(TypedDict):
     cupy: NotRequired[Annotated[str, Field(description="where a GPU computed")]]
 
 
-class Range(TypedDict):
+class ValueRange(TypedDict):
     """The least and the greatest element of a tensor: an infinite one is absent, and both are where it has none."""
 
     low: NotRequired[Double]
@@ -37,10 +38,10 @@ class Nonfinite(TypedDict):
     """Where NaN or infinity first came out of finite operands, or was fed."""
 
     node: NodeId
-    op: Annotated[str, Field(description="the node's op")]
+    op: Annotated[OpName, Field(description="the node's op")]
     backward: Annotated[bool, Field(description="whether it happened on the way back through the node")]
     computed: Annotated[str, Field(description="the primitive that did it: the op itself, or a part of it")]
-    operands: Annotated[list[Range], Field(description="what the primitive's operands ranged over")]
+    operands: Annotated[list[ValueRange], Field(description="what the primitive's operands ranged over")]
 
 
 #: none of a run; what takes most of its time; all that can be compiled of it
@@ -57,7 +58,7 @@ class Stats(TypedDict):
     peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels had at once")]
     graph_id: Annotated[str, Field(description="hash of the graph's canonical form: the same for the same graph")]
     opset: Int64
-    dtype: Annotated[str, Field(description="dtype of the node that the call is about: `of`, or the last output")]
+    dtype: Annotated[Dtype, Field(description="dtype of the node that the call is about: `of`, or the last output")]
     versions: Versions
     first_nonfinite: NotRequired[
         Annotated[Nonfinite, Field(description="with `diagnose`: absent where everything was finite")]

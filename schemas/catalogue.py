@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from schemas.scalars import Int64
+from schemas.tensor import Dtype
 
 
 class AttributeInfo(TypedDict):
@@ -21,7 +22,7 @@ class AttributeInfo(TypedDict):
     choices: NotRequired[list[str]]
 
 
-class Alias(TypedDict):
+class OpAlias(TypedDict):
     """Another spelling of an op, and the systems that use it."""
 
     name: str
@@ -37,8 +38,8 @@ class OpInfo(TypedDict):
     operands: Annotated[list[str], Field(description='"b?" may be absent, "x..." stands for one or more')]
     attributes: list[AttributeInfo]
     gradient: Annotated[str, Field(description="the gradient as a formula")]
-    dtypes: list[str]
-    aliases: list[Alias]
+    dtypes: list[Dtype]
+    aliases: list[OpAlias]
     several_outputs: Annotated[bool, Field(description="whether results are read through get_output")]
     since: Annotated[Int64, Field(description="the opset that introduced it")]
 

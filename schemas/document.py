@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from schemas.answer import Health
 from schemas.catalogue import Catalogue
 from schemas.problem import Problem
+from schemas.scalars import OPEN
 
 JsonSchema = dict[str, Any]
 
@@ -48,9 +49,8 @@ def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dic
     for message in messages.values():
         for field in message.get("properties", {}).values():
             _complete(field, vocabulary)
-    fields = messages["Node"]["properties"]
-    fields["op"]["enum"] = list(vocabulary.ops)
-    messages["Planned"]["enum"] = list(vocabulary.calls)
+    fields = messages["GraphNode"]["properties"]
+    messages["PlannedCall"]["enum"] = list(vocabulary.calls)
     *kinds, last = vocabulary.kinds
     messages["AttributeInfo"]["properties"]["type"]["description"] = f"{', '.join(kinds)} or {last}"
     fields["attrs"] = {"$ref": REFERENCE.format(model="Attrs")}
@@ -73,5 +73,6 @@ def _attrs(vocabulary: Vocabulary) -> JsonSchema:
 def _complete(field: JsonSchema, vocabulary: Vocabulary) -> None:
     """Write in the words; and only models have a title: generators turn those of fields into classes of their own."""
     field.pop("title", None)
-    if isinstance(words := field.get("enum"), str):
-        field["enum"] = list(getattr(vocabulary, words))
+    for words in (field, field.get("items", {})):
+        if OPEN in words:
+            words[OPEN] = list(getattr(vocabulary, words[OPEN]))

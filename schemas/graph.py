@@ -8,16 +8,19 @@ from pydantic import FailFast, Field, with_config
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
-from schemas.scalars import OPEN_IN_DOCUMENT, Int64, NodeId
+from schemas.scalars import OPEN, OPEN_IN_DOCUMENT, Int64, NodeId
 
 NAME_CHARACTERS = 128
 
 
+OpName = Annotated[str, Field(json_schema_extra={OPEN: "ops"})]
+
+
 @with_config(OPEN_IN_DOCUMENT)
-class Node(TypedDict):
+class GraphNode(TypedDict):
     """One operation. Its id is its index in `nodes`; its operands are indices of earlier nodes."""
 
-    op: Annotated[str, Field(description="canonical name of an op; aliases are accepted too, ignoring case")]
+    op: Annotated[OpName, Field(description="canonical name of an op; aliases are accepted too, ignoring case")]
     operands: NotRequired[Annotated[list[NodeId], FailFast()]]
     # Checked by the engine, which knows what the op takes and says so.
     attrs: NotRequired[dict[str, Any]]
@@ -31,5 +34,5 @@ class Graph(TypedDict):
     """A computation graph."""
 
     opset: NotRequired[Annotated[Int64, Field(description="version of the set of ops; default 1", examples=[1])]]
-    nodes: Annotated[list[Node], FailFast(), Field(description="operands come before the nodes that use them")]
+    nodes: Annotated[list[GraphNode], FailFast(), Field(description="operands come before the nodes that use them")]
     functions: NotRequired[SkipJsonSchema[list[Any]]]  # reserved for opset 2; clients generated then send []

@@ -13,8 +13,8 @@ from schemas.scalars import CLOSED, NodeId
 from schemas.tensor import Dtype, Shape, Tensor
 
 # A message of its own in the document: generators else make one type for each request.
-Encoding = TypeAliasType("Encoding", Literal["json", "base64"])
-AnswerEncoding = Annotated[Encoding, Field(description="how the tensors of the answer are written; default json")]
+TensorEncoding = TypeAliasType("TensorEncoding", Literal["json", "base64"])
+AnswerEncoding = Annotated[TensorEncoding, Field(description="how the tensors of the answer are written; default json")]
 
 
 @with_config(CLOSED)
@@ -30,7 +30,7 @@ class Feed(TypedDict):
 
 
 @with_config(CLOSED)
-class Store(TypedDict):
+class StoreEntry(TypedDict):
     """A node whose value is to be kept as a resident tensor."""
 
     node: NodeId
@@ -111,7 +111,7 @@ class ComputingRequest(GraphRequest):
     ]
     store: NotRequired[
         Annotated[
-            list[Store],
+            list[StoreEntry],
             FailFast(),
             Field(description="nodes whose values are kept as resident tensors: all of them, or none"),
         ]

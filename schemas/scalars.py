@@ -1,4 +1,4 @@
-"""Numbers with a stated width, and the two ways in which a message may be open to unknown fields."""
+"""Numbers with a stated width, and the ways in which a message may be open to what a later release has."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ NodeId = Annotated[
     Field(ge=-(2**63), le=2**63 - 1),
     WithJsonSchema({"type": "integer", "format": "int64", "description": "index of a node in `nodes`"}),
 ]
+
+#: keyword of a string of which the document lists the words that there are: a later release has more, and answers them.
+#: A type says which they are, by the field of the vocabulary; the document has the words in place of its name
+OPEN: Final = "x-extensible-enum"
 
 
 def _leave_open(schema: dict[str, Any]) -> None:

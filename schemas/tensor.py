@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from schemas.scalars import OPEN_IN_DOCUMENT, Int64
+from schemas.scalars import OPEN, OPEN_IN_DOCUMENT, Int64
 
 # Millions of elements: they are checked by the array library, never one by one by pydantic.
 _Elements = Annotated[
@@ -32,8 +32,7 @@ _Bytes = Annotated[
 ]
 
 
-# Named by the field of the vocabulary, whose words the document has in place of its name.
-Dtype = Annotated[str, Field(json_schema_extra={"enum": "dtypes"})]
+Dtype = Annotated[str, Field(json_schema_extra={OPEN: "dtypes"})]
 Shape = Annotated[
     list[Int64], FailFast(), Field(description="extents of the axes; [] is a 0-d tensor with one element")
 ]

@@ -7,8 +7,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-import orjson
-
 from engine import DTYPES, Registry, registry
 from engine.graph.kinds import ATTRIBUTE_KINDS
 from schemas import Vocabulary, components
@@ -20,7 +18,7 @@ from scripts.openapi.document import document
 from service.calls import calls
 from service.calls.computing import computing_calls
 from service.calls.definition import Json
-from service.pages.openapi30 import version30
+from service.pages.documents import documents
 from service.settings import Settings
 from service.web.access import scope_of
 from service.web.graph_routes import graph_router
@@ -33,19 +31,13 @@ SHOWN: Final = Settings(device="cpu", compile="off", workers=2, max_bytes=4 << 3
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Write `openapi.json` and `openapi-3.0.json` into the folder that is named."""
+    """Write them into the folder that is named, each under the name that a server has it by."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="made where it is missing")
     folder: Path = parser.parse_args(arguments).folder
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in documents().items():
+    for name, content in documents(made_document()).items():
         (folder / name).write_bytes(content)
-
-
-def documents() -> dict[str, bytes]:
-    """Each document by the name that it is served under."""
-    described = made_document()
-    return {"openapi.json": orjson.dumps(described), "openapi-3.0.json": orjson.dumps(version30(described))}
 
 
 def made_document() -> Json:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import orjson
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -24,13 +23,13 @@ from service.observe.request_log import RequestLog, remark
 from service.observe.tally import Tally
 from service.pages.catalogue import catalogue_of
 from service.pages.documentation import add_pages
-from service.pages.documents import shipped_document
-from service.pages.openapi30 import version30
+from service.pages.documents import documents, shipped_document
 from service.pool.pool import Pool
 from service.pool.process_pool import ProcessPool
 from service.settings import Settings
 from service.state.opening import open_state
 from service.store import StoreService
+from service.web.document_routes import document_router
 from service.web.graph_routes import graph_router
 from service.web.lifetime import Lifetime
 from service.web.middleware.cors import Cors
@@ -129,21 +128,19 @@ def create_routes(settings: Settings, pool: Pool, store: StoreService, tally: Ta
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
-    for each in (router, graph_router, tensor_router):
+    for each in (router, graph_router, tensor_router, document_router):
         app.router.routes.extend(each.routes)  # flat, for whoever asks which of them a request takes
     known = registry()
     described = shipped_document()
     add_pages(app, described)
     app.add_middleware(Slashes, routes=app.routes)
-    documents = orjson.dumps(described), orjson.dumps(version30(described))
     app.state.service = State(
         settings=settings,
         registry=known,
         pool=pool,
         store=store,
         catalogue=catalogue_of(known),
-        document=documents[0],
-        document30=documents[1],
+        documents=documents(described),
         readiness=Readiness(pool, store.commits.fence),
         metrics=Exposition(tally, pool, settings),
     )

@@ -7,13 +7,14 @@ from typing import Annotated, Any, NotRequired
 from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
+from schemas.graph import OpName
 from schemas.request import Outputs, TypesRequest
 from schemas.scalars import CLOSED, Int64, NodeId
 from schemas.tensor import Dtype, Shape
 
 # A message of its own in the document, where the names of the calls that compute are written in. The plan's
 # definition checks it, which knows them.
-Planned = TypeAliasType("Planned", Annotated[Any, WithJsonSchema({"type": "string"})])
+PlannedCall = TypeAliasType("PlannedCall", Annotated[Any, WithJsonSchema({"type": "string"})])
 
 
 @with_config(CLOSED)
@@ -22,7 +23,7 @@ class PlanRequest(TypesRequest):
 
     call: NotRequired[
         Annotated[
-            Planned,
+            PlannedCall,
             Field(
                 description="the call to plan, its cotangents, vectors or (for the leaves of `wrt`) tangents being "
                 "taken to fit; default gradients, or forward where there is nothing to differentiate by"
@@ -41,14 +42,14 @@ class NodePlan(TypedDict):
     """What a node of the graph is, and what it costs in all: its value, and the way back through it."""
 
     node: NodeId
-    op: str
+    op: OpName
     dtype: Dtype
     shape: Shape
     flops: Int64
     bytes: Annotated[Int64, Field(description="of its value")]
 
 
-class Limits(TypedDict):
+class ServerLimits(TypedDict):
     """What one request may take on this server."""
 
     nodes: Int64
@@ -74,4 +75,4 @@ class PlanAnswer(TypedDict):
     response_bytes: Annotated[Int64, Field(description="how long the answer can get, in the encoding asked for")]
     stops_gradient: Annotated[list[NodeId], Field(description="nodes that no derivative passes through")]
     admitted: Annotated[bool, Field(description="whether the request is within the limits")]
-    limits: Limits
+    limits: ServerLimits

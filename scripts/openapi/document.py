@@ -7,6 +7,7 @@ written for the generators of clients.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -17,8 +18,10 @@ from fastapi.openapi.utils import get_openapi
 from starlette.routing import BaseRoute
 
 from scripts.openapi.examples import denials
+from scripts.openapi.headers import HEADERS, of_answers, of_refusals
 from scripts.openapi.operation import Operation
 from scripts.openapi.operations import SHARED, operations
+from scripts.openapi.refusals import shared_refusals
 from service.calls.definition import Json
 from service.errors import ERRORS, KINDS
 from service.keys.caller import KeyScope
@@ -113,7 +116,12 @@ def document(
             _complete(operation, replace(known, failures=(*known.failures, *denials(needed))), shown)
             if needed is None:
                 operation["security"] = []
-    described["components"] = {"schemas": dict(components), "securitySchemes": _SECURITY}
+    described["components"] = {
+        "schemas": dict(components),
+        **shared_refusals(described["paths"]),
+        "headers": dict(HEADERS),
+        "securitySchemes": _SECURITY,
+    }
     return described
 
 
@@ -133,12 +141,11 @@ def _complete(operation: Json, known: Operation, shown: _Shown) -> None:
 
 
 def _response(meaning: str, known: Operation, answers: Json | None = None) -> Json:
-    headers = {"headers": known.headers} if known.headers else {}
-    return {"description": meaning, **headers} | ({"content": answers} if answers else {})
+    return {"description": meaning, "headers": of_answers(known)} | ({"content": answers} if answers else {})
 
 
 def _body(known: Operation) -> Json:
-    shown = {name: {"summary": name, "value": body} for name, body in known.requests.items()}
+    shown = {name: {"value": body} for name, body in known.requests.items()}
     spoken = {JSON: {"schema": _reference(known.request), "examples": shown}, SAFETENSORS: _BINARY}
     return {"required": True, "content": spoken}
 
@@ -150,7 +157,7 @@ def _answers(known: Operation, shown: _Shown) -> Json:
 
 def _answer(known: Operation, shown: _Shown) -> Json:
     """What the call answers, with the answer to each example of a request."""
-    answers = {name: {"summary": name, "value": _answered(known, body, shown)} for name, body in known.requests.items()}
+    answers = {name: {"value": _answered(known, body, shown)} for name, body in known.requests.items()}
     return {"schema": _reference(known.answer)} | ({"examples": answers} if answers else {})
 
 
@@ -165,14 +172,19 @@ def _answered(known: Operation, body: Json, shown: _Shown) -> Json:
 
 def _problems(known: Operation, shown: _Shown) -> Json:
     """A response for each status, with an example for each code."""
-    responses: Json = {}
-    for failure in sorted(known.failures, key=lambda f: KINDS[f.code].status):
-        status = str(KINDS[failure.code].status)
-        blank = {"description": "", "content": {PROBLEM: {"schema": _reference("Problem"), "examples": {}}}}
-        response = responses.setdefault(status, blank)
-        response["content"][PROBLEM]["examples"][failure.code] = _example(known, failure, shown)
-        response["description"] = ", ".join(response["content"][PROBLEM]["examples"])
-    return responses
+    by_status: defaultdict[int, list[Failure]] = defaultdict(list)
+    for failure in known.failures:
+        by_status[KINDS[failure.code].status].append(failure)
+    return {str(status): _refused(known, by_status[status], shown) for status in sorted(by_status)}
+
+
+def _refused(known: Operation, failures: Sequence[Failure], shown: _Shown) -> Json:
+    examples = {failure.code: _example(known, failure, shown) for failure in failures}
+    return {
+        "description": ", ".join(examples),
+        "headers": of_refusals(failures),
+        "content": {PROBLEM: {"schema": _reference("Problem"), "examples": examples}},
+    }
 
 
 def _example(known: Operation, failure: Failure, shown: _Shown) -> Json:
@@ -181,8 +193,7 @@ def _example(known: Operation, failure: Failure, shown: _Shown) -> Json:
         problem = dict(failure.stated.problem(REQUEST_ID))
     else:
         problem = shown.reply(known, failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body))
-    example: Json = {"summary": KINDS[failure.code].title, "value": problem}
-    return example | ({"x-request": failure.request} if failure.request else {})
+    return {"value": problem} | ({"x-request": failure.request} if failure.request else {})
 
 
 def _reference(message: str) -> Json:

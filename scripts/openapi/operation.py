@@ -28,5 +28,5 @@ class Operation:
     subject: str | None = None
     statuses: Mapping[str, str] = field(default_factory=lambda: {"200": "The answer"})
     bodiless: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, Json] = field(default_factory=dict)
+    headers: Sequence[str] = ()
     is_binary: bool = False

@@ -95,7 +95,11 @@ def _of_graphs() -> Iterator[tuple[str, Operation]]:
     failing, message = (*examples.registration_failures(), *KEEPING[1:]), Registration.request.__name__
     whole, summary = RegisteredGraph.__name__, GraphSummary.__name__
     named = (TIMEOUT_MS, IDEMPOTENCY_KEY)
-    yield REGISTER, Operation(whole, failing, message, {"a graph": SHARED}, named, REGISTER, statuses=kept)
+    shown = {"a graph": SHARED}
+    yield (
+        REGISTER,
+        Operation(whole, failing, message, shown, named, REGISTER, statuses=kept, headers=("Location",)),
+    )
     yield "listGraphs", Operation(GraphList.__name__, listing_failures("/v1/graphs"), parameters=(LIMIT, AFTER))
     unknown = (*examples.READING, examples.UNSEEN, examples.unknown_graph("/v1/graphs/{graph_id}"))
     yield "getGraph", Operation(whole, unknown, parameters=(_graph_id(),))

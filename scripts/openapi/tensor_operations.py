@@ -65,9 +65,8 @@ _DURABLE: Final = _parameter(
     "durable", "query", "whether it is on disk before the answer", {"type": "boolean", "default": True}
 )
 _ENCODING: Final = _parameter(
-    "encoding", "query", "how the elements are written; default json", {"$ref": "#/components/schemas/Encoding"}
+    "encoding", "query", "how the elements are written; default json", {"$ref": "#/components/schemas/TensorEncoding"}
 )
-_ETAG: Final[Json] = {"ETag": {"description": "the version, in quotation marks", "schema": _TEXT}}
 
 _PATH: Final = "/v1/tensors/"
 _UNKNOWN: Final = by_head(unknown_tensor(_ABSENT), {"path": _PATH + _ABSENT})
@@ -114,7 +113,7 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
             PUT_TENSOR,
             subject=SUBJECT,
             statuses={"201": "The tensor is kept", "200": "The tensor is kept, in place of the one before"},
-            headers=_ETAG,
+            headers=("ETag",),
         ),
     )
     yield (
@@ -124,7 +123,7 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
             (*examples.ANY, examples.NOT_SPOKEN, _UNKNOWN, _NO_NAME, *examples.WAITING),
             parameters=(_NAME, _ENCODING, TIMEOUT_MS, _IF_MATCH, _IF_NONE_MATCH),
             is_binary=True,
-            headers=_ETAG,
+            headers=("ETag",),
             bodiless={"304": "It is the one that the client has"},
         ),
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 
 from scripts.build_docs import table
 from scripts.website.ops import APART
-from scripts.write_openapi import documents
+from scripts.write_openapi import made_document
 from service.pages.documentation import OPENING
 from service.pages.error_pages import ErrorPage, Example, error_pages
 from service.pages.layout import laid_out
@@ -23,7 +22,7 @@ _INDEX = f"""
 
 def code_pages() -> dict[str, str]:
     """Path → Markdown."""
-    explained = error_pages(json.loads(documents()["openapi.json"]))
+    explained = error_pages(made_document())
     shown = {f"errors/{code}.md": page(explanation) for code, explanation in explained.items()}
     return {"errors/index.md": index(explained.values()), **shown}
 

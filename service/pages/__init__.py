@@ -1,6 +1,6 @@
 """Pages that the server has about itself: the OpenAPI documents, the catalogue, the pages for people.
 
-    failure → explanations → error_pages → documentation; openapi.json → documents → openapi30
+    failure → explanations → error_pages → documentation; openapi.json → openapi30, sdk → documents
 
 What may live here: text, and what was made beforehand of definitions of ops and calls. What may not: an answer to a
 graph.
@@ -15,4 +15,5 @@ Files:
     layout         JSON as a person would write it: what fits on a line stands on one
     openapi30      The OpenAPI document in version 3.0.3, for generators that do not read 3.1
     protection     Headers that protect a page in a browser: to load nothing else, and to let no other page near it
+    sdk            The OpenAPI document for generators of clients: the same operations in JSON alone, without examples
 """

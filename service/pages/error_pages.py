@@ -90,10 +90,21 @@ def _documented(document: Json) -> Iterator[tuple[str, str, Example]]:
     """Every example of a problem: its code, its call, and itself."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
+            call = f"{method.upper()} {path}"
             for response in operation["responses"].values():
-                for code, shown in response.get("content", {}).get(PROBLEM, {}).get("examples", {}).items():
-                    call = f"{method.upper()} {path}"
+                described = _resolved(document, response).get("content", {}).get(PROBLEM, {})
+                for code, referred in described.get("examples", {}).items():
+                    shown = _resolved(document, referred)
                     yield code, call, Example(shown["value"], _sent(call, shown.get("x-request")))
+
+
+def _resolved(document: Json, described: Json) -> Json:
+    """What stands under `components`, where this refers to it."""
+    if "$ref" not in described:
+        return described
+    _, components, kind, name = described["$ref"].split("/")
+    found: Json = document[components][kind][name]
+    return found
 
 
 def _sent(call: str, stated: Json | None) -> Sent | None:

@@ -1,7 +1,9 @@
 """The OpenAPI document in version 3.0.3, for generators that do not read 3.1.
 
-Schemas differ in two ways that this document meets: there is no list of `examples` but one `example`, and nothing may
-stand beside a `$ref`.
+Schemas differ in three ways. Two are the version's, as far as this document meets them: there is no list of `examples`
+but one `example`, and nothing may stand beside a `$ref`. And whatever is open to further fields, as all is that answers
+hold, says so: clients in Go that are generated from this version refuse such fields where nothing is said. The newer
+one says nothing, since in TypeScript such a message would take misspelt fields.
 """
 
 from __future__ import annotations
@@ -15,12 +17,11 @@ VERSION: Final = "3.0.3"
 
 def version30(document: Json) -> Json:
     """The same calls and messages as the 3.1 document, which is left as it is."""
-    schemas = {name: _schema(schema) for name, schema in document["components"]["schemas"].items()}
     return {
         **document,
         "openapi": VERSION,
         "paths": _around(document["paths"]),
-        "components": {**document["components"], "schemas": schemas},
+        "components": {kind: _member(kind, of_kind) for kind, of_kind in document["components"].items()},
     }
 
 
@@ -36,6 +37,8 @@ def _around(value: Any) -> Any:
 def _member(key: str, value: Any) -> Any:
     if key in {"example", "examples"}:
         return value
+    if key == "schemas":
+        return {name: _schema(schema) for name, schema in value.items()}
     return _schema(value) if key == "schema" else _around(value)
 
 
@@ -45,6 +48,8 @@ def _schema(schema: Json) -> Json:
         changed["example"] = schema["examples"][0]
     if "$ref" in changed and len(changed) > 1:
         changed["allOf"] = [{"$ref": changed.pop("$ref")}]
+    if changed.get("type") == "object":
+        changed.setdefault("additionalProperties", True)
     return changed
 
 

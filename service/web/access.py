@@ -9,7 +9,7 @@ from service.calls import calls
 from service.keys.caller import KeyScope
 
 #: what is for everybody: whether the server is well, and what it is
-_OPEN: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-3\.0)?\.json")
+_OPEN: Final = re.compile(r"/|/health/.*|/docs(?:/.*)?|/openapi(?:-sdk)?(?:-3\.0)?\.json")
 _CALL: Final = re.compile(r"/v1/(?:graphs/[^/]+/)?([a-z_]+)")
 _METRICS: Final = "/metrics"
 _READING: Final = ("GET", "HEAD", "OPTIONS")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_plus
 
 from engine import printable
 from service.errors import Refusal
@@ -34,6 +34,12 @@ def timeout_in(parameters: dict[str, str], most_ms: int) -> float:
     """The same, where the query may state other things, too."""
     stated = parameters.get(TIME)
     return (most_ms if stated is None else min(_milliseconds(stated), most_ms)) / 1000
+
+
+def without_time(query: bytes) -> str:
+    """What a query asks beside its time: the same text for whoever asks the same with more time, or with less."""
+    stated = query.decode("latin-1").split("&")
+    return "&".join(part for part in stated if unquote_plus(part.partition("=")[0]) != TIME)
 
 
 def choice_in(parameters: dict[str, str], name: str, choices: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from service.store import StoreService, outcome
 from service.transport.job import Reply
 from service.transport.offload import offload
 from service.web.body_buffer import BodyBuffer
+from service.web.query import without_time
 from service.web.state import current
 
 #: the header that says that an answer was given before
@@ -76,9 +77,12 @@ def _give_back(upload: BodyBuffer | None) -> None:
 
 
 async def _fingerprint(request: Request, upload: BodyBuffer | None) -> str:
-    """A digest of all that a request asks: two requests of one key that ask the same have the same."""
+    """A digest of all that a request asks: two requests of one key that ask the same have the same.
+
+    How long it may take is no part of that: whoever asks again has less time left.
+    """
     digest = blake2b(digest_size=32)
-    for part in (request.method, path_within(request.scope), request.scope["query_string"].decode("latin-1")):
+    for part in (request.method, path_within(request.scope), without_time(request.scope["query_string"])):
         digest.update(f"{len(part)}:{part}".encode())
     body = b"" if upload is None else upload.body
     hashing = offload(asyncio.get_running_loop(), len(body), lambda: digest.update(body))

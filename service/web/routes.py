@@ -13,7 +13,6 @@ from starlette.responses import Response
 from engine import Registry, printable
 from service.calls import calls
 from service.errors import Refusal
-from service.pages.documents import document_under
 from service.pool.pool import awaited
 from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph
@@ -139,15 +138,3 @@ async def metrics(request: Request) -> Response:
     """Counts, for Prometheus."""
     text, media_type = state_of(request).metrics.text(request.headers.get("accept", ""))
     return Response(text, headers={"Content-Type": media_type})
-
-
-@router.get("/openapi.json", include_in_schema=False)
-async def openapi(request: Request) -> Response:
-    """The document that clients are generated from."""
-    return Response(document_under(state_of(request).document, request.state.prefix), media_type="application/json")
-
-
-@router.get("/openapi-3.0.json", include_in_schema=False)
-async def openapi30(request: Request) -> Response:
-    """The same document in the version that some generators still need."""
-    return Response(document_under(state_of(request).document30, request.state.prefix), media_type="application/json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -24,8 +25,7 @@ class State:
     pool: Pool
     store: StoreService
     catalogue: Catalogue
-    document: bytes
-    document30: bytes
+    documents: Mapping[str, bytes]
     readiness: Readiness
     metrics: Exposition
 

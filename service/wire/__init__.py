@@ -17,7 +17,7 @@ Files:
     json_reader       Requests in JSON: of one whose graph was seen before, only the rest is parsed
     long_lists        Long lists of numbers in JSON: read piece by piece into an array, so that no number is an object
                       for long
-    media             The media types that are spoken, and which of them a request means
+    media             The media types and the content coding that are spoken, and which of them a request means
     message           A request once it is parsed, whatever it came as
     request           A request that fits its schema, read part by part as its call asks for them
     request_template  The shape of a request, which decides all but numbers, and the data of its tensors, which are the

@@ -1,4 +1,4 @@
-"""The media types that are spoken, and which of them a request means."""
+"""The media types and the content coding that are spoken, and which of them a request means."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ JSON: Final = "application/json"
 SAFETENSORS: Final = "application/vnd.safetensors"
 OCTETS: Final = "application/octet-stream"  # what a client without a name for the format says; taken as safetensors
 PROBLEM: Final = "application/problem+json"
+GZIP: Final = "gzip"
 
 #: what computing calls take and give, the default first
 SPOKEN: Final = (JSON, SAFETENSORS)
@@ -38,6 +39,12 @@ def accepted(accept: str, spoken: Sequence[str]) -> str | None:
     liked = [(_quality(stated, kind), -i) for i, kind in enumerate(spoken)]
     best, place = max(liked)
     return spoken[-place] if best > 0 else None
+
+
+def takes_gzip(accept_encoding: str) -> bool:
+    """Whether who sends this Accept-Encoding takes gzip, which has to be said (RFC 9110, 12.5.3)."""
+    stated = dict(_range(item) for item in accept_encoding.split(","))
+    return next((stated[coding] for coding in (GZIP, "x-gzip", "*") if coding in stated), 0.0) > 0
 
 
 def _range(item: str) -> tuple[str, float]:

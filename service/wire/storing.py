@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from engine import HostArray, printable
 from engine.graph.tensor_type import dtype_name
-from schemas import Store
+from schemas import StoreEntry
 from service.errors import Refusal
 from service.state.tensor_names import checked_name
 from service.state.values import Stored
@@ -80,7 +80,7 @@ def is_condition(value: object) -> bool:
 
 def read_places(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
     """The places that a request names. Raises Refusal: invalid_field."""
-    listed: Sequence[Store] = fields.get("store", [])
+    listed: Sequence[StoreEntry] = fields.get("store", [])
     places = tuple(_place(one, i) for i, one in enumerate(listed))
     seen: set[str] = set()
     for i, place in enumerate(places):
@@ -90,7 +90,7 @@ def read_places(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
     return places
 
 
-def _place(one: Store, i: int) -> Destination:
+def _place(one: StoreEntry, i: int) -> Destination:
     node, condition = one["node"], one.get("if_match")
     name = checked_name(one["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
     if condition is not None and not is_condition(condition):

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine import OPSET, EngineError, Faults, HostArray, Limits, Program, Registry, Statement, printable
 from engine.graph.op import Definition
-from schemas import Graph, Node, Tensor
+from schemas import Graph, GraphNode, Tensor
 from service.errors import Refusal, from_engine
 from service.wire.json_codec import json_kind
 from service.wire.tensors import decode
@@ -39,7 +39,7 @@ class Translator:
             raise unexpected_tensor(f"constants.{i}", f"the graph has {len(statements)} nodes")
         return program
 
-    def _statement(self, i: int, node: Node, constant: HostArray | None) -> Statement:
+    def _statement(self, i: int, node: GraphNode, constant: HostArray | None) -> Statement:
         op, label = self._registry.find(node["op"]) or self._unknown(i, node), node.get("name")
         given = node.get("attrs")
         attrs = self._attributes(i, node, op, given) if given else {}
@@ -49,14 +49,14 @@ class Translator:
             attrs["value"] = constant
         return Statement(op, tuple(node.get("operands", ())), attrs, label)
 
-    def _unknown(self, i: int, node: Node) -> Definition:
+    def _unknown(self, i: int, node: GraphNode) -> Definition:
         """Raise the error for an op that there is not."""
         try:
             return self._registry.get(node["op"])
         except EngineError as error:
             raise error.at(i, printable(node["op"]), node.get("name")) from None
 
-    def _attributes(self, i: int, node: Node, op: Definition, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _attributes(self, i: int, node: GraphNode, op: Definition, given: Mapping[str, Any]) -> dict[str, Any]:
         """The values as the engine takes them."""
         return {
             name: self._attribute(i, node, name, value)
@@ -64,7 +64,7 @@ class Translator:
             if value != [] or _has_no_default(op, name)
         }
 
-    def _attribute(self, i: int, node: Node, name: str, value: Any) -> Any:
+    def _attribute(self, i: int, node: GraphNode, name: str, value: Any) -> Any:
         """The value as the engine takes it. What is wrong with numbers and lists, the engine says; it knows the op."""
         place = ("graph", "nodes", i, "attrs", printable(name))
         kind = self._registry.attributes.get(name)
@@ -103,9 +103,9 @@ def written(graph: Graph, statements: Sequence[Statement], encode: Callable[[int
     return Graph(opset=OPSET, nodes=nodes)
 
 
-def _renamed(node: Node, op: str) -> Node:
+def _renamed(node: GraphNode, op: str) -> GraphNode:
     """The node, its op under this name."""
-    renamed = Node(**node | {"op": op})
+    renamed = GraphNode(**node | {"op": op})
     if "attrs" in node:
         renamed["attrs"] = _narrowed(node["attrs"])
     return renamed
@@ -124,13 +124,13 @@ def _is_wide(value: object) -> bool:
     return type(value) is int and not -(2**63) <= value < 2**63
 
 
-def _lacks_its_value(node: Node, statement: Statement) -> bool:
+def _lacks_its_value(node: GraphNode, statement: Statement) -> bool:
     """Whether a constant came beside the JSON."""
     return statement.op.name == "constant" and "value" not in node.get("attrs", {})
 
 
-def _node(i: int, statement: Statement, encode: Callable[[int, HostArray], Tensor | None]) -> Node:
-    node = Node(op=statement.op.name)
+def _node(i: int, statement: Statement, encode: Callable[[int, HostArray], Tensor | None]) -> GraphNode:
+    node = GraphNode(op=statement.op.name)
     if statement.operands:
         node["operands"] = list(statement.operands)
     kinds = {name: attr.definition for name, attr in statement.op.attrs.items()}
@@ -165,7 +165,7 @@ def unexpected_tensor(name: str, why: str) -> Refusal:
     return Refusal("invalid_field", f"the body has a tensor “{printable(name)}”, but {why}", got=printable(name))
 
 
-def _bad_attribute(i: int, node: Node, place: Location, expected: str, value: object) -> Refusal:
+def _bad_attribute(i: int, node: GraphNode, place: Location, expected: str, value: object) -> Refusal:
     got = json_kind(value)
     return Refusal(
         "bad_attribute",

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
 
 from engine import printable
-from schemas import Feed, Store, Tensor
+from schemas import Feed, StoreEntry, Tensor
 from service.errors import Refusal
 from service.wire.familiar import OR_LEFT_OUT, advice
 from service.wire.json_codec import json_kind
@@ -191,7 +191,7 @@ def _node(model: type, place: Location, request: Any) -> int | None:
     match place:
         case (str(field), int(i), "tensor" | "tensor_id" | "if_match" | "durable", *_) if _parts(model).get(field) in (
             Feed,
-            Store,
+            StoreEntry,
         ):
             node = request[field][i].get("node")
             return node if type(node) is int and -(2**63) <= node < 2**63 else None

@@ -124,7 +124,7 @@ def test_the_document_has_it(tree: Path) -> None:
         "A paragraph on slopes.",
     )
     assert {"SlopesRequest", "SlopesAnswer"} <= document["components"]["schemas"].keys()
-    assert "slopes" in document["components"]["schemas"]["Planned"]["enum"]
+    assert "slopes" in document["components"]["schemas"]["PlannedCall"]["enum"]
     shown = post["responses"]["200"]["content"]["application/json"]["examples"]
     assert shown["of the squares by w"]["value"]["jacobian"][0]["of"] == 1
     assert {"404"}.isdisjoint(post["responses"])

@@ -13,6 +13,7 @@ from engine import registry
 from scripts.openapi.examples import failures, failures_on_registered, registration_failures, uploading_failures
 from service.calls import calls
 from service.calls.definition import AnyCall
+from service.pages.documents import DOCUMENT_NAMES
 from service.pages.failure import Failure
 from tests.contract.cases import Case, all_cases
 from tests.fuzz.graphs import random_request
@@ -67,7 +68,7 @@ def _all() -> Iterator[Request]:
 
 
 def _pages() -> Iterator[Request]:
-    for path in ("/openapi.json", "/openapi-3.0.json", "/v1/ops", "/health/live", "/v1/tensors", "/v1/graphs"):
+    for path in (*(f"/{name}" for name in DOCUMENT_NAMES), "/v1/ops", "/health/live", "/v1/tensors", "/v1/graphs"):
         yield Request("GET", path, {}, b"")
     for op in (*registry().ops, "additon"):
         yield Request("GET", f"/v1/ops/{op}", {}, b"")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
@@ -58,3 +59,14 @@ def test_what_differs_is_seen(recorded: Recorded, tmp_path: Path, change: str) -
     (tmp_path / "changed").write_text("\n".join(lines))
     (found,) = differences(recorded.requests, recorded.first, tmp_path / "changed")
     assert found.request == recorded.requests[-1]
+
+
+def test_a_document_may_have_its_fields_in_any_order_and_no_others(recorded: Recorded, tmp_path: Path) -> None:
+    assert recorded.requests[0].path == "/openapi.json"
+    first, *rest = recorded.second.read_text().splitlines()
+    status, headers, content = Answer.from_line(first)
+    backwards = dict(reversed(json.loads(content).items()))
+    for changed, seen in ((backwards, 0), (backwards | {"openapi": "3.2.0"}, 1)):
+        answer = Answer(status, headers, json.dumps(changed).encode())
+        (tmp_path / "changed").write_text("\n".join([answer.line(), *rest]))
+        assert len(list(differences(recorded.requests, recorded.first, tmp_path / "changed"))) == seen

@@ -16,6 +16,7 @@ import pytest
 
 from service.keys.caller import KeyScope
 from service.keys.credential import new_key
+from service.pages.documents import DOCUMENT_NAMES
 from tests.conftest import RunningServer
 from tests.service.asgi_support import Started, Starter
 from tests.service.keys.cases import bearer, bodies, operations, placed, record, sent, unsound, write
@@ -119,7 +120,7 @@ class TestAnswers:
             assert by_uvicorn == by_us, path
 
     def test_of_pages(self, address_pair: list[tuple[str, int]]) -> None:
-        for path in ("/", "/docs", "/docs/errors/bad_tensor", "/openapi.json", "/openapi-3.0.json"):
+        for path in ("/", "/docs", "/docs/errors/bad_tensor", *(f"/{name}" for name in DOCUMENT_NAMES)):
             by_uvicorn, by_us = (exchange(address, sent("GET", path, b"")) for address in address_pair)
             assert by_uvicorn.partition(b"\r\n\r\n")[2] == by_us.partition(b"\r\n\r\n")[2], path
             missing = _fields(by_us) - _fields(by_uvicorn)

@@ -13,6 +13,7 @@ import pytest
 from service.calls import calls
 from tests.conftest import Client
 from tests.reference.client import array
+from tests.service.described import closed
 from tests.service.support import SQUARES, feed, node, problem, request, tensor
 
 Json = dict[str, Any]
@@ -265,8 +266,8 @@ class TestDifferentiate:
 
     def validator(self, client: Client) -> Any:
         """The document's graph, taken as closed: no op and no attribute that it does not have."""
-        components = client.get("/openapi.json").json()["components"]
-        for model in ("Graph", "Node", "Attrs", "Tensor"):
+        components = closed(client.get("/openapi.json").json()["components"])
+        for model in ("Graph", "GraphNode", "Attrs", "Tensor"):
             components["schemas"][model]["additionalProperties"] = False
         return jsonschema_rs.validator_for({"$ref": "#/components/schemas/Graph", "components": components})
 

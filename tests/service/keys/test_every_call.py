@@ -22,6 +22,7 @@ from service.store import StoreService
 from service.web.access import scope_of
 from service.worker.worker import Worker
 from tests.service.application import create_routes, wrap
+from tests.service.described import refusals
 from tests.service.keys.cases import bearer, bodies, gate_of, operations, placed, record, sent, sound, unsound, write
 from tests.service.web.harness import FakePool, Forgetful, House, house, run
 from tests.service.web.test_doors import VARYING, without_orders
@@ -40,10 +41,11 @@ BESIDE = [
     ("POST", "/v1/gr%61dients"), ("GET", "/v1/graphs/%2e%2e%2fmetrics"), ("GET", "/v1/graphs/../../health/live"),
     ("GET", "/health"), ("GET", "/healthy"), ("GET", "/Health/live"), ("GET", "/openapi.json/x"), ("GET", "/docsx"),
     ("GET", "/x/docs"), ("POST", "/v1/graphs/x/nothing"), ("DELETE", "/v1/graphs"), ("POST", "http://localhost/v1/forward"),
+    ("GET", "/openapi-sdk-3.1.json"),
 ]  # fmt: skip
 OPEN = [
     "/", "/docs", "/docs/", "/docs/errors", "/docs/errors/forbidden", "/docs/assets/swagger-ui.css", "/openapi.json",
-    "/openapi-3.0.json", "/health/live", "/health/ready", "/health/live/",
+    "/openapi-3.0.json", "/openapi-sdk.json", "/openapi-sdk-3.0.json", "/health/live", "/health/ready", "/health/live/",
 ]  # fmt: skip
 
 
@@ -62,7 +64,7 @@ class Service:
         self.pool = Counted(worker)
         self.store = StoreService(SETTINGS, self.pool, Forgetful())
         self.routes = create_routes(SETTINGS, Counted(worker), self.store)
-        self.document: Mapping[str, Any] = json.loads(self.routes.state.service.document)
+        self.document: Mapping[str, Any] = json.loads(self.routes.state.service.documents["openapi.json"])
 
     def app(self, gate: Gate) -> ASGIApp:
         return wrap(self.routes, SETTINGS, gate)
@@ -262,9 +264,7 @@ def test_the_document_shows_what_is_answered(service: Service, tmp_path: Path, f
             other = KeyScope.READ if needed is not KeyScope.READ else KeyScope.WRITE
             for status, headers in ((401, []), (403, [bearer(one[other])])):
                 _, _, answer = await asked(opened, sent(method, placed(path, operation), b"", *headers))
-                (shown,) = operation["responses"][str(status)]["content"]["application/problem+json"][
-                    "examples"
-                ].values()
+                (shown,) = (example for at, _, example in refusals(service.document, operation) if at == str(status))
                 assert json.loads(answer) | {"request_id": ""} == shown["value"] | {"request_id": ""}
 
     service.run(gate, fast, scenario)

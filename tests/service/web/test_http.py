@@ -39,7 +39,7 @@ class TestSlashes:
         "path",
         [
             "/v1/ops", "/v1/ops/add", "/health/live", "/health/ready", "/docs", "/docs/errors",
-            "/docs/errors/not_found", "/openapi.json", "/openapi-3.0.json",
+            "/docs/errors/not_found", "/openapi.json", "/openapi-3.0.json", "/openapi-sdk.json",
         ],
     )  # fmt: skip
     def test_a_page(self, client: Client, path: str) -> None:

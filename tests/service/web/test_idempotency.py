@@ -75,6 +75,24 @@ def test_another_request_under_the_same_key(client: Client, key: dict[str, str])
     assert value(client, "w") == VECTOR["data"]
 
 
+def test_the_time_that_is_left_makes_no_other_request(client: Client, key: dict[str, str]) -> None:
+    put(client, "w")
+    first = client.post("/v1/forward?timeout_ms=20000", json=step(), headers=key)
+    assert first.status_code == 200
+    for query in ("timeout_ms=15000", "", "timeout%5Fms=9000"):
+        again = client.post(f"/v1/forward?{query}", json=step(), headers=key)
+        assert (again.content, again.headers.get("idempotency-replayed")) == (first.content, "true")
+    assert value(client, "w") == [-1.5, 2.0]
+
+
+def test_what_else_the_query_says_does(client: Client, key: dict[str, str]) -> None:
+    first = put(client, "w?durable=false&timeout_ms=20000", headers=key)
+    again = put(client, "w?timeout_ms=15000&durable=false", headers=key)
+    assert (again.content, again.headers.get("idempotency-replayed")) == (first.content, "true")
+    for query in ("timeout_ms=20000", "durable=true&timeout_ms=20000", ""):
+        problem(put(client, f"w?{query}", headers=key), 422, "invalid_field")
+
+
 def test_what_wrote_nothing_is_done_again(client: Client, key: dict[str, str]) -> None:
     problem(client.post("/v1/forward", json=step(), headers=key), 404, "not_found")
     put(client, "w")

@@ -14,6 +14,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.keys.credential import new_key
+from service.pages.documents import DOCUMENT_NAMES
 from service.prefix import path_within, prefix_of
 from service.settings import Settings
 from service.web.hosted import Hosted
@@ -125,7 +126,7 @@ class TestLinks:
     def test_of_the_beginning(self, under: Client) -> None:
         assert under.get(f"{PREFIX}/").headers["location"] == f"{PREFIX}/docs"
 
-    @pytest.mark.parametrize("path", ["/openapi.json", "/openapi-3.0.json"])
+    @pytest.mark.parametrize("path", [f"/{name}" for name in DOCUMENT_NAMES])
     def test_of_the_document(self, under: Client, alone: Client, path: str) -> None:
         document, usual = under.get(PREFIX + path).json(), alone.get(path).json()
         assert [server["url"] for server in document["servers"]] == [PREFIX]
