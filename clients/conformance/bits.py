@@ -27,6 +27,7 @@ SAFETENSORS: Final = {
     "float32": "F32",
     "float64": "F64",
 }
+_MEMBERS: Final = frozenset({"dtype", "shape", "data", "data_b64"})
 #: of what a safetensors file has at its start
 LENGTH: Final = 8
 
@@ -51,10 +52,12 @@ def little_endian(array: Array) -> bytes:
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def from_json(tensor: Any) -> Bits:
-    """The bits of a tensor as JSON has it. Raises MalformedError."""
+def from_json(tensor: Any, *, closed: bool = False) -> Bits:
+    """The bits of a tensor as JSON has it. Raises MalformedError; where it is `closed`, for other members, too."""
     if not isinstance(tensor, dict) or tensor.get("dtype") not in SAFETENSORS:
         raise MalformedError(f"no tensor of a known dtype: {str(tensor)[:80]}")
+    if closed and (more := set(tensor) - _MEMBERS):
+        raise MalformedError(f"a tensor with {', '.join(sorted(more))}")
     dtype, shape = np.dtype(tensor["dtype"]), tensor.get("shape")
     if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):
         raise MalformedError(f"no shape: {shape}")

@@ -66,12 +66,12 @@ def body_of(came: Came) -> Any:
     """The JSON of a request with all of its tensors in it, as bits, and without what is as if absent."""
     if _kind(came) != SAFETENSORS:
         sent = json.loads(came.body)
-        return from_json(sent) if came.method == "PUT" else _usual(plain(sent))
+        return from_json(sent, closed=True) if came.method == "PUT" else _usual(plain(sent, closed=True))
     metadata, tensors = from_file(came.body)
     if came.method == "PUT":
         (bits,) = tensors.values()
         return bits
-    request = plain(json.loads(metadata["request"]))
+    request = plain(json.loads(metadata["request"]), closed=True)
     for name, bits in tensors.items():
         _put(request, name, bits, came.path)
     return _usual(request)
