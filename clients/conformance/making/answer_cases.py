@@ -113,7 +113,7 @@ def _parts() -> dict[str, tuple[Json, dict[str, list[tuple[Json, Bits]]]]]:
     """The fields of each call, and tensors of its answer."""
     feeds = [at(0, floats(1.0, 2.0))]
     value, slope = ({"node": 1}, floats(1.0, 4.0)), ({"node": 0}, floats(2.0, 4.0))
-    both = [({"row": 0, "column": 0}, bits_of(np.diag([2.0, 2.0])))]
+    both = [({"row": row, "column": column}, floats(row, column)) for row in (0, 1) for column in (1, 0)]
     block = [({"of": 1, "wrt": 0}, bits_of(np.diag([2.0, 4.0])))]
     matrix = bits_of(np.array([[1.0], [2.0]]))
     return {
@@ -131,7 +131,10 @@ def _parts() -> dict[str, tuple[Json, dict[str, list[tuple[Json, Bits]]]]]:
             {"feeds": feeds, "of": 1, "vectors": [at(0, floats(1.0, 0.0))]},
             {"values": [value], "gradients": [slope], "hvp": [({"node": 0}, floats(2.0, 0.0))]},
         ),
-        "hessian": ({"feeds": feeds, "of": 1}, {"values": [value], "gradients": [slope], "hessian": both}),
+        "hessian": (
+            {"feeds": feeds, "of": 1, "wrt": [0, 1]},
+            {"values": [value], "gradients": [slope], "hessian": both},
+        ),
         "batch": (
             {"feeds": [at(0, matrix)], "mapped": [0], "of": 1},
             {"values": [({"node": 1}, matrix)], "gradients": [({"node": 0}, matrix)]},
@@ -216,7 +219,7 @@ def _tomorrow() -> Iterator[Case]:
     yield _answered("tomorrow-fields-everywhere", {"json": grown}, DONE)
     file = {"response": _RESPONSE | new, "tensors": _VALUES}
     yield _answered("tomorrow-fields-in-a-file", {"file": file}, DONE)
-    extra = {"retry_of": "a", "quota": {"left": 9007199254740993, "unit": None}, "ratio": -0.0}
+    extra = {"retry_of": "a", "quota": {"left": 9007199254740991, "unit": None}, "ratio": 0.5}
     report = {"status": 422, "json": problem("bad_tensor") | {"code": "brand_new"} | extra}
     yield _answered("tomorrow-members-of-a-problem", report, raised("graph", 422, "brand_new", extra=json.dumps(extra)))
     yield from _words_of_tomorrow(new)
