@@ -145,7 +145,7 @@ def _error(problem: Json, status: int) -> Json:
 
 def _report(problem: Json) -> Json:
     """What of a problem does not depend on the moment; a sentence may name an etag."""
-    named = {name: problem[name] for name in ("status", "code", "node", "operand", "pointer") if name in problem}
+    named: Json = {name: problem[name] for name in ("status", "code", "node", "operand", "pointer") if name in problem}
     if "errors" in problem:
         named["errors"] = [_report(error) for error in problem["errors"]]
     return named

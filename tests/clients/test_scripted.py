@@ -74,7 +74,7 @@ def test_bodies_are_filled_up(server: ScriptedServer, chunked: bool) -> None:
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_connection_may_end_within_an_answer(server: ScriptedServer, chunked: bool) -> None:
     asked = case({"json": {"a": "b" * 100}, "close": "middle", "chunked": chunked})
-    with pytest.raises(httpx.RemoteProtocolError, match="without sending complete|incomplete"):
+    with pytest.raises(httpx.RemoteProtocolError, match=r"without sending complete|incomplete"):
         httpx.get(server.begin(asked))
     assert len(server.end(asked)) == 1
 
