@@ -150,7 +150,8 @@ def _differentiate() -> Iterator[Case]:
     beside = [*STEPS, {"op": "constant"}, {"op": "mul", "operands": [2, 0]}]
     rest: Json = {"gradients": [{"node": 0, "gradient_node": 3}], "disconnected": []}
     returned = rest | {"graph": json.dumps({"nodes": nodes})}
-    file = {"response": rest | {"graph": {"opset": 1, "nodes": beside}}, "tensors": {"constants.2": constant}}
+    tensors = {"constants.2": constant, "imagined.new": constant}
+    file = {"response": rest | {"graph": {"opset": 1, "nodes": beside}}, "tensors": tensors}
     sent = {"do": "differentiate", "graph": {"steps": STEPS}} | asked
     seen = {"method": "POST", "path": "/v1/differentiate", "body": {"graph": {"nodes": STEPS}} | asked}
     for form, answer in (("json", {"json": rest | {"graph": {"opset": 1, "nodes": nodes}}}), ("file", {"file": file})):
@@ -179,7 +180,11 @@ def _not_promised() -> Iterator[Case]:
         "a-file-without-a-response": {"hex": "0800000000000000" + "7b7d202020202020"},
         "a-tensor-too-short": {"json": ANSWER | {"values": [{"node": 1, "tensor": short}]}},
         "a-tensor-of-an-unknown-dtype": {"json": ANSWER | {"values": [{"node": 1, "tensor": unlike}]}},
-        "an-entry-without-a-tensor": {"file": {"response": _RESPONSE, "tensors": {"values.1": number(9.0)}}},
+        "values-a-number": {"json": ANSWER | {"values": 1}},
+        "an-entry-a-number": {"json": ANSWER | {"values": [1]}},
+        "an-entry-without-a-tensor": {"json": ANSWER | {"values": [{"node": 1}]}},
+        "a-tensor-null": {"json": ANSWER | {"values": [{"node": 1, "tensor": None}]}},
+        "a-tensor-that-is-not-beside": {"file": {"response": _RESPONSE, "tensors": {"values.1": number(9.0)}}},
     }
     for name, answer in wrong.items():
         yield _answered(f"not-promised-{name}", answer, _TRANSPORT)
@@ -188,7 +193,19 @@ def _not_promised() -> Iterator[Case]:
         yield _answered(f"not-promised-redirect-{status}", moved, _TRANSPORT, client={"api_key": "gs_of_the_case"})
     yield _answered("refused-by-a-page", html | {"status": 403}, raised("authentication", 403))
     yield _answered("refused-by-half-of-a-problem", _half_a_problem(), raised("graph", 422))
+    unlike = problem("bad_tensor") | {"node": "first", "errors": None, "detail": 7}
+    yield _answered("refused-by-members-of-other-types", _refusal(unlike), raised("graph", 422))
+    yield _answered(
+        "refused-by-a-code-of-another-type", _refusal(problem("bad_tensor") | {"code": 5}), raised("graph", 422)
+    )
+    yield _answered(
+        "refused-by-errors-of-other-types", _refusal(problem("bad_tensor") | {"errors": [1]}), raised("graph", 422)
+    )
     yield _answered("refused-by-a-list", json_type | {"status": 422, "text": "[1]"}, raised("graph", 422))
+
+
+def _refusal(report: Json) -> Json:
+    return {"status": 422, "json": report}
 
 
 def _half_a_problem() -> Json:
@@ -219,6 +236,8 @@ def _tomorrow() -> Iterator[Case]:
     yield _answered("tomorrow-fields-everywhere", {"json": grown}, DONE)
     file = {"response": _RESPONSE | new, "tensors": _VALUES}
     yield _answered("tomorrow-fields-in-a-file", {"file": file}, DONE)
+    beside = {"response": _RESPONSE, "tensors": _VALUES | {"imagined.1.2": number(1.0)}}
+    yield _answered("tomorrow-tensors-in-a-file", {"file": beside}, DONE)
     extra = {"retry_of": "a", "quota": {"left": 9007199254740991, "unit": None}, "ratio": 0.5}
     report = {"status": 422, "json": problem("bad_tensor") | {"code": "brand_new"} | extra}
     yield _answered("tomorrow-members-of-a-problem", report, raised("graph", 422, "brand_new", extra=json.dumps(extra)))
