@@ -190,7 +190,7 @@ def _not_promised() -> Iterator[Case]:
     for name, answer in wrong.items():
         yield _answered(f"not-promised-{name}", answer, _TRANSPORT)
     for status in (301, 302, 307, 308):
-        moved = html | {"status": status, "headers": {"Content-Type": "text/html", "Location": "/elsewhere"}}
+        moved = OK | {"status": status, "headers": {"Location": "/elsewhere"}}
         yield _answered(f"not-promised-redirect-{status}", moved, _TRANSPORT, client={"api_key": "gs_of_the_case"})
     yield _answered("refused-by-a-page", html | {"status": 403}, raised("authentication", 403))
     yield _answered("refused-by-half-of-a-problem", _half_a_problem(), raised("graph", 422))

@@ -43,6 +43,7 @@ def _arrays(dtype: str) -> Iterator[tuple[str, Array]]:
     if np.dtype(dtype).kind == "f":
         yield "finite", _finite(dtype)
         yield "nonfinite", _nonfinite(dtype)
+        yield "infinities", _filled(dtype, [1.0, np.inf, -np.inf])
     elif dtype != "bool":
         yield "extremes", _extremes(dtype)
     if dtype == "int64":
