@@ -1,0 +1,1 @@
+"""The clients, and what holds all of them to the same cases."""

@@ -1,0 +1,1 @@
+"""Cases for the clients of all languages, and what asks and compares."""

@@ -1,0 +1,158 @@
+"""Tensors as the bits that they are, read from JSON and from safetensors without the help of any client.
+
+A tensor's bits are `{"dtype", "shape", "hex"}`: little-endian, row-major, in lower-case hex.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+Json = dict[str, Any]
+Bits = dict[str, Any]
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: the dtypes of the wire, and what safetensors call them
+SAFETENSORS: Final = {
+    "bool": "BOOL",
+    "int8": "I8",
+    "uint8": "U8",
+    "int32": "I32",
+    "int64": "I64",
+    "float16": "F16",
+    "float32": "F32",
+    "float64": "F64",
+}
+_MEMBERS: Final = frozenset({"dtype", "shape", "data", "data_b64"})
+#: of what a safetensors file has at its start
+LENGTH: Final = 8
+
+
+class MalformedError(ValueError):
+    """Something is no tensor of the wire, or no file of them."""
+
+
+def bits_of(array: Array) -> Bits:
+    """The bits of an array."""
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "hex": little_endian(array).hex()}
+
+
+def array_of(bits: Bits) -> Array:
+    """The array of these bits, which fit."""
+    flat = np.frombuffer(bytes.fromhex(bits["hex"]), np.dtype(bits["dtype"]).newbyteorder("<"))
+    return flat.reshape(bits["shape"])
+
+
+def little_endian(array: Array) -> bytes:
+    """Elements as bytes, row by row."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def from_json(tensor: Any, *, closed: bool = False) -> Bits:
+    """The bits of a tensor as JSON has it. Raises MalformedError; where it is `closed`, for other members, too."""
+    if not isinstance(tensor, dict) or tensor.get("dtype") not in SAFETENSORS:
+        raise MalformedError(f"no tensor of a known dtype: {str(tensor)[:80]}")
+    if closed and (more := set(tensor) - _MEMBERS):
+        raise MalformedError(f"a tensor with {', '.join(sorted(more))}")
+    dtype, shape = np.dtype(tensor["dtype"]), tensor.get("shape")
+    if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):
+        raise MalformedError(f"no shape: {shape}")
+    raw = _packed(tensor["data_b64"]) if "data_b64" in tensor else _numbers(tensor.get("data", []), dtype)
+    return _sized({"dtype": dtype.name, "shape": shape, "hex": raw.hex()})
+
+
+def to_json(bits: Bits) -> Json:
+    """A tensor as JSON has it, in base64."""
+    packed = base64.b64encode(bytes.fromhex(bits["hex"])).decode()
+    return {"dtype": bits["dtype"], "shape": bits["shape"], "data_b64": packed}
+
+
+def _packed(text: object) -> bytes:
+    try:
+        return base64.b64decode(str(text), validate=True)
+    except ValueError as error:
+        raise MalformedError(f"data_b64 is no base64: {error}") from None
+
+
+def _numbers(data: object, dtype: np.dtype[Any]) -> bytes:
+    """Numbers of JSON as the server reads them: `-0` is a whole number, and has no sign."""
+    if not isinstance(data, list) or not all(type(number) in (int, float) for number in data):
+        raise MalformedError("data is no list of numbers")
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(data, np.float64).astype(dtype) if dtype.kind == "f" else _whole(data, dtype)
+    return little_endian(numbers)
+
+
+def _whole(data: list[float], dtype: np.dtype[Any]) -> Array:
+    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    if not all(number == int(number) and low <= number <= high for number in data):
+        raise MalformedError(f"data has what {dtype} does not hold")
+    return np.array([int(number) for number in data], dtype)
+
+
+def _sized(bits: Bits) -> Bits:
+    """The bits, once there are as many as dtype and shape say."""
+    count = 1
+    for extent in bits["shape"]:
+        count *= extent
+    if 2 * count * np.dtype(bits["dtype"]).itemsize != len(bits["hex"]):
+        raise MalformedError(f"{len(bits['hex']) // 2} bytes are no {bits['dtype']}{bits['shape']}")
+    return bits
+
+
+def from_file(content: bytes) -> tuple[Mapping[str, Any], dict[str, Bits]]:
+    """`__metadata__` of a safetensors file, and its tensors by name. Raises MalformedError, also for data askew."""
+    data = LENGTH + int.from_bytes(content[:LENGTH], "little")
+    if data > len(content) or data % LENGTH:
+        raise MalformedError(f"the data begins at byte {data} of {len(content)}")
+    try:
+        header = json.loads(content[LENGTH:data])
+        metadata = header.pop("__metadata__", {})
+        spans = {name: entry["data_offsets"] for name, entry in header.items()}
+        _check_spans(sorted(spans.values()), len(content) - data)
+        dtypes = {spelling: name for name, spelling in SAFETENSORS.items()}
+        return metadata, {
+            name: _sized(
+                {
+                    "dtype": dtypes[entry["dtype"]],
+                    "shape": entry["shape"],
+                    "hex": content[data + spans[name][0] : data + spans[name][1]].hex(),
+                }
+            )
+            for name, entry in header.items()
+        }
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise MalformedError(f"no safetensors: {error!r}") from None
+
+
+def _check_spans(spans: list[list[int]], length: int) -> None:
+    end = 0
+    for start, stop in spans:
+        if start != end or stop < start:
+            raise MalformedError(f"a tensor lies at {start} to {stop}, behind one that ends at {end}")
+        end = stop
+    if end != length:
+        raise MalformedError(f"tensors take {end} bytes, and the file has {length}")
+
+
+def to_file(tensors: Mapping[str, Bits], metadata: Mapping[str, str] | None = None, header_bytes: int = 0) -> bytes:
+    """A safetensors file, its header filled up with spaces to so many bytes at least."""
+    header: Json = {"__metadata__": dict(metadata)} if metadata else {}
+    end = 0
+    for name, bits in tensors.items():
+        start, end = end, end + len(bits["hex"]) // 2
+        entry = {"dtype": SAFETENSORS[bits["dtype"]], "shape": bits["shape"], "data_offsets": [start, end]}
+        header[name] = entry
+    data = b"".join(bytes.fromhex(bits["hex"]) for bits in tensors.values())
+    return file_of(json.dumps(header, separators=(",", ":")).ljust(header_bytes), data)
+
+
+def file_of(header: Json | str, data: bytes, align: int = LENGTH) -> bytes:
+    """A safetensors file of this header, which may be wrong."""
+    text = (header if isinstance(header, str) else json.dumps(header, separators=(",", ":"))).encode()
+    text += b" " * (-len(text) % align)
+    return len(text).to_bytes(LENGTH, "little") + text + data

@@ -1,0 +1,47 @@
+"""Writes the files of cases: `python -m clients.conformance.make`. They are made of the registry, of the table of error
+codes, and of what stands under `making`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Final
+
+from clients.conformance.cases import FOLDER, Case
+from clients.conformance.making.answer_cases import answer_cases
+from clients.conformance.making.graph_cases import graph_cases
+from clients.conformance.making.live_cases import live_cases
+from clients.conformance.making.refusal_cases import refusal_cases
+from clients.conformance.making.retry_cases import retry_cases
+from clients.conformance.making.state_cases import state_cases
+from clients.conformance.making.tensor_cases import tensor_cases
+
+
+def _exchanges() -> Iterator[Case]:
+    return chain(refusal_cases(), retry_cases(), answer_cases(), state_cases())
+
+
+MADE: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {
+    "tensors": tensor_cases,
+    "graphs": graph_cases,
+    "exchanges": _exchanges,
+    "live": live_cases,
+}
+
+
+def content(kind: str) -> str:
+    """The file of a kind: a case a line."""
+    lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in MADE[kind]())
+    return f'{{"kind": "{kind}", "cases": [\n{lines}\n]}}\n'
+
+
+def main() -> None:
+    """Write all of them."""
+    for kind in MADE:
+        (FOLDER / f"{kind}.json").write_text(content(kind), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

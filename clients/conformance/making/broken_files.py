@@ -1,0 +1,87 @@
+"""Safetensors files that are unusual, and are read; and such as are broken, and are refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import numpy as np
+
+from clients.conformance.bits import LENGTH, Bits, Json, bits_of, file_of, little_endian
+
+#: the longest header that a client reads
+LONGEST_HEADER: Final = 100_000_000
+_T: Final = np.array([1.5, -2.5])
+_DATA: Final = little_endian(_T)
+_BITS: Final = bits_of(_T)
+
+
+def _entry(dtype: Any = "F64", shape: Any = (2,), span: Any = (0, 16)) -> Json:
+    return {"dtype": dtype, "shape": list(shape) if isinstance(shape, tuple) else shape, "data_offsets": list(span)}
+
+
+def _unpadded(header: Json, data: bytes) -> bytes:
+    """A file whose data begins at a byte that is no multiple of 8."""
+    text = json.dumps(header)
+    return file_of(text + " " * ((1 - len(text)) % LENGTH), data, align=1)
+
+
+_MANY: Final = {
+    "a": _entry("I8", (3,), (0, 3)),
+    "t": _entry("F64", (2,), (3, 19)),
+    "none": _entry("F32", (0, 5), (19, 19)),
+    "z": _entry("BOOL", (), (19, 20)),
+}
+_TURNED: Final = {"t": _entry(span=(8, 24)), "u": _entry("I64", (), (0, 8))}
+
+ODD_FILES: Final[dict[str, tuple[bytes, Bits]]] = {
+    "file-with-metadata": (file_of({"__metadata__": {"note": "é"}, "t": _entry()}, _DATA), _BITS),
+    "file-with-others": (file_of(_MANY, b"\1\2\3" + _DATA + b"\1"), _BITS),
+    "file-in-another-order": (file_of(_TURNED, bytes(8) + _DATA), _BITS),
+    "file-askew": (_unpadded({"t": _entry()}, _DATA), _BITS),
+    "file-with-an-unknown-member": (file_of({"t": _entry() | {"codec": "none"}}, _DATA), _BITS),
+}
+
+BROKEN_FILES: Final[dict[str, bytes]] = {
+    "nothing": b"",
+    "shorter-than-a-length": b"\2\0\0",
+    "header-longer-than-the-file": (1000).to_bytes(LENGTH, "little") + b"{}",
+    "header-too-long": (LONGEST_HEADER + 1).to_bytes(LENGTH, "little") + b"{}",
+    "header-of-2-to-63": (2**63).to_bytes(LENGTH, "little") + b"{}",
+    "header-of-all-there-is": (2**64 - 1).to_bytes(LENGTH, "little") + b"{}",
+    "header-empty": bytes(8),
+    "header-no-json": file_of("{no json}", b""),
+    "header-no-utf-8": (4).to_bytes(LENGTH, "little") + b'{"\xff}',
+    "header-no-object": file_of("[]", b""),
+    "header-cut": file_of(json.dumps({"t": _entry()})[:-3], _DATA),
+    "no-tensor-of-the-name": file_of({"u": _entry()}, _DATA),
+    "entry-no-object": file_of({"t": 1}, b""),
+    "dtype-unknown": file_of({"t": _entry("BF16", (8,))}, _DATA),
+    "dtype-of-another-size": file_of({"t": _entry("F8_E4M3", (16,))}, _DATA),
+    "dtype-missing": file_of({"t": {"shape": [2], "data_offsets": [0, 16]}}, _DATA),
+    "dtype-as-numpy-has-it": file_of({"t": _entry("float64")}, _DATA),
+    "shape-missing": file_of({"t": {"dtype": "F64", "data_offsets": [0, 16]}}, _DATA),
+    "shape-negative": file_of({"t": _entry(shape=(-2,))}, _DATA),
+    "shape-both-negative": file_of({"t": _entry(shape=(-1, -2))}, _DATA),
+    "shape-fraction": file_of({"t": _entry(shape=[2.5])}, _DATA),
+    "shape-string": file_of({"t": _entry(shape="2")}, _DATA),
+    "shape-larger": file_of({"t": _entry(shape=(3,))}, _DATA),
+    "shape-smaller": file_of({"t": _entry(shape=(1,))}, _DATA),
+    "shape-overflow": file_of({"t": _entry("U8", (2**32, 2**32), (0, 0))}, b""),
+    "shape-overflow-of-bytes": file_of({"t": _entry("F64", (2**61,), (0, 0))}, b""),
+    "shape-beyond-64-bits": file_of({"t": _entry("U8", (2**64 + 16,), (0, 16))}, _DATA),
+    "offsets-missing": file_of({"t": {"dtype": "F64", "shape": [2]}}, _DATA),
+    "offsets-one": file_of({"t": _entry(span=(16,))}, _DATA),
+    "offsets-three": file_of({"t": _entry(span=(0, 16, 16))}, _DATA),
+    "offsets-reversed": file_of({"t": _entry(span=(16, 0))}, _DATA),
+    "offsets-negative": file_of({"t": _entry(span=(-16, 0))}, _DATA),
+    "offsets-behind-the-end": file_of({"t": _entry(span=(0, 16))}, _DATA[:8]),
+    "offsets-beyond-64-bits": file_of({"t": _entry(span=(0, 2**64 + 16))}, _DATA),
+    "offsets-string": file_of({"t": _entry(span=("0", "16"))}, _DATA),
+    "gap-in-front": file_of({"t": _entry(span=(8, 24))}, bytes(8) + _DATA),
+    "gap-between": file_of({"t": _entry(), "u": _entry(span=(24, 40))}, _DATA + bytes(8) + _DATA),
+    "gap-behind": file_of({"t": _entry()}, _DATA + bytes(8)),
+    "overlap": file_of({"t": _entry(), "u": _entry(span=(8, 24))}, _DATA + bytes(8)),
+    "the-same-bytes-twice": file_of({"t": _entry(), "u": _entry()}, _DATA),
+    "bool-two": file_of({"t": _entry("BOOL", (2,), (0, 2))}, b"\1\2"),
+}

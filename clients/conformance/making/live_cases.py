@@ -1,0 +1,151 @@
+"""Graphs and calls for a real server. What is wanted of them is asked of that server, without any client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from clients.conformance.bits import SAFETENSORS, Bits, Json, bits_of
+from clients.conformance.cases import Case
+
+_RNG_SEED: Final = 20
+_FORMS: Final = ("json", "binary")
+
+
+def live_cases() -> Iterator[Case]:
+    """All of them."""
+    rng = np.random.default_rng(_RNG_SEED)
+    for name, steps, feeds in _graphs(rng):
+        yield from _calls_on(name, steps, feeds, rng)
+    yield from _dtypes()
+    yield from _state()
+    yield from _refusals()
+
+
+def _live(name: str, *calls: Json, **more: Any) -> Case:
+    return {"id": f"live-{name}", "kind": "live"} | more | {"calls": list(calls)}
+
+
+def _leaf(op: str, name: str) -> Json:
+    return {"op": op, "name": name}
+
+
+def _on(op: str, *operands: int, **attrs: Any) -> Json:
+    return {"op": op, "operands": list(operands)} | ({"attrs": attrs} if attrs else {})
+
+
+def _graphs(rng: np.random.Generator) -> Iterator[tuple[str, list[Json], list[Bits]]]:
+    """Graphs with a scalar at their end, and values for their leaves: nodes 0 (an input) and 1 (a parameter)."""
+    x, w = _leaf("input", "x"), _leaf("parameter", "w")
+    mul = [x, w, _on("mul", 0, 1), _on("tanh", 2), _on("sum", 3)]
+    yield "products", mul, [_drawn(rng, 3), _drawn(rng, 3)]
+    layer = [x, w, _on("matmul", 0, 1), _on("gelu", 2), _on("softmax", 3), _on("log", 4), _on("mean", 5)]
+    yield "layer", layer, [_drawn(rng, 4, 3), _drawn(rng, 3, 5)]
+    single = [x, w, _on("matmul", 0, 1), _on("silu", 2), _on("logsumexp", 3, axes=[1]), _on("mean", 4)]
+    yield "layer-of-float32", single, [_drawn(rng, 4, 3, dtype="float32"), _drawn(rng, 3, 5, dtype="float32")]
+
+
+def _drawn(rng: np.random.Generator, *shape: int, dtype: str = "float64") -> Bits:
+    return bits_of(rng.uniform(-2, 2, shape).astype(dtype))
+
+
+def _calls_on(name: str, steps: list[Json], feeds: Sequence[Bits], rng: np.random.Generator) -> Iterator[Case]:
+    """All eleven calls, each in both forms; the second of a registered graph."""
+    last = len(steps) - 1
+    shape, dtype = feeds[1]["shape"], feeds[1]["dtype"]
+    direction = _drawn(rng, *shape, dtype=dtype)
+    fed = {"feeds": [{"node": node, "tensor": bits} for node, bits in enumerate(feeds)]}
+    types = {"types": [{"node": n, "dtype": bits["dtype"], "shape": bits["shape"]} for n, bits in enumerate(feeds)]}
+    many = bits_of(rng.uniform(-2, 2, (3, *shape)).astype(dtype))
+    mapped = {"feeds": [fed["feeds"][0], {"node": 1, "tensor": many}], "mapped": [1]}
+    one = bits_of(np.array(1.5, dtype))
+    asked: dict[str, Json] = {
+        "forward": fed | {"outputs": [2, last]},
+        "gradients": fed | {"wrt": [0, 1], "outputs": [last, 2]},
+        "vjp": fed | {"outputs": [last], "cotangents": [{"node": last, "tensor": one}]},
+        "jvp": fed | {"tangents": [{"node": 1, "tensor": direction}]},
+        "jacobian": fed | {"outputs": [2, 3], "wrt": [1, 0]},
+        "hvp": fed | {"wrt": [1, 0], "vectors": [{"node": 1, "tensor": direction}, fed["feeds"][0]]},
+        "hessian": fed | {"wrt": [0, 1]},
+        "batch": mapped,
+        "plan": types | {"call": "hessian"},
+        "check": fed | {"directions": 2, "tolerance": 1e-5},
+        "differentiate": types | {"wrt": [1]},
+    }
+    for call, fields in asked.items():
+        for form in _FORMS:
+            graph: Json = {"steps": steps} | ({"registered": True} if form == "binary" else {})
+            yield _live(f"{name}-{call}-{form}", {"do": call, "graph": graph, "form": form} | fields)
+
+
+def _dtypes() -> Iterator[Case]:
+    """Tensors of every dtype go through a graph that changes nothing, in every form."""
+    steps = [_leaf("input", "x"), _on("reshape", 0, shape=[-1, 2]), _on("cat", 1, 1, axis=0)]
+    for dtype in SAFETENSORS:
+        kind = np.dtype(dtype).kind
+        values = np.array([np.nan, -0.0, np.inf, 1.5] if kind == "f" else [0, 1, 1, 0], dtype)
+        if kind in "iu":
+            values[:2] = np.iinfo(dtype).min, np.iinfo(dtype).max
+        for form in _FORMS:
+            feeds = [{"node": 0, "tensor": bits_of(values)}]
+            call = {"do": "forward", "graph": {"steps": steps}, "feeds": feeds, "outputs": [2, 0], "form": form}
+            yield _live(f"{dtype}-{form}", call)
+    empty = [{"node": 0, "tensor": bits_of(np.zeros((0, 2), "float32"))}]
+    yield _live("empty", {"do": "forward", "graph": {"steps": steps}, "feeds": empty})
+    large = [{"node": 0, "tensor": bits_of(np.arange(5000, dtype="float32"))}]
+    yield _live("large", {"do": "forward", "graph": {"steps": steps}, "feeds": large})
+
+
+def _state() -> Iterator[Case]:
+    """Registered graphs and resident tensors. What is kept is forgotten when the case ends."""
+    steps = [_leaf("parameter", "w"), _on("square", 0), _on("sum", 1), _on("grad", 2, 0), _on("sub", 0, 3)]
+    tensor = bits_of(np.array([1.0, -2.0, 0.5]))
+    put: Json = {"do": "put", "name": "w", "tensor": tensor}
+    get: Json = {"do": "get", "name": "w"}
+    step: Json = {
+        "do": "gradients",
+        "graph": {"steps": steps, "registered": True},
+        "feeds": [{"node": 0, "tensor_id": "w"}],
+        "of": 2,
+        "store": [{"node": 4, "tensor_id": "w"}],
+    }
+    yield _live("descent", put, step, get, step, get, {"do": "delete", "name": "w"}, get)
+    fed: Json = {"feeds": [{"node": 0, "tensor": tensor}]}
+    three = [step | fed | {"store": [{"node": node, "tensor_id": f"n.{node}"}]} for node in (0, 3, 4)]
+    yield _live("listing", *three, {"do": "list_tensors", "limit": 2}, {"do": "list_graphs", "limit": 1})
+    absent = put | {"if_none_match": "*"}
+    yield _live("conditions", absent, absent, put | {"if_match": "*"}, put | {"if_match": "0" * 16}, get)
+    yield _live("delete-on-condition", put, {"do": "delete", "name": "w", "if_match": "0" * 16}, get)
+    at_once = step | fed | {"store": [{"node": 4, "tensor_id": "w", "if_match": "", "durable": False}]}
+    yield _live("store-on-condition", at_once, at_once, get)
+    for form in _FORMS:
+        yield _live(f"put-and-get-{form}", put | {"form": form}, get | {"form": form})
+    register = {"do": "register", "steps": steps, "description": "descent by one half"}
+    yield _live("registration", register, register, {"do": "list_graphs"})
+    yield _live("catalogue", {"do": "ops"})
+    yield _live("receipt", step | fed | {"store": []}, keep=["stats"])
+
+
+def _refusals() -> Iterator[Case]:
+    """What a real server refuses: code, node, operand and pointer come back."""
+    x = _leaf("input", "x")
+    feeds = [{"node": 0, "tensor": bits_of(np.array([1.0, 2.0]))}]
+    wrong: dict[str, tuple[list[Json], Json]] = {
+        "unknown-op": ([x, _on("an_op_that_nobody_has", 0)], {}),
+        "two-faults": ([x, _on("unheard_of", 0), _on("also_unheard_of", 1)], {}),
+        "bad-attribute": ([x, _on("sum", 0, axes=[5])], {}),
+        "missing-feed": ([x, _leaf("input", "y"), _on("add", 0, 1)], {}),
+        "unexpected-feed": ([x, _on("tanh", 0)], {"feeds": [{"node": 1, "tensor": feeds[0]["tensor"]}]}),
+        "shape-mismatch": ([x, {"op": "constant", "attrs": {"value": bits_of(np.ones(3))}}, _on("add", 0, 1)], {}),
+        "missing-tensor": ([x, _on("tanh", 0)], {"feeds": [{"node": 0, "tensor_id": "nobody"}]}),
+        "twice": ([x, _on("tanh", 0)], {"outputs": [1, 1]}),
+    }
+    for name, (steps, fields) in wrong.items():
+        for registered in (False, True):
+            graph: Json = {"steps": steps} | ({"registered": True} if registered else {})
+            call = {"do": "forward", "graph": graph, "feeds": feeds} | fields
+            yield _live(f"refused-{name}{'-registered' if registered else ''}", call)
+    vector = {"do": "gradients", "graph": {"steps": [_leaf("parameter", "w"), _on("tanh", 0)]}, "feeds": feeds}
+    yield _live("refused-non-scalar", vector)

@@ -1,0 +1,151 @@
+"""Calls of a live case, asked without any client: what a server answers is what all clients have to return.
+
+Tensors travel as base64, graphs in every call, also where they are registered before; and nothing is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Self
+
+import httpx
+
+from clients.conformance.bits import Json, from_json, to_json
+from clients.conformance.cases import Case
+from clients.conformance.compare import TENSOR_MEMBERS
+
+#: what of a call is not a field of its request
+_OURS: Final = frozenset({"do", "graph", "form"})
+#: of an answer, what a client need not return
+_LEFT_OUT: Final = {"register": {"graph"}}
+#: members of answers that are another each time, or another in each form
+_NOT_COMPARED: Final = frozenset({"etag", "request_id", "response_bytes"})
+#: of stats, what does not depend on the moment
+_LASTING: Final = ("device", "graph_id", "opset", "dtype")
+_TYPES: Final = {401: "authentication", 403: "authentication", 404: "not_found", 408: "deadline", 504: "deadline"} | {
+    409: "condition",
+    412: "condition",
+    429: "rate",
+    503: "overload",
+    507: "store_full",
+}
+
+
+class PlainClient:
+    """A connection to a real server."""
+
+    def __init__(self, url: str) -> None:
+        self._http = httpx.Client(base_url=url, timeout=60)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._http.close()
+
+    def wanted(self, case: Case) -> Json:
+        """The `want` of a live case."""
+        keep = case.get("keep", ())
+        return {"results": [self._result(call, keep) for call in case["calls"]]}
+
+    def clear(self) -> None:
+        """Forget all that is kept, so that the next client begins like the one before."""
+        for kind, name in (("tensors", "tensor_id"), ("graphs", "graph_id")):
+            for entry in self._http.get(f"/v1/{kind}", params={"limit": 1000}).json()[kind]:
+                self._http.delete(f"/v1/{kind}/{entry[name]}").raise_for_status()
+
+    def _result(self, call: Json, keep: Any) -> Json:
+        response = self._send(call)
+        answer = response.json()
+        if response.is_error:
+            return {"raised": _error(answer, response.status_code)}
+        left_out = _LEFT_OUT.get(call["do"], {"stats"} - set(keep))
+        if call["do"] == "ops":
+            answer["ops"] = [{"name": op["name"]} for op in answer["ops"]]
+        return {"returned": _returned({name: part for name, part in answer.items() if name not in left_out})}
+
+    def _send(self, call: Json) -> httpx.Response:
+        match call["do"]:
+            case "register":
+                return self._register(call["steps"], {name: call[name] for name in ("description",) if name in call})
+            case "put":
+                return self._http.put(_path(call), json=to_json(call["tensor"]), headers=_conditions(call))
+            case "get":
+                return self._http.get(_path(call), params={"encoding": "base64"})
+            case "delete":
+                return self._http.delete(_path(call), headers=_conditions(call))
+            case "list_tensors" | "list_graphs" | "ops":
+                return self._http.get(f"/v1/{call['do'].removeprefix('list_')}")
+            case name:
+                if call["graph"].get("registered"):
+                    registration = self._register(call["graph"]["steps"], {})
+                    if registration.is_error:
+                        return registration
+                return self._http.post(f"/v1/{name}", json=_request(call))
+
+    def _register(self, steps: list[Json], described: Json) -> httpx.Response:
+        return self._http.post("/v1/graphs", json={"graph": {"nodes": nodes_of(steps)}} | described)
+
+
+def _path(call: Json) -> str:
+    return f"/v1/tensors/{call['name']}"
+
+
+def _request(call: Json) -> Json:
+    """What a computing call sends."""
+    fields = {name: _on_the_wire(value, name) for name, value in call.items() if name not in _OURS}
+    return {"graph": {"nodes": nodes_of(call["graph"]["steps"])}, "encoding": "base64"} | fields
+
+
+def nodes_of(steps: list[Json]) -> list[Json]:
+    """The nodes of steps: the same, with attributes as they are sent."""
+    return [
+        step | {"attrs": {name: _attribute(value) for name, value in step.get("attrs", {}).items()}} for step in steps
+    ]
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return int(value["int"]) if "int" in value else to_json(dict(value))
+    return value
+
+
+def _on_the_wire(value: Any, name: str = "") -> Any:
+    if isinstance(value, list):
+        return [_on_the_wire(entry) for entry in value]
+    if not isinstance(value, Mapping):
+        return value
+    if name in TENSOR_MEMBERS:
+        return to_json(dict(value))
+    return {key: _on_the_wire(member, key) for key, member in value.items()}
+
+
+def _conditions(call: Json) -> dict[str, str]:
+    stated = (("If-Match", call.get("if_match")), ("If-None-Match", call.get("if_none_match")))
+    return {name: etag if etag == "*" else f'"{etag}"' for name, etag in stated if etag is not None}
+
+
+def _returned(value: Any, name: str = "") -> Any:
+    """An answer as clients return it, without what is another one each time."""
+    if isinstance(value, list):
+        return [_returned(entry, "entry") for entry in value]
+    if not isinstance(value, Mapping):
+        return value
+    if name in TENSOR_MEMBERS and "dtype" in value:
+        return from_json(dict(value))
+    if name == "stats":
+        return {key: value[key] for key in _LASTING}
+    return {key: _returned(member, key) for key, member in value.items() if key not in _NOT_COMPARED}
+
+
+def _error(problem: Json, status: int) -> Json:
+    usual = "server" if status >= 500 else "graph"
+    return {"type": _TYPES.get(status, usual), "status": status} | _report(problem)
+
+
+def _report(problem: Json) -> Json:
+    """What of a problem does not depend on the moment; a sentence may name an etag."""
+    named: Json = {name: problem[name] for name in ("status", "code", "node", "operand", "pointer") if name in problem}
+    if "errors" in problem:
+        named["errors"] = [_report(error) for error in problem["errors"]]
+    return named

@@ -1,0 +1,69 @@
+"""All clients, held to the same cases: `python -m clients.conformance.run`.
+
+A line for each case that fails, and one for each language. 1 where some fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from clients.conformance.cases import KINDS, Case, cases
+from clients.conformance.faults import caught, faults_of
+from clients.conformance.judging import Servers, servers, verdicts
+from clients.conformance.languages import LANGUAGES
+from clients.conformance.programs import ProgramError, build
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says."""
+    stated = _arguments(arguments)
+    chosen = list(cases(stated.kind or KINDS, stated.case))
+    with servers(live=any(case["kind"] == "live" for case in chosen), future=stated.future) as around:
+        if stated.faults:
+            return 0 if _all_caught(stated.faults, chosen, around) else 1
+        passed = [_passes(name, chosen, around) for name in stated.only or LANGUAGES]
+    return 0 if chosen and all(passed) else 1
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m clients.conformance.run", description=__doc__)
+    parser.add_argument("--only", action="append", choices=LANGUAGES, help="this language; more than once for several")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="the cases of this kind")
+    parser.add_argument("--case", default="", metavar="PREFIX", help="the cases whose id begins so")
+    parser.add_argument("--future", action="store_true", help="ask servers that have grown")
+    parser.add_argument("--faults", choices=LANGUAGES, help="make mistakes in this client, and have each caught")
+    return parser.parse_args(arguments)
+
+
+def _passes(name: str, chosen: Sequence[Case], around: Servers) -> bool:
+    """Whether a client answers all cases right; says which it does not."""
+    try:
+        build(LANGUAGES[name])
+    except (ProgramError, OSError) as error:
+        print(f"{name}: cannot be built: {error}")
+        return False
+    failed = 0
+    for verdict in verdicts(LANGUAGES[name], chosen, around):
+        if verdict.fault is not None:
+            failed += 1
+            print(f"{name}: {verdict.case['id']}: {verdict.fault}", flush=True)
+    print(f"{name}: {len(chosen)} cases, {failed} failed", flush=True)
+    return not failed
+
+
+def _all_caught(name: str, chosen: Sequence[Case], around: Servers) -> bool:
+    """Whether every mistake of a language is caught; says by what."""
+    build(LANGUAGES[name])
+    missed = 0
+    for fault in faults_of(LANGUAGES[name]):
+        found = caught(LANGUAGES[name], fault, chosen, around)
+        missed += found is None
+        shown = "NOT CAUGHT" if found is None else f"caught by {found.case['id']}: {found.fault}"
+        print(f"{name}: {fault.name}: {shown}", flush=True)
+    return not missed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
