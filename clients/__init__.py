@@ -1,0 +1,1 @@
+"""Clients of gradserve, and what all of them are made from and held to."""
