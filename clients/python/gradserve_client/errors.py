@@ -80,6 +80,10 @@ class Refusal(GradserveError):
         said = f"{self.code}: {self.detail}" if self.code else f"status {self.status}, without a report that says why"
         super().__init__(said)
 
+    def add(self, sentence: str) -> None:
+        """Say more than the report does, of what the client knows."""
+        self.args = (f"{self.args[0]} ({sentence})",)
+
 
 class GraphError(Refusal):
     """The request is wrong, or more than one may ask."""

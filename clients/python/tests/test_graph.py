@@ -104,7 +104,8 @@ def test_a_node_of_another_graph_is_refused_with_both_lines() -> None:
     with pytest.raises(InputError) as caught:
         x.add(y)
     assert str(caught.value) == (
-        f"add (test_graph.py:{here + 2}) has input (test_graph.py:{here}) as operand 1, which is a node of another graph"
+        f"add (test_graph.py:{here + 2}) has input (test_graph.py:{here}) as operand 1, "
+        "which is a node of another graph"
     )
     assert len(one) == 1
 
