@@ -12,6 +12,21 @@ print(answer.value, answer.gradients[w])
 
 from __future__ import annotations
 
+from gradserve_client.answers import (
+    Answer,
+    Batched,
+    Certificate,
+    Derivative,
+    Forecast,
+    Gradients,
+    Hessian,
+    Hvp,
+    Jacobian,
+    Results,
+    Tangents,
+    Values,
+)
+from gradserve_client.async_client import AsyncClient, AsyncRegisteredGraph
 from gradserve_client.client import Client, RegisteredGraph
 from gradserve_client.errors import (
     AnswerTooLarge,
@@ -38,18 +53,29 @@ from gradserve_client.resident import Resident, ResidentTensor, Store
 
 __version__ = "0.1.0"
 __all__ = [
+    "Answer",
     "AnswerTooLarge",
+    "AsyncClient",
+    "AsyncRegisteredGraph",
     "AuthenticationError",
+    "Batched",
+    "Certificate",
     "Client",
     "ConditionError",
     "ConnectionFailed",
     "DeadlineError",
     "DeadlineRefusal",
+    "Derivative",
+    "Forecast",
+    "Gradients",
     "GradserveError",
     "Graph",
     "GraphError",
     "GraphSummary",
+    "Hessian",
+    "Hvp",
     "InputError",
+    "Jacobian",
     "MalformedAnswer",
     "Node",
     "NotFoundError",
@@ -60,8 +86,11 @@ __all__ = [
     "RegisteredGraph",
     "Resident",
     "ResidentTensor",
+    "Results",
     "ServerError",
     "Store",
     "StoreFullError",
+    "Tangents",
     "TransportError",
+    "Values",
 ]

@@ -315,7 +315,8 @@ class Derivative(Answer):
     def placed(self, beside: Mapping[str, Array]) -> Self:
         """With the graph that came, its constants in it."""
         for place, array in beside.items():
-            self.fields["graph"]["nodes"][int(place.removeprefix("constants."))]["attrs"]["value"] = array
+            node = self.fields["graph"]["nodes"][int(place.removeprefix("constants."))]
+            node.setdefault("attrs", {})["value"] = array
         self.graph = Graph.from_wire(self.fields["graph"])
         return self
 

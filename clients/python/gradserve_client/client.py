@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, Unpack, cast
 
@@ -13,7 +13,7 @@ from gradserve_client import answers, fields, flows, requests
 from gradserve_client.errors import GradserveError
 from gradserve_client.fields import Tensors, Types
 from gradserve_client.graph import Graph
-from gradserve_client.registered import GraphSummary, Registered
+from gradserve_client.registered import NOTHING, GraphSummary, Registered
 from gradserve_client.resident import Resident, ResidentTensor, name_of
 from gradserve_client.retries import Policy, Surroundings
 from gradserve_client.tensors import ArrayLike, Form
@@ -154,13 +154,22 @@ class Client:
         """The gradient as a graph. Nothing is run."""
         return self._compute("differentiate", answers.Derivative, graph, types=types, **asked)
 
-    def register(self, graph: Graph, *, description: str = "", form: Form | None = None) -> RegisteredGraph:
-        """Have the server keep a graph as it is now. `description` is for people."""
-        return RegisteredGraph(self, self._run(flows.register(self._policy, graph, description, form)))
+    def register(
+        self, graph: Graph, *, description: str = "", form: Form | None = None, at_once: bool = True
+    ) -> RegisteredGraph:
+        """Have the server keep a graph as it is now. `description` is for people.
+
+        Where that is not to be done at once, the first call that needs it does it, within its own time.
+        """
+        made = RegisteredGraph(self, graph, requests.registration(graph, description, form))
+        if at_once:
+            self._run(flows.register(self._policy, made))
+        return made
 
     def registered(self, graph_id: str) -> RegisteredGraph:
         """A graph that the server keeps already. Its nodes are found by their names and ids."""
-        return RegisteredGraph(self, self._run(flows.registered(self._policy, graph_id)))
+        found = self._run(flows.registered(self._policy, graph_id))
+        return RegisteredGraph(self, found.graph, found.registration, found.fields)
 
     def unregister(self, graph: Registered | str) -> GraphSummary:
         """Have the server forget a graph."""
@@ -239,8 +248,10 @@ class OnGraph(Generic[P, T]):
 class RegisteredGraph(Registered):
     """A graph that the server keeps, with all calls on it: each takes what the client's call takes but the graph."""
 
-    def __init__(self, client: Client, registered: Registered) -> None:
-        super().__init__(registered.graph, registered.registration, registered.fields)
+    def __init__(
+        self, client: Client, graph: Graph, registration: requests.Request, fields: Mapping[str, Any] = NOTHING
+    ) -> None:
+        super().__init__(graph, registration, fields)
         self.client = client
 
     forward = OnGraph(Client.forward)

@@ -16,7 +16,7 @@ from gradserve_client.registered import Registered
 from gradserve_client.requests import Request
 from gradserve_client.resident import Resident, ResidentTensor
 from gradserve_client.retries import Deadline, Policy, Tries
-from gradserve_client.tensors import ArrayLike, Form
+from gradserve_client.tensors import ArrayLike
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Answer)
@@ -40,57 +40,59 @@ _KEY: Final = "Idempotency-Key"
 
 
 class Exchange:
-    """One call: a request with all of its tries, under one deadline and one key."""
+    """A request with all of its tries, under one key, until the deadline."""
 
-    def __init__(self, policy: Policy, request: Request, asked: Mapping[str, Any] | None = None) -> None:
-        asked = asked or {}
-        self._policy = policy
-        self._deadline = Deadline(asked.get("timeout", policy.timeout), policy.surroundings.clock)
-        self.has_key = request.keeps and asked.get("idempotency", policy.idempotency)
-        self._request = request.with_header(_KEY, policy.surroundings.new_key()) if self.has_key else request
-        self._tries = self._tries_of(request, may_repeat=self.has_key or not request.keeps)
-
-    def _tries_of(self, request: Request, *, may_repeat: bool) -> Tries:
-        return Tries(self._policy, self._deadline, may_repeat=may_repeat)
+    def __init__(self, policy: Policy, deadline: Deadline, request: Request, idempotency: bool | None = None) -> None:
+        self.has_key = request.keeps and (policy.idempotency if idempotency is None else idempotency)
+        self.request = request.with_header(_KEY, policy.surroundings.new_key()) if self.has_key else request
+        self._deadline = deadline
+        self._tries = Tries(policy, deadline, may_repeat=self.has_key or not request.keeps)
 
     def run(self) -> Flow[Response]:
         """Try until there is an answer. Raises the last error where there is none."""
-        return (yield from self._repeated(self._request, self._tries))
-
-    def before(self, request: Request) -> Flow[Response]:
-        """Something that has to be done first, with tries of its own."""
-        return (yield from self._repeated(request, self._tries_of(request, may_repeat=True)))
-
-    def _repeated(self, request: Request, tries: Tries) -> Flow[Response]:
         while True:
             try:
-                response = yield Send(request, self._deadline)
+                response = yield Send(self.request, self._deadline)
                 assert response is not None, "what is sent is answered"
                 return response.checked()
             except GradserveError as error:
-                wait = tries.wait_after(error)
+                wait = self._tries.wait_after(error)
             yield Wait(wait)
 
 
 def compute(policy: Policy, call: str, kind: type[A], graph: Graph | Registered, asked: Mapping[str, Any]) -> Flow[A]:
-    """A call on a graph; on a registered one that the server has forgotten, once more when it knows it again."""
-    registered = graph if isinstance(graph, Registered) else None
-    stated = registered.graph if registered else graph
-    assert isinstance(stated, Graph)
-    request = requests.computing(call, stated, asked, registered.graph_id if registered else None)
-    exchange = Exchange(policy, request, asked)
+    """A call on a graph, or on one that is registered: that is done first where the server does not know it."""
+    deadline = policy.deadline(asked.get("timeout", policy.timeout))
+    stated = graph.graph if isinstance(graph, Registered) else graph
+    request = requests.computing(call, stated, asked, is_registered=isinstance(graph, Registered))
+    exchange = Exchange(policy, deadline, request, asked.get("idempotency"))
     try:
-        try:
-            response = yield from exchange.run()
-        except NotFoundError as error:
-            if registered is None or not _is_of_the_graph(error):
-                raise
-            yield from exchange.before(registered.registration)
+        if isinstance(graph, Registered):
+            response = yield from _on_registered(policy, deadline, graph, exchange)
+        else:
             response = yield from exchange.run()
     except Refusal as error:
         _explain(error, stated, has_key=exchange.has_key)
         raise
     return kind.of(response, stated)
+
+
+def _on_registered(policy: Policy, deadline: Deadline, graph: Registered, exchange: Exchange) -> Flow[Response]:
+    if not graph.fields:
+        yield from _register(policy, deadline, graph)
+    exchange.request = exchange.request.on_graph(graph.graph_id)
+    try:
+        return (yield from exchange.run())
+    except NotFoundError as error:
+        if not _is_of_the_graph(error):
+            raise
+    yield from _register(policy, deadline, graph)
+    return (yield from exchange.run())
+
+
+def _register(policy: Policy, deadline: Deadline, graph: Registered) -> Flow[None]:
+    response = yield from Exchange(policy, deadline, graph.registration).run()
+    graph.fields = read(lambda answer: answer | {"graph_id": str(answer["graph_id"])}, response.json())
 
 
 def _is_of_the_graph(error: NotFoundError) -> bool:
@@ -109,21 +111,18 @@ def _explain(error: Refusal, graph: Graph, *, has_key: bool) -> None:
         )
 
 
-def register(policy: Policy, graph: Graph, description: str, form: Form | None) -> Flow[Registered]:
+def register(policy: Policy, graph: Registered) -> Flow[None]:
     """Have the server keep a graph."""
-    request = requests.registration(graph, description, form)
     try:
-        response = yield from Exchange(policy, request).run()
+        yield from _register(policy, policy.deadline(policy.timeout), graph)
     except Refusal as error:
-        _explain(error, graph, has_key=False)
+        _explain(error, graph.graph, has_key=False)
         raise
-    return read(lambda answer: Registered(graph, request, answer), response.json())
 
 
 def registered(policy: Policy, graph_id: str) -> Flow[Registered]:
     """A graph that the server keeps already."""
-    response = yield from Exchange(policy, requests.graph(graph_id)).run()
-    return read(_registered, response.json())
+    return (yield from answered(policy, requests.graph(graph_id), _registered))
 
 
 def _registered(answer: dict[str, Any]) -> Registered:
@@ -131,15 +130,20 @@ def _registered(answer: dict[str, Any]) -> Registered:
     return Registered(graph, requests.registration(graph, answer.get("description", ""), None), answer)
 
 
+def _once(policy: Policy, request: Request) -> Flow[Response]:
+    """The answer to a request that is a call by itself."""
+    return (yield from Exchange(policy, policy.deadline(policy.timeout), request).run())
+
+
 def put(policy: Policy, name: str, array: ArrayLike, asked: Mapping[str, Any]) -> Flow[Resident]:
     """Have the server keep a tensor."""
-    response = yield from Exchange(policy, requests.put(name, array, **asked)).run()
+    response = yield from _once(policy, requests.put(name, array, **asked))
     return read(Resident.from_wire, response.json())
 
 
 def get(policy: Policy, name: str, asked: Mapping[str, Any]) -> Flow[ResidentTensor | None]:
     """A tensor that the server keeps; None where that is the one which `if_none_match` names."""
-    response = yield from Exchange(policy, requests.get(name, **asked)).run()
+    response = yield from _once(policy, requests.get(name, **asked))
     if response.status == 304:
         return None
     etag, array = response.tensor()
@@ -148,7 +152,7 @@ def get(policy: Policy, name: str, asked: Mapping[str, Any]) -> Flow[ResidentTen
 
 def answered(policy: Policy, request: Request, reader: Callable[[dict[str, Any]], T]) -> Flow[T]:
     """What is read in the answer to a request."""
-    response = yield from Exchange(policy, request).run()
+    response = yield from _once(policy, request)
     return read(reader, response.json())
 
 

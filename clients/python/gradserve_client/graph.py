@@ -126,9 +126,13 @@ NodeLike = Node | str | int
 
 
 class Graph(GraphOps):
-    """A computation graph. What has operands is written as methods and operators of nodes, all else as methods here."""
+    """A computation graph. What has operands is written as methods and operators of nodes, all else as methods here.
 
-    def __init__(self) -> None:
+    `opset` is the version of the set of ops, where it is not to be the server's usual one.
+    """
+
+    def __init__(self, opset: int | None = None) -> None:
+        self.opset = opset
         self._nodes: list[Node] = []
 
     def __len__(self) -> int:
@@ -185,7 +189,7 @@ class Graph(GraphOps):
     @classmethod
     def from_wire(cls, graph: Mapping[str, Any]) -> Graph:
         """The graph that an answer holds, whatever its ops are."""
-        made, line = cls(), "the server"
+        made, line = cls(graph.get("opset")), "the server"
         for node in graph["nodes"]:
             operands = [made.find(i) for i in node.get("operands", ())]
             attrs = {name: _received(value) for name, value in node.get("attrs", {}).items()}

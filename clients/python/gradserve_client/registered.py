@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from gradserve_client.graph import Graph
 from gradserve_client.requests import Request
+
+NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Registered:
     """A graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
 
-    Where the server has forgotten it, it is registered once more, as it was. Nodes that are appended to `graph` later
-    are not part of it.
+    It is registered by the first call that needs it, unless it is already, and once more by one that finds it
+    forgotten. It is the graph as it was: nodes that are appended later are not part of it.
     """
 
-    def __init__(self, graph: Graph, registration: Request, fields: Mapping[str, Any]) -> None:
+    def __init__(self, graph: Graph, registration: Request, fields: Mapping[str, Any] = NOTHING) -> None:
         self.graph = graph
         self.registration = registration
+        #: what the server answered, by the names on the wire; empty as long as it was not asked
         self.fields = fields
-        self.graph_id: str = fields["graph_id"]
+
+    @property
+    def graph_id(self) -> str:
+        """The hash of the graph; empty as long as the server was not asked."""
+        graph_id: str = self.fields.get("graph_id", "")
+        return graph_id
 
     def __repr__(self) -> str:
-        return f"<graph {self.graph_id[:12]}…, registered>"
+        return f"<graph {self.graph_id[:12]}…, registered>" if self.fields else "<graph, to be registered>"
 
 
 @dataclass(frozen=True)

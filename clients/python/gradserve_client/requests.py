@@ -46,6 +46,11 @@ class Request:
         """The same with one header more."""
         return replace(self, headers={**self.headers, name: value})
 
+    def on_graph(self, graph_id: str) -> Request:
+        """The same call on a registered graph."""
+        call = self.path.rpartition("/")[2]
+        return replace(self, path=f"{_path_of_graph(graph_id)}/{call}")
+
     def within(self, seconds: float | None) -> Request:
         """The same, saying how much time is left for it."""
         if seconds is None or not self.takes_time:
@@ -96,17 +101,18 @@ def _dumped(fields: object) -> str:
         raise InputError(f"the request cannot be written as JSON: {error}") from None
 
 
-def computing(call: str, graph: Graph, asked: Mapping[str, Any], graph_id: str | None) -> Request:
-    """A call on a graph, or on a registered one, which is then not sent. `asked` are `feeds` and fields of the call.
+def computing(call: str, graph: Graph, asked: Mapping[str, Any], *, is_registered: bool) -> Request:
+    """A call on a graph, which is not sent where it is registered. `asked` are `feeds` and fields of the call.
 
     Raises InputError.
     """
-    message = Message({} if graph_id else {"graph": {}})
-    if graph_id is None:
-        message.fields["graph"]["nodes"] = _nodes(graph, message)
-    for name in asked.keys() - _OF_THE_CLIENT:
-        message.fields[name] = _field(name, asked[name], graph, message)
-    if "cotangent" in asked:
+    message = Message({})
+    if not is_registered:
+        message.fields["graph"] = _stated(graph, message)
+    for name, value in asked.items():
+        if value is not None and name not in _OF_THE_CLIENT:
+            message.fields[name] = _field(name, value, graph, message)
+    if asked.get("cotangent") is not None:
         of = graph.find(asked.get("of", len(graph) - 1)).id
         message.place(as_array(asked["cotangent"]), f"cotangents.{of}", message.fields, "cotangent")
     message.fields.update(asked.get("extra", {}))
@@ -114,9 +120,9 @@ def computing(call: str, graph: Graph, asked: Mapping[str, Any], graph_id: str |
     if form != "safetensors":
         message.fields["encoding"] = form
     media, body = message.encoded(form)
-    path = f"{_path_of_graph(graph_id)}/{call}" if graph_id else f"/v1/{call}"
     headers = {"Content-Type": media, "Accept": _accepted(media, asked)}
-    return Request("POST", path, headers=headers, body=body, takes_time=True, keeps=bool(asked.get("store")))
+    keeps = bool(asked.get("store"))
+    return Request("POST", f"/v1/{call}", headers=headers, body=body, takes_time=True, keeps=keeps)
 
 
 #: what is no field of the request, and the cotangent, which needs to know another one
@@ -126,7 +132,7 @@ _OF_THE_CLIENT: Final = frozenset({"form", "timeout", "idempotency", "extra", "c
 def _accepted(media: str, asked: Mapping[str, Any]) -> str:
     """The answer is to come as the request goes; where a tensor stays with the server, its like may well be large."""
     resident = any(isinstance(fed, Resident) for fed in asked.get("feeds", {}).values())
-    return SAFETENSORS if media == SAFETENSORS or (resident and "form" not in asked) else JSON
+    return SAFETENSORS if media == SAFETENSORS or (resident and asked.get("form") is None) else JSON
 
 
 def _field(name: str, value: Any, graph: Graph, message: Message) -> Any:
@@ -174,13 +180,17 @@ def _types(types: Types, graph: Graph) -> list[dict[str, Any]]:
     return entries
 
 
-def nodes_of(graph: Graph) -> list[dict[str, Any]]:
-    """The list of nodes as it would be sent, its tensors in it as base64."""
+def to_wire(graph: Graph) -> dict[str, Any]:
+    """A graph as it would be sent, its tensors in it as base64."""
     message = Message({})
-    message.fields["nodes"] = _nodes(graph, message)
+    message.fields = _stated(graph, message)
     message.encoded("base64")
-    nodes: list[dict[str, Any]] = message.fields["nodes"]
-    return nodes
+    return message.fields
+
+
+def _stated(graph: Graph, message: Message) -> dict[str, Any]:
+    opset = {} if graph.opset is None else {"opset": graph.opset}
+    return {**opset, "nodes": _nodes(graph, message)}
 
 
 def _nodes(graph: Graph, message: Message) -> list[dict[str, Any]]:
@@ -202,8 +212,8 @@ def _nodes(graph: Graph, message: Message) -> list[dict[str, Any]]:
 
 def registration(graph: Graph, description: str, form: Form | None) -> Request:
     """Have the server keep a graph. To repeat it changes nothing."""
-    message = Message({"graph": {}} | ({"description": description} if description else {}))
-    message.fields["graph"]["nodes"] = _nodes(graph, message)
+    message = Message({"description": description} if description else {})
+    message.fields["graph"] = _stated(graph, message)
     media, body = message.encoded(message.form(form))
     headers = {"Content-Type": media, "Accept": JSON}
     return Request("POST", "/v1/graphs", headers=headers, body=body, takes_time=True)

@@ -29,16 +29,6 @@ class Surroundings:
     new_key: Callable[[], str] = _new_key
 
 
-@dataclass(frozen=True)
-class Policy:
-    """How calls are made, unless one says otherwise: `timeout` in seconds for all tries of one, None for no end."""
-
-    timeout: float | None = 60.0
-    retries: int = 2
-    idempotency: bool = True
-    surroundings: Surroundings = field(default_factory=Surroundings)
-
-
 class Deadline:
     """When a call has to be over, all of its tries together."""
 
@@ -63,6 +53,20 @@ class Deadline:
     def passed(self) -> DeadlineError:
         """What is raised at the end."""
         return DeadlineError(f"no answer within {self._seconds} s")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How calls are made, unless one says otherwise: `timeout` in seconds for all tries of one, None for no end."""
+
+    timeout: float | None = 60.0
+    retries: int = 2
+    idempotency: bool = True
+    surroundings: Surroundings = field(default_factory=Surroundings)
+
+    def deadline(self, seconds: float | None) -> Deadline:
+        """The end of a call that begins now."""
+        return Deadline(seconds, self.surroundings.clock)
 
 
 class Tries:
