@@ -31,7 +31,7 @@ class AsyncTransport:
         try:
             async with self._http.stream(**stated(request), content=content, timeout=left) as response:
                 incoming = Incoming(response, self._most, deadline)
-                async for chunk in response.aiter_raw():
+                async for chunk in response.aiter_bytes():
                     incoming.add(chunk)
                 return incoming.whole()
         except httpx.HTTPError as error:

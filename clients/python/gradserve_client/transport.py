@@ -29,7 +29,7 @@ class Transport:
         try:
             with self._http.stream(**stated(request), content=content, timeout=left) as response:
                 incoming = Incoming(response, self._most, deadline)
-                for chunk in response.iter_raw():
+                for chunk in response.iter_bytes():
                     incoming.add(chunk)
                 return incoming.whole()
         except httpx.HTTPError as error:
