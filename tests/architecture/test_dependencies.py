@@ -13,7 +13,7 @@ import pytest
 
 from tests.architecture.source import PACKAGES, ROOT, files, imports
 
-OWN = {*PACKAGES, "tests", "examples", "scripts", "benchmarks", "deploy"}
+OWN = {*PACKAGES, "clients", "gradserve_client", "tests", "examples", "scripts", "benchmarks", "deploy"}
 OPTIONAL = {"cupy", "cupyx", "opentelemetry"}  # by the extras cuda12, cuda13 and otel, imported lazily
 PARTS = {"pydantic_core": "pydantic"}  # pinned by the one that it is a part of
 

@@ -109,6 +109,23 @@ def test_a_timeout_is_the_deadline() -> None:
         client.forward(square()[0])
 
 
+@pytest.mark.parametrize(
+    ("act", "timed"),
+    [
+        (lambda client: client.put("w", 1.0), True),
+        (lambda client: client.register(square()[0]), True),
+        (lambda client: client.delete("w"), False),
+        (lambda client: [*client.tensors()], False),
+        (lambda client: [*client.graphs()], False),
+        (lambda client: client.ops(), False),
+    ],
+)
+def test_the_time_is_told_where_the_server_takes_it(act: Any, timed: bool) -> None:
+    client, script, _ = client_of([answer(200, {**KEPT, **GRAPH, "tensors": [], "graphs": []})], timeout=5)
+    act(client)
+    assert ("timeout_ms" in script.came[0].url.params) == timed
+
+
 def test_a_call_may_have_a_time_of_its_own() -> None:
     client, script, _ = client_of([answer(200, FORWARD)], timeout=5)
     client.forward(square()[0], timeout=2)

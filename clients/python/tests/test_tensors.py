@@ -12,8 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clients.python.tests.arrays import arrays, same_bits
+from engine.graph.dtypes import ELEMENT_TYPES
 from gradserve_client.errors import InputError, MalformedAnswer
-from gradserve_client.tensors import LARGE, as_array, bytes_of, default_form, dtype_name, from_bytes, from_json, to_json
+from gradserve_client.tensors import (
+    DTYPES,
+    LARGE,
+    as_array,
+    bytes_of,
+    default_form,
+    dtype_name,
+    from_bytes,
+    from_json,
+    to_json,
+)
 
 
 @given(arrays(), st.sampled_from(["json", "base64"]))
@@ -36,6 +47,10 @@ def test_there_and_back(array: np.ndarray[Any, Any], form: Any) -> None:
 )
 def test_json_takes_base64_where_it_has_no_such_number(value: Any, payload: str) -> None:
     assert payload in to_json(as_array(value), "json")
+
+
+def test_the_dtypes_are_those_of_the_server() -> None:
+    assert {element.name: element.safetensors for element in ELEMENT_TYPES} == DTYPES
 
 
 def test_a_bool_is_a_number_in_json() -> None:
