@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
@@ -128,9 +129,9 @@ def bits(array: Array) -> Json:
 
 
 class Conversation:
-    """The calls of a case, done by one client on a clock that only its waits move."""
+    """The calls of a case, done by one client: on a clock that only its waits move, unless the server is a real one."""
 
-    def __init__(self, url: str, stated: Json) -> None:
+    def __init__(self, url: str, stated: Json, *, is_live: bool) -> None:
         self.waits: list[int] = []
         self._now = 0.0
         self._graphs: dict[str, gs.Graph] = {}
@@ -142,8 +143,10 @@ class Conversation:
         self._client = gs.Client(
             url,
             timeout=stated["timeout_ms"] / 1000 if "timeout_ms" in stated else None,
-            surroundings=Surroundings(lambda: self._now, lambda: 0.5, lambda: f"case-{next(keys)}"),
-            sleep=self._wait,
+            surroundings=None
+            if is_live
+            else Surroundings(lambda: self._now, lambda: 0.5, lambda: f"case-{next(keys)}"),
+            sleep=time.sleep if is_live else self._wait,
             **options,
         )
 
@@ -164,7 +167,7 @@ class Conversation:
         fields = {name: field(name, value, graph) for name, value in call.items() if name not in ("do", "graph")}
         target = self._register(call["graph"], at_once=False) if call["graph"].get("registered") else graph
         answer = getattr(self._client, call["do"])(target, **fields)
-        returned: Json = plain(answer.fields)
+        returned = {name: looked_up(answer, name, part, graph) for name, part in answer.fields.items()}
         if isinstance(answer, gs.Derivative):
             returned["graph"] = json.dumps(to_wire(answer.graph))
         return returned
@@ -254,13 +257,24 @@ def stored(entry: Json) -> gs.Store:
     return gs.Store(entry["tensor_id"], entry.get("if_match"), entry.get("durable"))
 
 
-def plain(value: Any) -> Any:
-    """An answer's fields as JSON, arrays as bits."""
-    if isinstance(value, Mapping):
-        return {name: plain(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [plain(entry) for entry in value]
-    return bits(value) if isinstance(value, np.ndarray) else value
+def looked_up(answer: gs.Answer, name: str, part: Any, graph: gs.Graph) -> Any:
+    """A field of an answer, what belongs to nodes being what users get when they ask for these."""
+    if not isinstance(part, list) or not hasattr(answer, name):
+        return part
+    return [looked_up_entry(getattr(answer, name), entry, graph) for entry in part]
+
+
+def looked_up_entry(results: Any, entry: Any, graph: gs.Graph) -> Any:
+    """An entry of a list, with the result for its nodes."""
+    if not isinstance(entry, dict):
+        return entry
+    nodes = tuple(graph.find(entry[name]) for name in ("node", "of", "wrt", "row", "column") if name in entry)
+    result = results[nodes if len(nodes) > 1 else nodes[0]]
+    if isinstance(result, np.ndarray):
+        return {**entry, "tensor": bits(result)}
+    if isinstance(result, gs.Node):
+        return {**entry, "gradient_node": result.id}
+    return {**entry, **(handle(result) if isinstance(result, gs.Resident) else {})}
 
 
 def told(error: gs.GradserveError) -> Json:
@@ -281,7 +295,7 @@ def report(error: gs.GradserveError) -> Json:
 
 def exchanged(case: Json) -> Json:
     """Calls of a server."""
-    conversation = Conversation(case["url"], case.get("client", {}))
+    conversation = Conversation(case["url"], case.get("client", {}), is_live=case["kind"] == "live")
     return {"results": [conversation.done(call) for call in case["calls"]], "waits": conversation.waits}
 
 

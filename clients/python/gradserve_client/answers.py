@@ -314,9 +314,9 @@ class Derivative(Answer):
 
     def placed(self, beside: Mapping[str, Array]) -> Self:
         """With the graph that came, its constants in it."""
-        for place, array in beside.items():
-            node = self.fields["graph"]["nodes"][int(place.removeprefix("constants."))]
-            node.setdefault("attrs", {})["value"] = array
+        for place, node in enumerate(self.fields["graph"]["nodes"]):
+            if f"constants.{place}" in beside:
+                node.setdefault("attrs", {})["value"] = beside[f"constants.{place}"]
         self.graph = Graph.from_wire(self.fields["graph"])
         return self
 

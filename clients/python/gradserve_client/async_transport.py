@@ -25,11 +25,9 @@ class AsyncTransport:
 
     async def send(self, request: Request, deadline: Deadline) -> Response:
         """The answer. Raises TransportError, DeadlineError, InputError."""
-        left = deadline.left()
-        request = request.within(left)
         content = _pieces(request) if request.body else None
         try:
-            async with self._http.stream(**stated(request), content=content, timeout=left) as response:
+            async with self._http.stream(**stated(request, deadline), content=content) as response:
                 incoming = Incoming(response, self._most, deadline)
                 async for chunk in response.aiter_bytes():
                     incoming.add(chunk)

@@ -64,17 +64,19 @@ class Refusal(GradserveError):
 
     def __init__(self, problem: Mapping[str, Any], retry_after: float | None = None) -> None:
         self.status: int = problem["status"]
-        self.code: str = problem.get("code", "")
-        self.detail: str = problem.get("detail", "")
-        self.type: str = problem.get("type", "")
-        self.title: str = problem.get("title", "")
-        self.request_id: str = problem.get("request_id", "")
-        self.node: int | None = problem.get("node")
-        self.operand: int | None = problem.get("operand")
-        self.expected: str | None = problem.get("expected")
-        self.got: str | None = problem.get("got")
-        self.pointer: str | None = problem.get("pointer")
-        self.errors: tuple[Refusal, ...] = tuple(map(refusal, problem.get("errors", ())))
+        self.code = _text(problem, "code") or ""
+        self.detail = _text(problem, "detail") or ""
+        self.type = _text(problem, "type") or ""
+        self.title = _text(problem, "title") or ""
+        self.request_id = _text(problem, "request_id") or ""
+        self.node = _whole(problem, "node")
+        self.operand = _whole(problem, "operand")
+        self.expected = _text(problem, "expected")
+        self.got = _text(problem, "got")
+        self.pointer = _text(problem, "pointer")
+        self.errors = tuple(
+            refusal({**one, "status": _whole(one, "status") or self.status}) for one in _reports(problem)
+        )
         self.extra: dict[str, Any] = {name: value for name, value in problem.items() if name not in _KNOWN}
         self.retry_after = retry_after
         said = f"{self.code}: {self.detail}" if self.code else f"status {self.status}, without a report that says why"
@@ -149,6 +151,22 @@ _BY_STATUS: Final[Mapping[int, type[Refusal]]] = {
     504: DeadlineRefusal,
     507: StoreFullError,
 }
+
+
+def _text(problem: Mapping[str, Any], name: str) -> str | None:
+    """A member that is a string; None where it is absent, or anything else."""
+    value = problem.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _whole(problem: Mapping[str, Any], name: str) -> int | None:
+    value = problem.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _reports(problem: Mapping[str, Any]) -> list[dict[str, Any]]:
+    errors = problem.get("errors")
+    return [one for one in errors if isinstance(one, dict)] if isinstance(errors, list) else []
 
 
 def refusal(problem: Mapping[str, Any], retry_after: float | None = None) -> Refusal:

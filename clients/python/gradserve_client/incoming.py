@@ -16,6 +16,8 @@ from gradserve_client.retries import Deadline
 
 #: the variable that has the key, where no argument gives one
 KEY_VARIABLE: Final = "GRADSERVE_API_KEY"
+#: seconds without which no answer can come, not even that the time is up
+_LEAST: Final = 0.05
 _KEY: Final = re.compile(r"[\x21-\x7e]+")
 
 
@@ -35,10 +37,14 @@ def options_of(url: str, api_key: str | None) -> dict[str, Any]:
     return {"base_url": stated, "headers": headers}
 
 
-def stated(request: Request) -> dict[str, Any]:
-    """What httpx is told of a request, beside its body."""
+def stated(request: Request, deadline: Deadline) -> dict[str, Any]:
+    """What httpx is told of a request, beside its body. Raises DeadlineError where there is no time for it."""
+    left = deadline.left()
+    request = request.within(left)
     headers = {**request.headers, "Content-Length": str(request.length)} if request.body else request.headers
-    return {"method": request.method, "url": request.path, "params": request.query, "headers": headers}
+    timeout = None if left is None else max(left, _LEAST)
+    said = {"method": request.method, "url": request.path, "params": request.query, "headers": headers}
+    return {**said, "timeout": timeout}
 
 
 def understood(error: httpx.HTTPError, request: Request, deadline: Deadline) -> GradserveError:

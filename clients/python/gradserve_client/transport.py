@@ -23,11 +23,9 @@ class Transport:
 
     def send(self, request: Request, deadline: Deadline) -> Response:
         """The answer. Raises TransportError, DeadlineError, InputError."""
-        left = deadline.left()
-        request = request.within(left)
         content = request.pieces() if request.body else None
         try:
-            with self._http.stream(**stated(request), content=content, timeout=left) as response:
+            with self._http.stream(**stated(request, deadline), content=content) as response:
                 incoming = Incoming(response, self._most, deadline)
                 for chunk in response.iter_bytes():
                     incoming.add(chunk)

@@ -182,3 +182,20 @@ def test_what_is_not_as_promised(reply: httpx.Response) -> None:
 def test_fields_that_are_not_known_are_kept() -> None:
     client, _, _ = client_of([answer(200, FORWARD | {"later": {"a": 1}})])
     assert client.forward(square()[0]).fields["later"] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"detail": 7, "node": "first", "errors": None},
+        {"errors": [1, {"code": "bad_tensor"}]},
+        {"node": True, "operand": 0.5, "expected": [], "request_id": None},
+    ],
+)
+def test_members_of_other_types_are_as_if_absent(members: Any) -> None:
+    client, _, _ = client_of([problem(422, "bad_tensor", **members)])
+    with pytest.raises(gs.GraphError) as caught:
+        client.forward(square()[0])
+    error = caught.value
+    assert (error.node, error.operand, error.expected, error.request_id) == (None, None, None, "")
+    assert [(one.status, one.code) for one in error.errors] in ([], [(422, "bad_tensor")])
