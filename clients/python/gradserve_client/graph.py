@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,17 @@ from gradserve_client.errors import InputError
 from gradserve_client.ops import TENSOR_ATTRIBUTES, GraphOps, NodeOps
 from gradserve_client.tensors import Array, as_array, dtype_name, from_json
 
-_PACKAGE: Final = __name__.partition(".")[0]
+_PACKAGE: Final = str(Path(__file__).parent)
+
+
+class Line(NamedTuple):
+    """Where a node was written."""
+
+    file: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.number}" if self.number else self.file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +42,7 @@ class Node(NodeOps):
     operands: tuple[int, ...]
     attrs: Mapping[str, Any]
     name: str | None
-    line: str
+    line: Line
 
     # NumPy leaves operators with its arrays to this class.
     __array_ufunc__ = None
@@ -152,14 +162,16 @@ class Graph(GraphOps):
         line = _line_of_the_caller()
         return self._append(op, operands, attrs, name, line)
 
-    def _append(self, op: str, operands: Iterable[Node], attrs: Mapping[str, Any], name: str | None, line: str) -> Node:
+    def _append(
+        self, op: str, operands: Iterable[Node], attrs: Mapping[str, Any], name: str | None, line: Line
+    ) -> Node:
         ids = tuple(self._own(operand, op, line, i) for i, operand in enumerate(operands))
         stated = {key: _sent(value, key, op, line) for key, value in attrs.items() if value is not None}
         node = Node(self, len(self), op, ids, stated, name, line)
         self._nodes.append(node)
         return node
 
-    def _own(self, operand: object, op: str, line: str, i: int) -> int:
+    def _own(self, operand: object, op: str, line: Line, i: int) -> int:
         if not isinstance(operand, Node):
             raise InputError(f"{_told(op, line)} has {type(operand).__name__} as operand {i}, where a node is expected")
         if operand.graph is not self:
@@ -189,7 +201,7 @@ class Graph(GraphOps):
     @classmethod
     def from_wire(cls, graph: Mapping[str, Any]) -> Graph:
         """The graph that an answer holds, whatever its ops are."""
-        made, line = cls(graph.get("opset")), "the server"
+        made, line = cls(graph.get("opset")), Line("the server", 0)
         for node in graph["nodes"]:
             operands = [made.find(i) for i in node.get("operands", ())]
             attrs = {name: _received(value) for name, value in node.get("attrs", {}).items()}
@@ -197,7 +209,7 @@ class Graph(GraphOps):
         return made
 
 
-def _sent(value: Any, name: str, op: str, line: str) -> Any:
+def _sent(value: Any, name: str, op: str, line: Line) -> Any:
     """An attribute as JSON has it, but for tensors, which travel in several forms."""
     try:
         return as_array(value) if name in TENSOR_ATTRIBUTES else _plain(value)
@@ -226,13 +238,13 @@ def _received(value: Any) -> Any:
     return from_json(value) if isinstance(value, dict) and {"dtype", "shape"} <= value.keys() else value
 
 
-def _told(op: str, line: str) -> str:
+def _told(op: str, line: Line) -> str:
     return f"{op} ({line})"
 
 
-def _line_of_the_caller() -> str:
-    """Where the program calls into this package, as `train.py:12`."""
+def _line_of_the_caller() -> Line:
+    """Where the program calls into this package."""
     frame = sys._getframe(1)  # noqa: SLF001 - the documented way to the caller's line
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return Line(frame.f_code.co_filename, frame.f_lineno)

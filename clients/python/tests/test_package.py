@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import gradserve_client
+from tests.architecture.source import files, imports
 
 PYTHON = Path(__file__).parents[1]
 ROOT = PYTHON.parents[1]
@@ -35,6 +36,13 @@ def test_nothing_of_the_server_is_imported() -> None:
 def test_its_dependencies_are_two() -> None:
     names = {dependency.partition(">")[0] for dependency in project(PYTHON)["dependencies"]}
     assert names == {"httpx", "numpy"}
+
+
+def test_it_imports_nothing_else() -> None:
+    imported = {
+        module.partition(".")[0] for path in files("clients/python/gradserve_client") for module in imports(path)
+    }
+    assert imported - set(sys.stdlib_module_names) == {"gradserve_client", "httpx", "numpy"}
 
 
 def test_its_version_is_the_servers() -> None:
