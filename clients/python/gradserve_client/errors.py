@@ -79,8 +79,13 @@ class Refusal(GradserveError):
         )
         self.extra: dict[str, Any] = {name: value for name, value in problem.items() if name not in _KNOWN}
         self.retry_after = retry_after
+        self._problem = problem
         said = f"{self.code}: {self.detail}" if self.code else f"status {self.status}, without a report that says why"
         super().__init__(said)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it was made: exceptions are made again of their message otherwise, on the way between processes.
+        return type(self), (self._problem, self.retry_after), {"args": self.args}
 
     def add(self, sentence: str) -> None:
         """Say more than the report does, of what the client knows."""

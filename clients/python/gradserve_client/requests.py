@@ -13,7 +13,7 @@ import numpy as np
 from gradserve_client import safetensors
 from gradserve_client.errors import InputError
 from gradserve_client.fields import Tensors, Types
-from gradserve_client.graph import Graph
+from gradserve_client.graph import Graph, Node
 from gradserve_client.resident import Resident, Store, etag_of
 from gradserve_client.tensors import Array, ArrayLike, Buffer, Form, as_array, default_form, dtype_name, to_json
 
@@ -113,8 +113,9 @@ def computing(call: str, graph: Graph, asked: Mapping[str, Any], *, is_registere
         if value is not None and name not in _OF_THE_CLIENT:
             message.fields[name] = _field(name, value, graph, message)
     if asked.get("cotangent") is not None:
-        of = graph.find(asked.get("of", len(graph) - 1)).id
-        message.place(as_array(asked["cotangent"]), f"cotangents.{of}", message.fields, "cotangent")
+        of = graph.find(asked.get("of", len(graph) - 1))
+        array = _array_for(of, "cotangent", asked["cotangent"])
+        message.place(array, f"cotangents.{of.id}", message.fields, "cotangent")
     message.fields.update(asked.get("extra", {}))
     form = message.form(asked.get("form"))
     if form != "safetensors":
@@ -163,20 +164,27 @@ def _entries(role: str, tensors: Tensors, graph: Graph, message: Message) -> lis
         if isinstance(tensor, Resident):
             entry["tensor_id"] = tensor.name
         else:
-            try:
-                array = as_array(tensor, node.attrs.get("dtype"))
-            except InputError as error:
-                raise InputError(f"{role} of {node.told}: {error}") from None
-            message.place(array, f"{role}.{node.id}", entry, "tensor")
+            message.place(_array_for(node, role, tensor), f"{role}.{node.id}", entry, "tensor")
         entries.append(entry)
     return entries
+
+
+def _array_for(node: Node, role: str, value: ArrayLike) -> Array:
+    try:
+        return as_array(value, node.attrs.get("dtype"))
+    except InputError as error:
+        raise InputError(f"{role} of {node.told}: {error}") from None
 
 
 def _types(types: Types, graph: Graph) -> list[dict[str, Any]]:
     entries = []
     for like, stated in types.items():
+        node = graph.find(like)
         dtype, shape = (stated.dtype, stated.shape) if isinstance(stated, np.ndarray) else stated
-        entries.append({"node": graph.find(like).id, "dtype": dtype_name(dtype), "shape": list(shape)})
+        try:
+            entries.append({"node": node.id, "dtype": dtype_name(dtype), "shape": list(shape)})
+        except InputError as error:
+            raise InputError(f"types of {node.told}: {error}") from None
     return entries
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import pickle
 import traceback
 from typing import Any
 
@@ -199,3 +200,13 @@ def test_members_of_other_types_are_as_if_absent(members: Any) -> None:
     error = caught.value
     assert (error.node, error.operand, error.expected, error.request_id) == (None, None, None, "")
     assert [(one.status, one.code) for one in error.errors] in ([], [(422, "bad_tensor")])
+
+
+def test_a_refusal_goes_between_processes() -> None:
+    client, _, _ = client_of([problem(503, "queue_full", 7, node=1, hint=[1])], retries=0)
+    with pytest.raises(gs.OverloadError) as caught:
+        client.forward(square()[0])
+    there = pickle.loads(pickle.dumps(caught.value))
+    assert type(there) is gs.OverloadError
+    assert str(there) == str(caught.value)
+    assert (there.node, there.extra, there.retry_after) == (1, {"hint": [1]}, 7)
