@@ -1,1 +1,1 @@
-"""Clients of gradserve, and what all of them are made from and held to."""
+"""The clients, and what holds all of them to the same cases."""
