@@ -21,6 +21,8 @@ OBSERVATORY := build/observatory
 BENCH := $(if $(PEERS),build/peers,$(VENV))
 DOCS := build/docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# Always from here: it is in no index, and nothing depends on it by its name.
+CLIENT := --editable clients/python
 
 # For the images' Python. The hashes are those of all files of a version, so of every architecture; no index is recorded.
 COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 --python-platform linux \
@@ -116,8 +118,9 @@ bench-service: $(VENV)/.dev $(if $(PEERS),build/service-peers/.installed) ## rat
 docs: $(DOCS)/site ## write the pages that come from the code, and the site in build/site, where what they are made of has changed
 
 # A file of each says when it was made: what the tables measure takes minutes of a core.
-$(DOCS)/pages: $(call files,engine schemas service scripts) docs/porting_notes.toml | $(VENV)/.dev
+$(DOCS)/pages: $(call files,engine schemas service scripts clients/printers) $(wildcard clients/*.py) docs/porting_notes.toml | $(VENV)/.dev
 	$(BIN)/python -m scripts.build_docs
+	$(BIN)/python -m clients.ops
 	@mkdir -p $(@D) && touch $@
 
 $(DOCS)/passes: $(call files,engine tests/passes tests/contract benchmarks/problems) scripts/passes_table.py | $(DOCS)/pages
@@ -162,9 +165,9 @@ pin: $(VENV)/.demo ## write the digest of the base image into the Dockerfile, as
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
 	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider -p no:benchmark tests/engine tests/contract $(ARGS)
 
-build/peers/.dev: pyproject.toml benchmarks/peers.txt
+build/peers/.dev: pyproject.toml clients/python/pyproject.toml benchmarks/peers.txt
 	$(PYTHON) -m venv build/peers
-	build/peers/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[demo]' -r benchmarks/peers.txt
+	build/peers/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[demo]' $(CLIENT) -r benchmarks/peers.txt
 	@touch $@
 
 build/service-peers/.installed: benchmarks/service/peers.txt
@@ -217,10 +220,10 @@ $(VENV)/bin/python:
 	  || { echo "gradserve needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
-	$(PIP) --editable '.[demo]'
+$(VENV)/.demo: pyproject.toml clients/python/pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable '.[demo]' $(CLIENT)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	$(PIP) --editable '.[dev]'
+$(VENV)/.dev: pyproject.toml clients/python/pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable '.[dev]' $(CLIENT)
 	@touch $@ $(VENV)/.demo

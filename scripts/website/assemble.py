@@ -21,7 +21,17 @@ from scripts.website.ops import op_pages
 OUTSIDE: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 #: captions and patterns of pages; a page stands where it is first matched, and those of one pattern by name
 NAVIGATION: Final = (
-    ("Guide", ("guide/first-gradient", "guide/porting", "guide/higher-order", "guide/calls/*", "guide/errors")),
+    (
+        "Guide",
+        (
+            "guide/first-gradient",
+            "guide/ten-minutes-*",
+            "guide/porting",
+            "guide/higher-order",
+            "guide/calls/*",
+            "guide/errors",
+        ),
+    ),
     ("Reference", ("wire", "ops/index", "errors/index", "porting", "coming-from")),
     ("Operation", ("deploy", "operations", "keys", "state", "guide/limits-and-operations", "gpu", "guide/*")),
     ("Inside", ("architecture", "adr/README", "contributing", "changelog", "*")),

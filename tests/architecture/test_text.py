@@ -16,6 +16,8 @@ BINARY = {".png", ".ico", ".woff2"}
 # Spelled in parts, so that this file does not contain what it looks for.
 UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
 ONE_MACHINE = re.compile(r"(?<![\w.])/(?:ho" + r"me|ro" + r"ot|wo" + r"rk|Us" + r"ers|tm" + r"p/[\w.]+)/")
+#: what clients are made of, beside their tests
+CLIENTS = [path for path in files("clients") if "tests" not in path.parts]
 REGISTRY = re.compile(r"py" + r"pi\.org|python" + r"hosted")
 
 
@@ -60,7 +62,7 @@ def test_every_module_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(parsed(path)), f"{name(path)} has no docstring"
 
 
-@pytest.mark.parametrize("path", files(*PACKAGES, "examples", "scripts"), ids=name)
+@pytest.mark.parametrize("path", [*files(*PACKAGES, "examples", "scripts"), *CLIENTS], ids=name)
 def test_everything_public_says_what_it_does(path: Path) -> None:
     assert not [
         f"{name(path)}:{node.lineno} {node.name}" for node in public(parsed(path)) if not ast.get_docstring(node)

@@ -1,0 +1,201 @@
+"""All calls of a real server: on graphs and registered ones, in every form, and what answers are looked up by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradserve_client as gs
+from tests.conftest import RunningServer
+
+X, W = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.5], [-0.25]])
+FORMS: list[Any] = ["json", "base64", "safetensors", None]
+
+
+@pytest.fixture(scope="module")
+def client(server: RunningServer) -> Iterator[gs.Client]:
+    with gs.Client(server.url) as client:
+        yield client
+
+
+class Model:
+    """y = x w, and the sum of squares of y."""
+
+    def __init__(self) -> None:
+        self.graph = gs.Graph()
+        self.x, self.w = self.graph.input("x"), self.graph.parameter("w")
+        self.y = self.x.matmul(self.w, name="y")
+        self.loss = (self.y * self.y).sum(name="loss")
+        self.feeds: dict[Any, Any] = {self.x: X, self.w: W}
+        self.types: dict[Any, Any] = {self.x: X, "w": (np.float64, (2, 1))}
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture(scope="module", params=["graph", "registered"])
+def ask(request: pytest.FixtureRequest, client: gs.Client, model: Model) -> Any:
+    """Asks a call of the model's graph, sent or registered."""
+    if request.param == "graph":
+        return lambda call, /, *given, **asked: getattr(client, call)(model.graph, *given, **asked)
+    registered = client.register(model.graph, description="for tests")
+    return lambda call, /, *given, **asked: getattr(registered, call)(*given, **asked)
+
+
+GRADIENT, HESSIAN = 2 * X.T @ X @ W, 2 * X.T @ X
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_values_and_gradients(ask: Any, model: Model, form: Any) -> None:
+    answer = ask("gradients", model.feeds, outputs=[model.y, "loss"], form=form)
+    assert np.allclose(answer.values[model.y], X @ W)
+    assert answer.values["loss"].shape == ()
+    assert np.allclose(answer.gradients[model.w], GRADIENT)
+    assert (answer.gradients["w"] == answer.gradients[0]).all()
+    assert answer.disconnected == []
+    assert answer.stats["device"] == "cpu"
+    assert np.allclose(ask("forward", model.feeds, form=form).value, ((X @ W) ** 2).sum())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_products_with_the_jacobian(ask: Any, model: Model, form: Any) -> None:
+    cotangent = np.array([[1.0], [2.0]])
+    forward = {"outputs": [model.y], "form": form}
+    assert np.allclose(
+        ask("vjp", model.feeds, cotangents={model.y: cotangent}, **forward).gradients[model.w], X.T @ cotangent
+    )
+    batched = ask("vjp", model.feeds, cotangents={model.y: cotangent[None]}, batched=True, **forward)
+    assert batched.gradients[model.w].shape == (1, 2, 1)
+    assert np.allclose(ask("jvp", model.feeds, tangents={model.w: W}, **forward).tangents[model.y], X @ W)
+    assert np.allclose(ask("jacobian", model.feeds, **forward).jacobian[model.y, "w"][:, 0, :, 0], X)
+    of = ask("gradients", model.feeds, of=model.y, cotangent=cotangent, form=form)
+    assert np.allclose(of.gradients[model.w], X.T @ cotangent)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_second_order(ask: Any, model: Model, form: Any) -> None:
+    answer = ask("hessian", model.feeds, form=form)
+    assert np.allclose(answer.hessian[model.w, model.w][:, 0, :, 0], HESSIAN)
+    assert [key for key, _ in answer.hessian.items()] == [(model.w, model.w)]
+    assert np.allclose(ask("hvp", model.feeds, vectors={model.w: W}, form=form).hvp[model.w], HESSIAN @ W)
+
+
+def test_many_examples(ask: Any, model: Model) -> None:
+    answer = ask("batch", {model.x: X[None], model.w: W}, mapped=[model.x])
+    assert np.allclose(answer.gradients[model.w][0], GRADIENT)
+
+
+def test_values_alone_of_many_examples(client: gs.Client) -> None:
+    graph = gs.Graph()
+    x = graph.input()
+    x.sum()
+    assert client.batch(graph, {x: X}, mapped=[x]).gradients[:] == []
+
+
+def test_what_runs_nothing(ask: Any, model: Model) -> None:
+    assert ask("check", model.feeds, directions=2).passed
+    assert ask("check", model.feeds).errors[model.w] < 1e-6
+    forecast = ask("plan", model.types, call="hessian")
+    assert forecast.admitted
+    assert [node["op"] for node in forecast.fields["nodes"]][:2] == ["input", "parameter"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_gradient_as_a_graph(client: gs.Client, ask: Any, model: Model, form: Any) -> None:
+    answer = ask("differentiate", model.types, form=form)
+    node = answer.gradients[model.w]
+    assert node.graph is answer.graph
+    assert answer.find(model.x).name == "x"
+    feeds: Any = {answer.find(node): value for node, value in model.feeds.items()}
+    assert np.allclose(client.forward(answer.graph, feeds, outputs=[node]).value, GRADIENT)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_constants_travel_in_every_form(client: gs.Client, form: Any) -> None:
+    graph = gs.Graph()
+    w = graph.parameter("w")
+    loss = (w * graph.constant(X)).sum()
+    assert (client.gradients(graph, {w: X}, of=loss, form=form).gradients[w] == X).all()
+    assert (client.register(graph, form=form).gradients({w: X}).gradients[w] == X).all()
+    made = client.differentiate(graph, {w: X}, form=form)
+    assert (client.forward(made.graph, {"w": X}, outputs=[made.gradients[w]]).value == X).all()
+
+
+def test_a_graph_that_the_server_has_already(client: gs.Client, model: Model) -> None:
+    graph_id = client.register(model.graph, description="there").graph_id
+    found = client.registered(graph_id)
+    assert np.allclose(found.gradients({"x": X, "w": W}).gradients["w"], GRADIENT)
+    listed = {kept.graph_id: kept for kept in client.graphs(limit=1)}
+    assert listed[graph_id].node_count == len(model.graph)
+    assert client.unregister(found).graph_id == graph_id
+    with pytest.raises(gs.NotFoundError):
+        client.registered(graph_id)
+    assert found.forward({"x": X, "w": W}).values[0].shape == ()
+
+
+def test_results_are_a_sequence_that_knows_nodes(client: gs.Client, model: Model) -> None:
+    values = client.forward(model.graph, model.feeds, outputs=[model.y, model.loss]).values
+    assert [node for node, _ in values.items()] == [model.y, model.loss]
+    assert (len(values), len(values[:1])) == (2, 1)
+    with pytest.raises(KeyError, match=r"matmul|input"):
+        values[model.x]
+    with pytest.raises(gs.InputError):
+        values["absent"]
+    with pytest.raises(gs.InputError, match="2 values"):
+        _ = client.forward(model.graph, model.feeds, outputs=[model.y, model.loss]).value
+
+
+def test_large_tensors_travel_as_bytes_and_small_ones_do_not(client: gs.Client) -> None:
+    graph = gs.Graph()
+    w = graph.parameter()
+    w.sum()
+    sent: list[str] = []
+    client._transport._http.event_hooks = {"request": [lambda request: sent.append(request.headers["content-type"])]}
+    for size in (511, 512):
+        client.gradients(graph, {w: np.ones(size)})
+        client.put("t", np.ones(size))
+    client._transport._http.event_hooks = {"request": []}
+    assert [media.rpartition(".")[2] for media in sent] == ["application/json"] * 2 + ["safetensors"] * 2
+
+
+def test_refusals_point_at_the_line(client: gs.Client, model: Model) -> None:
+    with pytest.raises(gs.GraphError, match=r"test_calls.py:\d+") as caught:
+        client.gradients(model.graph, {model.x: X, model.w: W.T})
+    assert caught.value.code == "shape_mismatch"
+    assert caught.value.node == model.y.id
+
+
+@pytest.mark.parametrize(
+    ("ask_wrongly", "told"),
+    [
+        (lambda c, m: c.forward(m.graph, {gs.Graph().input(): X}), "another graph"),
+        (lambda c, m: c.forward(m.graph, {m.x: [[1, 2], [3]]}), "feeds of input .*no array"),
+        (lambda c, m: c.forward(m.graph, {m.x: X * 1j}), "complex128"),
+        (lambda c, m: c.gradients(m.graph, m.feeds, wrt=["absent"]), "absent"),
+        (lambda c, m: c.check(m.graph, m.feeds, tolerance=float("nan")), "JSON"),
+        (lambda c, m: c.plan(m.graph, {m.x: (np.uint64, [1])}), r"types of input \(test_calls.py:\d+\): uint64"),
+        (lambda c, m: c.gradients(m.graph, m.feeds, cotangent=1j), r"cotangent of sum \(test_calls.py:\d+\): complex"),
+    ],
+)
+def test_what_is_wrong_is_not_sent(client: gs.Client, model: Model, ask_wrongly: Any, told: str) -> None:
+    sent: list[Any] = []
+    client._transport._http.event_hooks = {"request": [sent.append]}
+    with pytest.raises(gs.InputError, match=told):
+        ask_wrongly(client, model)
+    client._transport._http.event_hooks = {"request": []}
+    assert sent == []
+
+
+def test_numbers_take_the_dtype_of_their_leaf(client: gs.Client) -> None:
+    graph = gs.Graph()
+    x = graph.input(dtype="float32")
+    assert client.forward(graph, {x: [1, 2]}).value.dtype == np.float32
+
+
+def test_the_catalogue(client: gs.Client) -> None:
+    assert "softmax" in {op["name"] for op in client.ops()["ops"]}
