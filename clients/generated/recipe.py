@@ -1,0 +1,46 @@
+"""A recipe: how one generator makes a client, how that is compiled, and the program that calls a server by it."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What stands in a folder's recipe.toml. Commands run in a copy of the folder which has the document, too.
+
+    `{bin}` stands for the folder of the generators that are written in Python, `{url}` for the server's address.
+    """
+
+    title: str
+    language: str
+    document: str
+    needs: Sequence[str]
+    generate: str
+    check: Sequence[str]
+    run: str
+    remark: str
+    prepare: Sequence[str] = ()
+
+    @property
+    def lacking(self) -> list[str]:
+        """Commands that it needs and this machine lacks."""
+        return [name for name in self.needs if shutil.which(name) is None]
+
+    @property
+    def commands(self) -> Iterator[str]:
+        """All of them, in their order."""
+        yield from (*self.prepare, self.generate, *self.check, self.run)
+
+
+def recipes() -> dict[str, Recipe]:
+    """All of them by their folders' names."""
+    paths = sorted(HERE.glob("*/recipe.toml"))
+    return {path.parent.name: Recipe(**tomllib.loads(path.read_text(encoding="utf-8"))) for path in paths}

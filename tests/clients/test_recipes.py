@@ -1,0 +1,45 @@
+"""Recipes of generated clients: each is whole, pinned and in the table. That they work is `make test-generated`."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from clients.generated.recipe import HERE, Recipe, recipes
+from service.pages.documents import DOCUMENT_NAMES
+
+RECIPES = recipes()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_takes_a_document_for_generators(name: str) -> None:
+    recipe = RECIPES[name]
+    assert recipe.document in DOCUMENT_NAMES
+    assert "sdk" in recipe.document
+    assert recipe.document in recipe.generate
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_in_the_table(name: str) -> None:
+    assert f"[{RECIPES[name].title}]({name}/" in (HERE / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(HERE.glob("*/package.json")), ids=lambda path: path.parent.name)
+def test_what_npm_installs_is_pinned_and_comes_from_no_named_registry(path: Path) -> None:
+    package = json.loads(path.read_text(encoding="utf-8"))
+    versions = {**package.get("dependencies", {}), **package["devDependencies"]}
+    assert all(re.fullmatch(r"[\d.]+", version) for version in versions.values())
+    assert "resolved" not in path.with_name("package-lock.json").read_text(encoding="utf-8")
+
+
+def test_every_folder_is_a_recipe() -> None:
+    folders = {path.name for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(RECIPES)
+
+
+def test_what_is_lacking_is_named() -> None:
+    recipe = Recipe("t", "l", "d", ["sh", "no-such-command"], "g", [], "r", "")
+    assert recipe.lacking == ["no-such-command"]
