@@ -39,7 +39,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants bench docs lint-api browser-test container-check lock pin runner test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated bench docs lint-api browser-test container-check lock pin runner test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -135,6 +135,12 @@ $(DOCS)/accuracy: $(call files,engine/graph engine/native engine/loops engine/fu
 $(DOCS)/site: $(DOCS)/pages $(DOCS)/passes $(DOCS)/accuracy $(call files,docs examples) $(wildcard *.md)
 	$(BIN)/python -m scripts.website
 	@touch $@
+
+test-clients: $(VENV)/.dev ## build our clients and hold each to the same cases, ARGS="--only python" one of them
+	$(BIN)/python -m clients.conformance.run $(ARGS)
+
+test-generated: $(VENV)/.dev ## have generators make clients of the OpenAPI documents, compile them, and call a server by each
+	$(BIN)/python -m clients.generated.run $(ARGS)
 
 lint-api: $(VENV)/.dev $(API)/.installed ## lint the four OpenAPI documents; needs Node 20.17 or newer, so not part of check
 	$(BIN)/python -m scripts.write_openapi $(API)

@@ -1,5 +1,7 @@
 """Register a graph, ask for its gradients, read a refusal: by what openapi-python-client made."""
 
+from __future__ import annotations
+
 import sys
 
 from gradserve_generated import Client
@@ -20,6 +22,7 @@ from gradserve_generated.models import (
 
 
 def feed(node: int, shape: list[int], data: list[float]) -> Feed:
+    """Values of a leaf in float64."""
     return Feed(node=node, tensor=Tensor(dtype="float64", shape=shape, data=data))
 
 

@@ -1,5 +1,7 @@
 """Register a graph, ask for its gradients, read a refusal: by what OpenAPI Generator made for Python."""
 
+from __future__ import annotations
+
 import sys
 
 from openapi_client import (
@@ -19,6 +21,7 @@ from openapi_client import (
 
 
 def feed(node: int, shape: list[int], data: list[float]) -> Feed:
+    """Values of a leaf in float64."""
     return Feed(node=node, tensor=Tensor(dtype="float64", shape=shape, data=data))
 
 
