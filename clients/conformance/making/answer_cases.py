@@ -222,6 +222,8 @@ def _lengths() -> Iterator[Case]:
         yield _answered(f"length-allowed-{form}", answer | {"pad": 20_000}, DONE, **limit)
         yield _answered(f"length-one-more-{form}", answer | {"pad": 20_001}, long, **limit)
         yield _answered(f"length-far-more-{form}", answer | {"pad": 4_000_000}, long, **limit)
+    half = OK | {"pad": 30_000, "close": "middle"}
+    yield _answered("length-stated-is-believed", half, long, **limit)
     large = bits_of(np.zeros(2500))
     file = {"response": _RESPONSE, "tensors": _VALUES | {"values.1": large}}
     yield _answered("length-of-a-file", {"file": file}, long, **limit)
