@@ -293,6 +293,7 @@ def _api_keys() -> Iterator[Case]:
     key: Json = {"client": {"api_key": "gs_of-the.case~+/"}}
     yield _answered("api-key-as-an-argument", OK, DONE, **key)
     yield _answered("api-key-of-the-environment", OK, DONE)
-    echoed = {"status": 401, "json": problem("unauthenticated", detail="this key is not known")}
+    asks = {"headers": {"WWW-Authenticate": "Bearer"}}
+    echoed = asks | {"status": 401, "json": problem("unauthenticated", detail="this key is not known")}
     yield _answered("api-key-that-is-refused", echoed, raised("authentication", 401, "unauthenticated"), **key)
     yield _answered("api-key-and-a-page", {"headers": {"Content-Type": "text/html"}, "text": "?"}, _TRANSPORT, **key)
