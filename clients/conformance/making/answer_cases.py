@@ -222,6 +222,8 @@ def _lengths() -> Iterator[Case]:
         yield _answered(f"length-allowed-{form}", answer | {"pad": 20_000}, DONE, **limit)
         yield _answered(f"length-one-more-{form}", answer | {"pad": 20_001}, long, **limit)
         yield _answered(f"length-far-more-{form}", answer | {"pad": 4_000_000}, long, **limit)
+    half = OK | {"pad": 30_000, "close": "middle"}
+    yield _answered("length-stated-is-believed", half, long, **limit)
     large = bits_of(np.zeros(2500))
     file = {"response": _RESPONSE, "tensors": _VALUES | {"values.1": large}}
     yield _answered("length-of-a-file", {"file": file}, long, **limit)
@@ -291,6 +293,7 @@ def _api_keys() -> Iterator[Case]:
     key: Json = {"client": {"api_key": "gs_of-the.case~+/"}}
     yield _answered("api-key-as-an-argument", OK, DONE, **key)
     yield _answered("api-key-of-the-environment", OK, DONE)
-    echoed = {"status": 401, "json": problem("unauthenticated", detail="this key is not known")}
+    asks = {"headers": {"WWW-Authenticate": "Bearer"}}
+    echoed = asks | {"status": 401, "json": problem("unauthenticated", detail="this key is not known")}
     yield _answered("api-key-that-is-refused", echoed, raised("authentication", 401, "unauthenticated"), **key)
     yield _answered("api-key-and-a-page", {"headers": {"Content-Type": "text/html"}, "text": "?"}, _TRANSPORT, **key)
