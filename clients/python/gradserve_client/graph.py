@@ -189,9 +189,10 @@ class Graph(GraphOps):
             return node
         if isinstance(node, str):
             return self._named(node)
-        if not 0 <= node < len(self):
-            raise InputError(f"there is no node {node} in a graph of {len(self)}")
-        return self._nodes[node]
+        place: object = node  # the keys of feeds may be anything
+        if not isinstance(place, int) or not 0 <= place < len(self):
+            raise InputError(f"there is no node {place} in a graph of {len(self)}")
+        return self._nodes[place]
 
     def _named(self, name: str) -> Node:
         found = self._by_name.get(name, ())

@@ -132,7 +132,7 @@ _OF_THE_CLIENT: Final = frozenset({"form", "timeout", "idempotency", "extra", "c
 
 def _accepted(media: str, asked: Mapping[str, Any]) -> str:
     """The answer is to come as the request goes; where a tensor stays with the server, its like may well be large."""
-    resident = any(isinstance(fed, Resident) for fed in asked.get("feeds", {}).values())
+    resident = any(isinstance(fed, Resident) for _, fed in asked.get("feeds", {}).items())
     return SAFETENSORS if media == SAFETENSORS or (resident and asked.get("form") is None) else JSON
 
 

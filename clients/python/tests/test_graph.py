@@ -135,7 +135,7 @@ def test_what_cannot_be_sent_names_the_op_and_its_line(write: Any, told: str) ->
         write(graph, graph.input())
 
 
-@pytest.mark.parametrize("node", ["absent", "twice", 9, -1])
+@pytest.mark.parametrize("node", ["absent", "twice", 9, -1, 0.5, None])
 def test_what_is_not_found(node: Any) -> None:
     graph = Graph()
     graph.input("twice").exp(name="twice")
