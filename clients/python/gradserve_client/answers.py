@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar, overload
 
 from gradserve_client import safetensors
@@ -187,7 +188,7 @@ class Values(Answer):
 
     with_tensors: ClassVar[tuple[str, ...]] = ("values",)
 
-    @property
+    @cached_property
     def values(self) -> Results[Array]:
         """By output."""
         return self._arrays("values")
@@ -199,7 +200,7 @@ class Values(Answer):
             raise InputError(f"the answer has {len(self.values)} values, and not one")
         return self.values[0]
 
-    @property
+    @cached_property
     def stored(self) -> Results[Resident]:
         """By node: the handles of what the call had the server keep."""
         entries = self.fields.get("stored", ())
@@ -212,7 +213,7 @@ class Gradients(Values):
 
     with_tensors: ClassVar[tuple[str, ...]] = ("values", "gradients")
 
-    @property
+    @cached_property
     def gradients(self) -> Results[Array]:
         """By node of `wrt`, each of its node's shape; where that is batched, behind the leading axis."""
         return self._arrays("gradients")
@@ -238,7 +239,7 @@ class Tangents(Values):
 
     with_tensors: ClassVar[tuple[str, ...]] = ("values", "tangents")
 
-    @property
+    @cached_property
     def tangents(self) -> Results[Array]:
         """By output."""
         return self._arrays("tangents")
@@ -249,7 +250,7 @@ class Jacobian(Values):
 
     with_tensors: ClassVar[tuple[str, ...]] = ("values", "jacobian")
 
-    @property
+    @cached_property
     def jacobian(self) -> Results[Array]:
         """By output and node of `wrt`: of the shape of the one, then that of the other."""
         return self._arrays("jacobian")
@@ -260,7 +261,7 @@ class Hvp(Gradients):
 
     with_tensors: ClassVar[tuple[str, ...]] = ("values", "gradients", "hvp")
 
-    @property
+    @cached_property
     def hvp(self) -> Results[Array]:
         """By node of `wrt`."""
         return self._arrays("hvp")
@@ -271,7 +272,7 @@ class Hessian(Gradients):
 
     with_tensors: ClassVar[tuple[str, ...]] = ("values", "gradients", "hessian")
 
-    @property
+    @cached_property
     def hessian(self) -> Results[Array]:
         """By pairs of nodes of `wrt`: of the shape of the one, then that of the other."""
         return self._arrays("hessian")
@@ -286,13 +287,13 @@ class Certificate(Answer):
         passed: bool = self.fields["passed"]
         return passed
 
-    @property
+    @cached_property
     def errors(self) -> Results[float]:
         """Relative errors, by the nodes that were compared."""
         entries = self.fields["errors"]
         return Results(self._graph, [(e["node"],) for e in entries], [e["relative_error"] for e in entries])
 
-    @property
+    @cached_property
     def uncertified(self) -> Results[str]:
         """Why the others were not compared."""
         entries = self.fields["uncertified"]
@@ -324,7 +325,7 @@ class Derivative(Answer):
         """What a node of the graph that was sent is in this one."""
         return self.graph.find(self._graph.find(node).id)
 
-    @property
+    @cached_property
     def gradients(self) -> Results[Node]:
         """By node of `wrt` as it was sent: where its gradient is computed."""
         entries = self.fields["gradients"]

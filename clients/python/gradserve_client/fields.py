@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypedDict, TypeVar
 
 import numpy.typing as npt
 
@@ -11,10 +11,24 @@ from gradserve_client.graph import NodeLike
 from gradserve_client.resident import Resident, Store
 from gradserve_client.tensors import Array, ArrayLike, Form
 
+V_co = TypeVar("V_co", covariant=True)
+
+
+class ByNode(Protocol[V_co]):
+    """A mapping from nodes, by their handles, names or ids.
+
+    Mapping would not do: to checkers of types, one by handles alone is none by handles, names or ids, not even `**`
+    within another. What the keys are is looked at when they are looked up.
+    """
+
+    def items(self) -> Iterable[tuple[Any, V_co]]:
+        """Nodes, and what is stated for them."""
+
+
 #: an array for a node, or the handle of one that the server keeps
-Tensors = Mapping[NodeLike, ArrayLike | Resident]
+Tensors = ByNode[ArrayLike | Resident]
 #: dtype and shape of what a leaf would be fed, or an array that has both
-Types = Mapping[NodeLike, tuple[npt.DTypeLike, Sequence[int]] | Array]
+Types = ByNode[tuple[npt.DTypeLike, Sequence[int]] | Array]
 
 
 class CallFields(TypedDict, total=False):
@@ -36,7 +50,7 @@ class RunFields(CallFields, total=False):
 
     outputs: Sequence[NodeLike]
     diagnose: bool
-    store: Mapping[NodeLike, str | Store]
+    store: ByNode[str | Store]
 
 
 class GradientsFields(RunFields, total=False):

@@ -64,7 +64,8 @@ def compute(policy: Policy, call: str, kind: type[A], graph: Graph | Registered,
     """A call on a graph, or on one that is registered: that is done first where the server does not know it."""
     deadline = policy.deadline(asked.get("timeout", policy.timeout))
     stated = graph.graph if isinstance(graph, Registered) else graph
-    request = requests.computing(call, stated, asked, is_registered=isinstance(graph, Registered))
+    registered_nodes = graph.node_count if isinstance(graph, Registered) else None
+    request = requests.computing(call, stated, asked, registered_nodes=registered_nodes)
     exchange = Exchange(policy, deadline, request, asked.get("idempotency"))
     try:
         if isinstance(graph, Registered):

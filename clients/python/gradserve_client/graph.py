@@ -13,7 +13,7 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.ops import TENSOR_ATTRIBUTES, GraphOps, NodeOps
-from gradserve_client.tensors import Array, as_array, dtype_name, from_json
+from gradserve_client.tensors import Array, ArrayLike, as_array, dtype_name, from_json
 
 _PACKAGE: Final = str(Path(__file__).parent)
 
@@ -144,6 +144,7 @@ class Graph(GraphOps):
     def __init__(self, opset: int | None = None) -> None:
         self.opset = opset
         self._nodes: list[Node] = []
+        self._by_name: dict[str, list[Node]] = {}
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -169,6 +170,8 @@ class Graph(GraphOps):
         stated = {key: _sent(value, key, op, line) for key, value in attrs.items() if value is not None}
         node = Node(self, len(self), op, ids, stated, name, line)
         self._nodes.append(node)
+        if name:
+            self._by_name.setdefault(name, []).append(node)
         return node
 
     def _own(self, operand: object, op: str, line: Line, i: int) -> int:
@@ -186,12 +189,13 @@ class Graph(GraphOps):
             return node
         if isinstance(node, str):
             return self._named(node)
-        if not 0 <= node < len(self):
-            raise InputError(f"there is no node {node} in a graph of {len(self)}")
-        return self._nodes[node]
+        place: object = node  # the keys of feeds may be anything
+        if not isinstance(place, int) or not 0 <= place < len(self):
+            raise InputError(f"there is no node {place} in a graph of {len(self)}")
+        return self._nodes[place]
 
     def _named(self, name: str) -> Node:
-        found = [node for node in self._nodes if node.name == name]
+        found = self._by_name.get(name, ())
         if not found:
             raise InputError(f"no node of the graph is called {name!r}")
         if len(found) > 1:
@@ -212,15 +216,22 @@ class Graph(GraphOps):
 def _sent(value: Any, name: str, op: str, line: Line) -> Any:
     """An attribute as JSON has it, but for tensors, which travel in several forms."""
     try:
-        return as_array(value) if name in TENSOR_ATTRIBUTES else _plain(value)
+        return _constant(value) if name in TENSOR_ATTRIBUTES else _plain(value)
     except InputError as error:
         raise InputError(f"{_told(op, line)}, attribute {name}: {error}") from None
+
+
+def _constant(value: ArrayLike) -> Array:
+    """A copy: what happens to the array later is none of the graph's."""
+    array = as_array(value).copy()
+    array.flags.writeable = False
+    return array
 
 
 def _plain(value: Any) -> Any:
     match value:
         case np.ndarray():
-            return as_array(value)
+            return _constant(value)
         case np.generic():
             return _plain(value.item())
         case type() | np.dtype():

@@ -21,6 +21,7 @@ class Registered:
 
     def __init__(self, graph: Graph, registration: Request, fields: Mapping[str, Any] = NOTHING) -> None:
         self.graph = graph
+        self.node_count = len(graph)
         self.registration = registration
         #: what the server answered, by the names on the wire; empty as long as it was not asked
         self.fields = fields

@@ -101,19 +101,19 @@ def _dumped(fields: object) -> str:
         raise InputError(f"the request cannot be written as JSON: {error}") from None
 
 
-def computing(call: str, graph: Graph, asked: Mapping[str, Any], *, is_registered: bool) -> Request:
-    """A call on a graph, which is not sent where it is registered. `asked` are `feeds` and fields of the call.
+def computing(call: str, graph: Graph, asked: Mapping[str, Any], *, registered_nodes: int | None = None) -> Request:
+    """A call on a graph, or on so many of its nodes as are registered, which are not sent.
 
-    Raises InputError.
+    `asked` are `feeds` and fields of the call. Raises InputError.
     """
     message = Message({})
-    if not is_registered:
+    if registered_nodes is None:
         message.fields["graph"] = _stated(graph, message)
     for name, value in asked.items():
         if value is not None and name not in _OF_THE_CLIENT:
             message.fields[name] = _field(name, value, graph, message)
     if asked.get("cotangent") is not None:
-        of = graph.find(asked.get("of", len(graph) - 1))
+        of = graph.find(asked.get("of", (registered_nodes or len(graph)) - 1))
         array = _array_for(of, "cotangent", asked["cotangent"])
         message.place(array, f"cotangents.{of.id}", message.fields, "cotangent")
     message.fields.update(asked.get("extra", {}))
@@ -132,7 +132,7 @@ _OF_THE_CLIENT: Final = frozenset({"form", "timeout", "idempotency", "extra", "c
 
 def _accepted(media: str, asked: Mapping[str, Any]) -> str:
     """The answer is to come as the request goes; where a tensor stays with the server, its like may well be large."""
-    resident = any(isinstance(fed, Resident) for fed in asked.get("feeds", {}).values())
+    resident = any(isinstance(fed, Resident) for _, fed in asked.get("feeds", {}).items())
     return SAFETENSORS if media == SAFETENSORS or (resident and asked.get("form") is None) else JSON
 
 

@@ -138,6 +138,16 @@ def test_a_graph_that_the_server_has_already(client: gs.Client, model: Model) ->
     assert found.forward({"x": X, "w": W}).values[0].shape == ()
 
 
+def test_nodes_that_are_written_later_are_no_part_of_what_is_registered(client: gs.Client) -> None:
+    graph = gs.Graph()
+    w = graph.parameter()
+    w.square()
+    model = client.register(graph)
+    w.exp()
+    answer = model.gradients({w: X}, cotangent=np.ones_like(X), form="safetensors")
+    assert (answer.gradients[w] == 2 * X).all()
+
+
 def test_results_are_a_sequence_that_knows_nodes(client: gs.Client, model: Model) -> None:
     values = client.forward(model.graph, model.feeds, outputs=[model.y, model.loss]).values
     assert [node for node, _ in values.items()] == [model.y, model.loss]

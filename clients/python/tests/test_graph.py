@@ -86,6 +86,13 @@ def test_any_op_by_its_name() -> None:
     assert graph.op("newer", x, x, level=np.int64(3), sizes=(1, 2), name="n").attrs == {"level": 3, "sizes": [1, 2]}
 
 
+def test_a_constant_stays_what_it_was() -> None:
+    array, graph = np.ones(2), Graph()
+    constant = graph.constant(array)
+    array[:] = 0
+    assert constant.attrs["value"].tolist() == [1, 1]
+
+
 def test_what_is_not_stated_is_not_sent() -> None:
     graph = Graph()
     assert graph.input().sum(axes=None, keepdims=False).attrs == {"keepdims": False}
@@ -128,7 +135,7 @@ def test_what_cannot_be_sent_names_the_op_and_its_line(write: Any, told: str) ->
         write(graph, graph.input())
 
 
-@pytest.mark.parametrize("node", ["absent", "twice", 9, -1])
+@pytest.mark.parametrize("node", ["absent", "twice", 9, -1, 0.5, None])
 def test_what_is_not_found(node: Any) -> None:
     graph = Graph()
     graph.input("twice").exp(name="twice")
