@@ -136,8 +136,8 @@ $(DOCS)/site: $(DOCS)/pages $(DOCS)/passes $(DOCS)/accuracy $(call files,docs ex
 	$(BIN)/python -m scripts.website
 	@touch $@
 
-test-clients: $(VENV)/.dev ## build our clients and hold each to the same cases, ARGS="--only python" one of them
-	$(BIN)/python -m clients.conformance.run $(ARGS)
+test-clients: $(VENV)/.dev ## build and test our clients, hold them to the same cases, try generated ones; ARGS="--only go", or "--ours"
+	$(BIN)/python -m clients.run $(ARGS)
 
 test-generated: $(VENV)/.dev ## have generators make clients of the OpenAPI documents, compile them, and call a server by each
 	$(BIN)/python -m clients.generated.run $(ARGS)

@@ -1,7 +1,8 @@
-"""Where the clients are, and how the program of each is built and started, in the client's folder."""
+"""Where the clients are, and how the program of each is built, tested and started, in the client's folder."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +14,27 @@ CLIENTS: Final = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Language:
-    """A client: its folder, the commands that build its program there, and the one that starts it."""
+    """A client: its folder, and the commands there that start its program, build it, and run the client's own tests.
+
+    `needs` are commands of which the machine has to have all.
+    """
 
     folder: Path
     start: Sequence[str]
+    tests: Sequence[Sequence[str]]
     build: Sequence[Sequence[str]] = ()
+    needs: Sequence[str] = ()
+
+    @property
+    def lacking(self) -> list[str]:
+        """Commands that it needs and this machine lacks."""
+        return [name for name in self.needs if shutil.which(name) is None]
 
 
 LANGUAGES: Final = {
-    "python": Language(CLIENTS / "python", (sys.executable, "conformance.py")),
+    "python": Language(
+        CLIENTS / "python",
+        start=(sys.executable, "conformance.py"),
+        tests=((sys.executable, "-m", "pytest", "-q", "tests"),),
+    ),
 }

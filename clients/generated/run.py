@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -28,12 +28,12 @@ class Failed(Exception):
     """A command ended in another way than it should, with what it said."""
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Status 1 where a client fails or cannot be tried."""
     known = recipes()
     parser = argparse.ArgumentParser(prog="clients.generated.run", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", choices=[[], *known], metavar="NAME", help=f"of {', '.join(known)}")
-    names = parser.parse_args().names or list(known)
+    names = parser.parse_args(arguments).names or list(known)
     tools = tools_in(MADE / "tools")
     with server() as url:
         failed = [name for name in names if not tried(name, known[name], tools, url)]

@@ -22,7 +22,7 @@ LIVE = [case for name in ("products-gradients", "layer-hessian", "int64", "desce
 
 
 def echo(fault: str = "") -> Language:
-    return Language(ROOT, (sys.executable, "-m", "tests.clients.echo", fault))
+    return Language(ROOT, (sys.executable, "-m", "tests.clients.echo", fault), ())
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_a_wrong_answer_is_told(around: Servers, fault: str, said: str) -> None:
 
 
 def test_a_program_that_cannot_be_started_is_told(around: Servers) -> None:
-    (found,) = faults_found(Language(ROOT, ("./no-such-program",)), ENCODED, around)
+    (found,) = faults_found(Language(ROOT, ("./no-such-program",), ()), ENCODED, around)
     assert found is not None
     assert "no-such-program" in found
 
@@ -114,7 +114,7 @@ def small_client(folder: Path) -> Language:
         '    print(json.dumps({"id": case["id"], "wire": json.dumps(wire)}), flush=True)\n',
         encoding="utf-8",
     )
-    return Language(folder, (sys.executable, "main.py"))
+    return Language(folder, (sys.executable, "main.py"), ())
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def test_what_was_kept_is_kept_once(start_server: Callable[..., RunningServer], 
     graph = gs.Graph()
     w = graph.parameter("w")
     after = w + 1
-    with gs.Client("http://127.0.0.1", transport=server, timeout=None, sleep=server.restart) as client:
+    with gs.Client("http://127.0.0.1", transport=server, sleep=server.restart) as client:
         kept = client.put("w", np.array(0.0))
         stored = client.forward(graph, {w: kept}, store={after: "w"}).stored[after]
         assert server.replayed == [False, True]

@@ -1,0 +1,42 @@
+"""`make test-clients`: our clients' own tests, the cases that all of them are held to, and what generators make.
+
+Ends with 1 where something fails, or needs what this machine lacks; `--ours` passes over what it lacks, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from clients.conformance.languages import LANGUAGES, Language
+from clients.conformance.run import main as hold
+from clients.generated.run import main as generate
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m clients.run", description=__doc__)
+    parser.add_argument("--ours", action="store_true", help="our clients alone, those whose tools are here")
+    parser.add_argument("--only", action="append", choices=LANGUAGES, help="this language; more than once for several")
+    stated = parser.parse_args(arguments)
+    names = stated.only or list(LANGUAGES)
+    lacking = {name: absent for name in names if (absent := LANGUAGES[name].lacking)}
+    for name, absent in lacking.items():
+        print(f"{name}: not tried, since this machine lacks {', '.join(absent)}", flush=True)
+    found = [name for name in names if name not in lacking]
+    passed = [_passes(LANGUAGES[name]) and not hold(["--only", name]) for name in found]
+    if not (stated.ours or stated.only):
+        passed.append(not generate([]))
+    return 0 if all(passed) and (stated.ours or not lacking) else 1
+
+
+def _passes(language: Language) -> bool:
+    """Whether its client is made and its own tests pass; they say which do not."""
+    commands = (*language.build, *language.tests)
+    return all(subprocess.run(command, cwd=language.folder, check=False).returncode == 0 for command in commands)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
