@@ -58,7 +58,7 @@ class Arguments:
     def __init__(
         self, names: Sequence[str], static: Iterable[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> None:
-        given = [*enumerate(args), *sorted(kwargs.items())]
+        given: list[tuple[int | str, Any]] = [*enumerate(args), *sorted(kwargs.items())]
         self.arguments: list[Argument] = []
         self.arrays: list[Array | Resident] = []
         self.names: list[str] = []

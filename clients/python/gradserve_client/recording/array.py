@@ -53,6 +53,13 @@ def _is_operand(other: Any) -> bool:
     return isinstance(other, Traced | bool | int | float) or hasattr(other, "__array_interface__")
 
 
+def namespace_hint(name: str) -> str:
+    """What to write in place of a method, or of a function of NumPy."""
+    if name in namespace.__all__:
+        return f"write xp.{name}(x), with xp = x.__array_namespace__()"
+    return "take the functions of x.__array_namespace__()"
+
+
 _getitem, _setitem = pointing(getitem), pointing(setitem)
 
 
@@ -105,9 +112,7 @@ class RecordedArray(Traced):
         return (_getitem(self, i) for i in range(len(self)))
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in namespace.__all__:
-            raise AttributeError(f"arrays of the standard have no method {name}: write xp.{name}(x) with the namespace")
-        raise AttributeError(f"arrays of the standard have no {name}")
+        raise AttributeError(f"recorded arrays have no {name}; {namespace_hint(name)}")
 
     def __repr__(self) -> str:
         return f"<recorded {self.told} of {self.node!r}>"
@@ -134,6 +139,10 @@ class RecordedArray(Traced):
             f"a recorded array ({users_line()}) has no elements for NumPy yet: take the functions of "
             "x.__array_namespace__() in place of NumPy's"
         )
+
+    def __array_function__(self, function: Callable[..., Any], *args: object) -> NoReturn:
+        called = function.__name__
+        raise RecordingError(f"numpy.{called} ({users_line()}): takes no recorded arrays; {namespace_hint(called)}")
 
     def __dlpack__(self, **kwargs: object) -> NoReturn:
         self.__array__()
@@ -173,5 +182,5 @@ class RecordedArray(Traced):
     __le__ = _operator(elementwise.less_equal)
     __gt__ = _operator(elementwise.greater)
     __ge__ = _operator(elementwise.greater_equal)
-    __eq__ = _operator(elementwise.equal)  # type: ignore[assignment] # elementwise
-    __ne__ = _operator(elementwise.not_equal)  # type: ignore[assignment] # elementwise
+    __eq__ = _operator(elementwise.equal)
+    __ne__ = _operator(elementwise.not_equal)

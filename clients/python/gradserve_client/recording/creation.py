@@ -23,6 +23,7 @@ from gradserve_client.recording.emitting import (
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import broadcast_to, extents, reshape, stack
 from gradserve_client.recording.traced import Scalar, Traced
+from gradserve_client.tensors import Array
 
 #: whole numbers up to which the op `full` has them exactly
 _EXACT: Final = 2**53
@@ -131,8 +132,9 @@ def linspace(
 ) -> Traced:
     """So many evenly spaced numbers. Both ends may be recorded arrays of no axis."""
     wanted = None if dtype is None else dtype_of(dtype)
-    if is_scalar(start) and is_scalar(stop):
-        return constant(np.linspace(start, stop, num, dtype=wanted, endpoint=endpoint))
+    if not isinstance(start, Traced) and not isinstance(stop, Traced):
+        spaced_here: Array = np.linspace(start, stop, num, endpoint=endpoint)
+        return constant(spaced_here if wanted is None else spaced_here.astype(wanted))
     first, last = promoted(start, stop, floating=True)
     parts = constant(np.linspace(0.0, 1.0, num, endpoint=endpoint), first.dtype)
     spaced = add(first, multiply(subtract(last, first), cast(parts, first.dtype)))

@@ -28,7 +28,7 @@ def constant(value: object, dtype: DType | None = None) -> Traced:
     """Numbers as an array of the graph. Raises InputError for what is no array, and for dtypes that the wire lacks."""
     try:
         array = np.asarray(value, dtype)
-    except (TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"this is no array: {error}") from None
     if array.dtype.kind == "O":
         raise InputError(f"{type(value).__name__} is no array of numbers")
@@ -43,12 +43,12 @@ def is_scalar(value: object) -> bool:
 def dtype_of(dtype: object) -> DType:
     """A dtype as NumPy has it. Raises InputError for one that the wire lacks."""
     try:
-        found = np.dtype(dtype)  # type: ignore[call-overload] # whatever it is, NumPy says
+        found: DType = np.dtype(dtype)  # type: ignore[call-overload] # whatever it is, NumPy says
     except TypeError as error:
         raise InputError(f"this is no dtype: {error}") from None
     if found.name not in DTYPES:
         raise InputError(f"there are no arrays of {found.name}: the dtypes are {', '.join(DTYPES)}")
-    return np.dtype(found)
+    return found
 
 
 def common_dtype(*values: object) -> DType:

@@ -45,7 +45,7 @@ class NamespaceInfo:
 
     def missing(self) -> Mapping[str, str]:
         """What the namespace lacks of the standard, and what to write instead."""
-        return missing.MAIN | {f"linalg.{name}": instead for name, instead in missing.LINALG.items()}
+        return {**missing.MAIN, **{f"linalg.{name}": instead for name, instead in missing.LINALG.items()}}
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name

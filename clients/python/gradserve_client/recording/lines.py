@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, ParamSpec, TypeVar
 
-from gradserve_client.errors import GradserveError, InputError
+from gradserve_client.errors import InputError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,6 +46,9 @@ def _told(frame: FrameType) -> str:
 class RecordingError(InputError):
     """What cannot be recorded: the message names the function, the user's line, and what to write instead."""
 
+    #: why, where a function of the namespace refuses
+    reason: str | None = None
+
 
 def pointing(function: Callable[P, T]) -> Callable[P, T]:
     """A function of the namespace whose refusals name it and the user's line."""
@@ -54,11 +57,18 @@ def pointing(function: Callable[P, T]) -> Callable[P, T]:
     def pointed(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
-        except RecordingError:
-            raise
-        except (ValueError, OverflowError) as error:
-            if isinstance(error, GradserveError) and not isinstance(error, InputError):
+        except RecordingError as error:
+            # One function may be written with others: the one that the user called is named.
+            if error.reason is None:
                 raise
-            raise RecordingError(f"{function.__name__} ({users_line()}): {error}") from None
+            raise _refusal(function.__name__, error.reason) from None
+        except (ValueError, OverflowError) as error:
+            raise _refusal(function.__name__, str(error)) from None
 
     return pointed
+
+
+def _refusal(name: str, reason: str) -> RecordingError:
+    error = RecordingError(f"{name} ({users_line()}): {reason}")
+    error.reason = reason
+    return error

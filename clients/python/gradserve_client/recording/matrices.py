@@ -165,7 +165,7 @@ def matrix_norm(x: Traced, /, *, keepdims: bool = False, ord: MatrixOrder = "fro
         return reduced("norm", x, x.dtype, (-2, -1), keepdims=keepdims)
     if ord not in (1, -1, math.inf, -math.inf):
         raise InputError(f"the norm {ord!r} is one of singular values, which no op gives: take 'fro', ±1 or ±inf")
-    over = -1 if math.isinf(ord) else -2  # type: ignore[arg-type] # a number by now
+    over = -1 if math.isinf(ord) else -2
     sums = sum(abs(x), axis=over, keepdims=True)
-    chosen = (max if ord > 0 else min)(sums, axis=(-2, -1), keepdims=True)  # type: ignore[operator] # as above
+    chosen = (max if ord > 0 else min)(sums, axis=(-2, -1), keepdims=True)
     return chosen if keepdims else reshape(chosen, x.shape[:-2])

@@ -111,24 +111,23 @@ class Recordings:
 
         Raises RecordingError where the function was recorded anew too often.
         """
-        tried, seen = list[Recorded](), list[float]()
+        tried, seen, surprise = list[Recorded](), list[float](), ""
         while True:
             untried = [each for each in self.kept if each not in tried and each.may_fit(seen)]
-            recorded = untried[0] if untried else self._record(record, tried)
+            recorded = untried[0] if untried else self._record(record, surprise)
             answer, results = ask(recorded)
             surprises = recorded.surprises(results)
             if not surprises:
                 self.kept = [recorded, *(each for each in self.kept if each is not recorded)]
                 return recorded, answer
             tried.append(recorded)
-            seen = surprises
+            seen, surprise = surprises, recorded.guards[len(surprises) - 1].line
 
-    def _record(self, record: Callable[[], Recorded], tried: Sequence[Recorded]) -> Recorded:
+    def _record(self, record: Callable[[], Recorded], surprise: str) -> Recorded:
         if len(self.kept) > _MOST_ANEW:
-            line = tried[-1].guards[0].line if tried else self.kept[0].guards[0].line
             raise RecordingError(
-                f"the function was recorded anew {_MOST_ANEW} times, since what it looks at ({line}) comes out otherwise"
-                " again and again: choose with where(), which needs no look"
+                f"the function was recorded anew {_MOST_ANEW} times, since what it looks at ({surprise}) comes out "
+                "otherwise again and again: choose with where(), which needs no look"
             )
         recorded = record()
         self.kept.append(recorded)
