@@ -68,26 +68,33 @@ class FunctionCall:
         self._arguments = Arguments(source.names, source.static, args, kwargs)
         everything = [argument.key for argument in self._arguments.arguments]
         self._mapped = {*self._arguments.chosen(everything if mapped is None else mapped).places}
-        self.types = [self._type(place) for place in range(len(self._arguments.arrays))]
+        self._given = [self._type(array) for array in self._arguments.arrays]
+        #: of one example, where there are many
+        self._types = [self._example_type(place, given) for place, given in enumerate(self._given)]
         self._wrt: Chosen = self._arguments.chosen(wrt)
         for place in self._wrt.places:
-            if self.types[place].dtype.kind != "f":
-                told = f"{self._arguments.names[place]} is {self.types[place].dtype.name}"
+            if self._types[place].dtype.kind != "f":
+                told = f"{self._arguments.names[place]} is {self._types[place].dtype.name}"
                 raise InputError(f"derivatives are by floats, and {told}")
 
-    def _type(self, place: int) -> LeafType:
-        """Dtype and shape, of one example where there are many. What the server keeps may have to be looked at."""
-        array = self._arguments.arrays[place]
+    def _type(self, array: Array | Resident) -> LeafType:
+        """Dtype and shape. What the server keeps is asked for where its handle does not say."""
         if isinstance(array, Resident) and (array.dtype is None or array.shape is None):
             array = self._source.client.get(array).handle
         assert array.dtype is not None
         assert array.shape is not None
-        shape = array.shape
-        if place in self._mapped:
-            if not shape:
-                raise InputError(f"{self._arguments.names[place]} is mapped, and has no axis of examples")
-            shape = shape[1:]
-        return LeafType(np.dtype(array.dtype), tuple(shape))
+        return LeafType(np.dtype(array.dtype), array.shape)
+
+    def _example_type(self, place: int, given: LeafType) -> LeafType:
+        if place not in self._mapped:
+            return given
+        if not given.shape:
+            raise InputError(f"{self._arguments.names[place]} is mapped, and has no axis of examples")
+        return LeafType(given.dtype, given.shape[1:])
+
+    def types(self, recorded: Recorded) -> dict[Node | str | int, LeafType]:
+        """What would be fed, by leaf."""
+        return dict(zip(recorded.leaves, self._given, strict=True))
 
     def feeds(self, recorded: Recorded) -> Feeds:
         """The arrays, by leaf."""
@@ -120,12 +127,12 @@ class FunctionCall:
             answer = ask(recorded)
             return answer, answer.values
 
-        recordings = self._source.recordings_of(self._arguments.key(self.types))
+        recordings = self._source.recordings_of(self._arguments.key(self._types))
         return recordings.run(asked, self._record)
 
     def confirmed(self) -> Recorded:
         """A recording whose guards hold, for calls that have no outputs."""
-        recordings = self._source.recordings_of(self._arguments.key(self.types))
+        recordings = self._source.recordings_of(self._arguments.key(self._types))
         if not recordings.kept:
             recordings.kept.append(self._record())
         if not recordings.kept[0].guards:
@@ -135,7 +142,7 @@ class FunctionCall:
     def _record(self) -> Recorded:
         recorder = Recorder(RecordedArray, self._look if self._source.may_look else None)
         with recorder.recording():
-            named = zip(self._arguments.names, self.types, strict=True)
+            named = zip(self._arguments.names, self._types, strict=True)
             leaves = [recorder.leaf(name, kind.shape, kind.dtype) for name, kind in named]
             args, kwargs = self._arguments.filled(leaves)
             given, structure = flatten(self._source.function(*args, **kwargs), is_array)

@@ -163,17 +163,23 @@ class Function:
             call.feeds(recorded), of=recorded.scalar("check"), wrt=call.wrt(recorded), **asked
         )
 
-    def plan(self, *args: Any, call: str = "gradients", wrt: Which = 0, **kwargs: Any) -> Forecast:
-        """What a call would take, by its name on the wire. With guards, the function is run once to see them hold."""
-        asking = FunctionCall(self._source, args, kwargs, wrt)
+    def plan(
+        self, *args: Any, call: str = "gradients", wrt: Which = 0, mapped: Which | None = None, **kwargs: Any
+    ) -> Forecast:
+        """What a call would take, by its name on the wire; `mapped` is for `batch`.
+
+        Nothing is run, unless there are guards: then the function once, to see whether they hold.
+        """
+        asking = FunctionCall(self._source, args, kwargs, wrt, mapped if call == "batch" else ())
         recorded = asking.confirmed()
         asked: Any = {"outputs": recorded.asked}
-        if call not in ("forward", "jvp"):
+        if call != "forward":
             asked["wrt"] = asking.wrt(recorded)
-        if call in ("gradients", "hessian", "hvp"):
+        if call in ("gradients", "hessian", "hvp", "batch"):
             asked["of"] = recorded.scalar(call)
-        types: Any = dict(zip(recorded.leaves, asking.types, strict=True))
-        return recorded.registered.plan(types, call=call, **asked)
+        if call == "batch":
+            asked["mapped"] = asking.mapped(recorded)
+        return recorded.registered.plan(asking.types(recorded), call=call, **asked)
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph that is recorded for these arguments. Its leaves are called as the arguments."""

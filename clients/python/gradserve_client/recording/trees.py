@@ -67,9 +67,8 @@ def matched(tree: Any, structure: Structure, what: str) -> list[Any]:
         return []
     keys: Sequence[Any] = structure.keys or range(len(structure.parts))
     if not isinstance(tree, list | tuple | dict) or len(tree) != len(structure.parts):
-        raise InputError(
-            f"{what} have the structure of what they belong to, and here {structure.kind.__name__} differs"
-        )
+        expected = f"a {structure.kind.__name__} of {len(structure.parts)}"
+        raise InputError(f"{what} have the structure of what they belong to, and {expected} is missing")
     try:
         parts = [tree[key] for key in keys]
     except KeyError as error:

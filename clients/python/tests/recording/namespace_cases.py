@@ -216,8 +216,8 @@ LINALG: Final = [
     Case("inv", lambda la, x: la.inv(x), (BATCH,)),
     Case("matmul", lambda la, x, y: la.matmul(x, y), (X, V)),
     *[
-        Case("matrix_norm", lambda la, x, ord=ord: la.matrix_norm(x, ord=ord), (BATCH,))
-        for ord in ("fro", 1, -1, math.inf, -math.inf)
+        Case("matrix_norm", lambda la, x, order=order: la.matrix_norm(x, ord=order), (BATCH,))
+        for order in ("fro", 1, -1, math.inf, -math.inf)
     ],
     Case("matrix_norm", lambda la, x: la.matrix_norm(x, keepdims=True, ord=1), (X,)),
     *[Case("matrix_power", lambda la, x, n=n: la.matrix_power(x, n), (SQUARE,)) for n in (0, 1, 5, -2)],
@@ -230,7 +230,7 @@ LINALG: Final = [
     Case("trace", lambda la, x: la.trace(x), (BATCH,)),
     Case("trace", lambda la, x: la.trace(x, offset=1), (X,)),
     Case("vecdot", lambda la, x, y: la.vecdot(x, y), (X, Y)),
-    *[Case("vector_norm", lambda la, x, ord=ord: la.vector_norm(x, axis=0, ord=ord), (X,)) for ord in NORMS],
+    *[Case("vector_norm", lambda la, x, order=order: la.vector_norm(x, axis=0, ord=order), (X,)) for order in NORMS],
     Case("vector_norm", lambda la, x: la.vector_norm(x, keepdims=True), (SINGLE,)),
 ]
 MAIN: Final = [*ELEMENTWISE, *REDUCTIONS, *CREATION, *MANIPULATION, *SEARCHING, *PRODUCTS]
