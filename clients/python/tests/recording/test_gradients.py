@@ -54,6 +54,7 @@ def compare(client: gs.Client, case: Case, la: Any, numpy_la: Any) -> None:
     np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", compared(cases.MAIN, np))
 def test_of_the_main_namespace(client: gs.Client, case: Case) -> None:
     compare(client, case, namespace, np)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import RunningServer
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).with_name("record_libraries.py")
 #: what is recorded without a look at values, and what needs one
 NEVER = {

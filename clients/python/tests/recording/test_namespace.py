@@ -50,6 +50,7 @@ def names(chosen: list[Case]) -> list[str]:
     return [f"{case.name}-{i}" for i, case in enumerate(chosen)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases.MAIN, ids=names(cases.MAIN))
 def test_the_main_namespace_is_numpys(client: gs.Client, case: Case) -> None:
     compare(client, case, namespace, np)
