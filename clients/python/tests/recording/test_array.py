@@ -107,6 +107,8 @@ KEYS: list[Any] = [
     (ROWS, COLUMNS),
     (slice(None), ROWS, np.array([0, 1, 2])),
     (ROWS, slice(None), np.array([0, 1, 2])),
+    (slice(None), ROWS, None, np.array([0, 1, 2])),
+    (slice(None), None, ROWS, 1),
     (ROWS, 1),
     (0, slice(None), np.array([1, 1])),
     (ROWS[:, None], COLUMNS),

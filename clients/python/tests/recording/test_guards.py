@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import colorsys
 import math
 from typing import Any
 
@@ -35,6 +36,13 @@ def branching(x: Any) -> Any:
 def test_looks_are_refused_with_their_line_and_where(client: gs.Client, look: Any) -> None:
     with pytest.raises(gs.RecordingError, match=r"\(test_guards.py:\d+\).*where\(\).*guarded"):
         gs.function(lambda x: look(x[0]) * x, client=client)(X)
+
+
+def test_within_a_library_the_users_line_counts(client: gs.Client) -> None:
+    with pytest.raises(gs.RecordingError, match=r"bool \(test_guards.py:\d+\)"):
+        gs.function(lambda x: colorsys.rgb_to_hls(*x), client=client)(X)
+    nodes = gs.function(lambda x: colorsys.rgb_to_yiq(*x), client=client).graph(X)
+    assert {node.line.partition(":")[0] for node in nodes} == {"test_guards.py"}
 
 
 def test_a_guard_that_flips_is_recorded_anew(client: gs.Client) -> None:
