@@ -20,8 +20,8 @@ BOOL: Final[DType] = np.dtype("bool")
 
 
 def emit(op: str, operands: Sequence[Traced], shape: Sequence[int], dtype: DType, /, **attrs: Any) -> Traced:
-    """An op on arrays, of whose result shape and dtype are known."""
-    return current().emit(op, operands, shape, dtype, **attrs)
+    """An op on arrays, of whose result shape and dtype are known. Arrays of NumPy among them become constants."""
+    return current().emit(op, [lifted(operand) for operand in operands], shape, dtype, **attrs)
 
 
 def constant(value: object, dtype: DType | None = None) -> Traced:

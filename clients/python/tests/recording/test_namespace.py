@@ -92,6 +92,16 @@ def test_lists_of_recorded_arrays_are_arrays(client: gs.Client) -> None:
     assert recorded(np.array([3.0, 4.0], np.float32)).dtype == np.float32
 
 
+def test_arrays_of_numpy_are_constants_among_recorded_ones(client: gs.Client) -> None:
+    def f(x: Any) -> Any:
+        total = namespace.sum(X) + namespace.max(namespace.exp(X)) + namespace.linalg.vector_norm(X)
+        return namespace.concat([namespace.reshape(X, (12,)), x]) * total
+
+    computed = gs.function(f, client=client)(np.ones(1))
+    expected = np.append(X.ravel(), 1) * (X.sum() + np.exp(X).max() + np.linalg.norm(X))
+    assert np.allclose(computed, expected)
+
+
 def test_ends_of_linspace_may_be_recorded(client: gs.Client) -> None:
     recorded = gs.function(lambda a, b: namespace.sum(namespace.linspace(a, b, 5) ** 2), client=client)
     assert np.allclose(recorded(1.0, 2.0), (np.linspace(1, 2, 5) ** 2).sum())
