@@ -48,6 +48,7 @@ from gradserve_client.errors import (
     TransportError,
 )
 from gradserve_client.graph import Graph, Node
+from gradserve_client.recording import Function, RecordingError, function
 from gradserve_client.registered import GraphSummary, Registered
 from gradserve_client.resident import Resident, ResidentTensor, Store
 
@@ -67,6 +68,7 @@ __all__ = [
     "DeadlineRefusal",
     "Derivative",
     "Forecast",
+    "Function",
     "Gradients",
     "GradserveError",
     "Graph",
@@ -81,6 +83,7 @@ __all__ = [
     "NotFoundError",
     "OverloadError",
     "RateError",
+    "RecordingError",
     "Refusal",
     "Registered",
     "RegisteredGraph",
@@ -93,4 +96,5 @@ __all__ = [
     "Tangents",
     "TransportError",
     "Values",
+    "function",
 ]

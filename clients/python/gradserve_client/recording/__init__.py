@@ -1,0 +1,8 @@
+"""Functions in Python, recorded as graphs: what is written against the Array API standard, or with operators."""
+
+from __future__ import annotations
+
+from gradserve_client.recording.function import Function, function
+from gradserve_client.recording.lines import RecordingError
+
+__all__ = ["Function", "RecordingError", "function"]

@@ -1,0 +1,186 @@
+"""The array that a recorded function computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, Final, NoReturn, Self
+
+from gradserve_client.recording import elementwise, namespace, products
+from gradserve_client.recording.indexing import getitem, setitem
+from gradserve_client.recording.info import DEVICE
+from gradserve_client.recording.lines import RecordingError, pointing, users_line
+from gradserve_client.recording.manipulation import matrix_transpose, permute_dims
+from gradserve_client.recording.traced import Traced
+
+#: versions of the standard of which the namespace has all that ops can express
+VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
+def _operator(function: Callable[[Any, Any], Traced]) -> Callable[[RecordedArray, Any], Any]:
+    def operate(array: RecordedArray, other: Any) -> Any:
+        return function(array, other) if _is_operand(other) else NotImplemented
+
+    return operate
+
+
+def _reflected(function: Callable[[Any, Any], Traced]) -> Callable[[RecordedArray, Any], Any]:
+    def operate(array: RecordedArray, other: Any) -> Any:
+        return function(other, array) if _is_operand(other) else NotImplemented
+
+    return operate
+
+
+def _in_place(function: Callable[[Any, Any], Traced]) -> Callable[[RecordedArray, Any], Any]:
+    """The array becomes the result, under all of its names; it keeps shape and dtype."""
+
+    def operate(array: RecordedArray, other: Any) -> Any:
+        if not _is_operand(other):
+            return NotImplemented
+        result = function(array, other)
+        if (result.shape, result.dtype) != (array.shape, array.dtype):
+            raise RecordingError(
+                f"{function.__name__} ({users_line()}): in place, {array.told} cannot become {result.told}"
+            )
+        array.become(result)
+        return array
+
+    return operate
+
+
+def _is_operand(other: Any) -> bool:
+    """Whether it has a part in arithmetic: an array, recorded or of NumPy, or a number."""
+    return isinstance(other, Traced | bool | int | float) or hasattr(other, "__array_interface__")
+
+
+def namespace_hint(name: str) -> str:
+    """What to write in place of a method, or of a function of NumPy."""
+    if name in namespace.__all__:
+        return f"write xp.{name}(x), with xp = x.__array_namespace__()"
+    return "take the functions of x.__array_namespace__()"
+
+
+_getitem, _setitem = pointing(getitem), pointing(setitem)
+
+
+class RecordedArray(Traced):
+    """An array as the Array API standard has it, whose operations become nodes of the graph that is recorded.
+
+    It has a shape and a dtype, and no elements yet: `bool`, `float` and `int` of it are looks at the example values,
+    where the function may take any, and raise RecordingError where it may not.
+
+    `x[key] = value` and `x += y` give this array, under all of its names, another node. Parts that were taken of it
+    before stay as they were, as the standard lets them, and as NumPy's views do not.
+    """
+
+    __hash__ = None  # type: ignore[assignment] # == is elementwise
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        if api_version is not None and api_version not in VERSIONS:
+            raise RecordingError(f"there is no version {api_version} of the standard here, but {', '.join(VERSIONS)}")
+        return namespace
+
+    @property
+    def device(self) -> str:
+        """Where the elements will be."""
+        return DEVICE
+
+    def to_device(self, device: object, /, *, stream: object = None) -> Self:
+        """Itself: there is one device. Raises RecordingError for another."""
+        if device != DEVICE:
+            raise RecordingError(f"to_device ({users_line()}): there is one device here, {DEVICE!r}")
+        return self
+
+    @property
+    def T(self) -> Traced:  # noqa: N802 - the standard's name
+        """The transpose of a matrix."""
+        if self.ndim != 2:
+            raise RecordingError(f"T ({users_line()}): is of matrices, and {self.told} has {self.ndim} axes: write mT")
+        return permute_dims(self, (1, 0))
+
+    @property
+    def mT(self) -> Traced:  # noqa: N802 - the standard's name
+        """The transposes of matrices on the last two axes."""
+        return matrix_transpose(self)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Traced]:
+        return (_getitem(self, i) for i in range(len(self)))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"recorded arrays have no {name}; {namespace_hint(name)}")
+
+    def __repr__(self) -> str:
+        return f"<recorded {self.told} of {self.node!r}>"
+
+    def __bool__(self) -> bool:
+        return bool(self.recorder.value(self, "bool"))
+
+    def __float__(self) -> float:
+        return float(self.recorder.value(self, "float"))
+
+    def __int__(self) -> int:
+        return int(self.recorder.value(self, "int"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise TypeError(f"{self.told} is no whole number")
+        return int(self.recorder.value(self, "int"))
+
+    def __complex__(self) -> NoReturn:
+        raise RecordingError(f"complex ({users_line()}): there are no complex numbers on the server")
+
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
+        raise RecordingError(
+            f"a recorded array ({users_line()}) has no elements for NumPy yet: take the functions of "
+            "x.__array_namespace__() in place of NumPy's"
+        )
+
+    def __array_function__(self, function: Callable[..., Any], *args: object) -> NoReturn:
+        called = function.__name__
+        raise RecordingError(f"numpy.{called} ({users_line()}): takes no recorded arrays; {namespace_hint(called)}")
+
+    def __dlpack__(self, **kwargs: object) -> NoReturn:
+        self.__array__()
+
+    def __getitem__(self, key: Any, /) -> Traced:
+        return _getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any, /) -> None:
+        self.become(_setitem(self, key, value))
+
+    def __neg__(self) -> Traced:
+        return elementwise.negative(self)
+
+    def __pos__(self) -> Traced:
+        return elementwise.positive(self)
+
+    def __abs__(self) -> Traced:
+        return elementwise.abs(self)
+
+    def __invert__(self) -> Traced:
+        return elementwise.bitwise_invert(self)
+
+    __add__, __radd__, __iadd__ = (made(elementwise.add) for made in (_operator, _reflected, _in_place))
+    __sub__, __rsub__, __isub__ = (made(elementwise.subtract) for made in (_operator, _reflected, _in_place))
+    __mul__, __rmul__, __imul__ = (made(elementwise.multiply) for made in (_operator, _reflected, _in_place))
+    __truediv__, __rtruediv__, __itruediv__ = (made(elementwise.divide) for made in (_operator, _reflected, _in_place))
+    __floordiv__, __rfloordiv__, __ifloordiv__ = (
+        made(elementwise.floor_divide) for made in (_operator, _reflected, _in_place)
+    )
+    __mod__, __rmod__, __imod__ = (made(elementwise.remainder) for made in (_operator, _reflected, _in_place))
+    __pow__, __rpow__, __ipow__ = (made(elementwise.pow) for made in (_operator, _reflected, _in_place))
+    __matmul__, __rmatmul__, __imatmul__ = (made(products.matmul) for made in (_operator, _reflected, _in_place))
+    __and__, __rand__, __iand__ = (made(elementwise.bitwise_and) for made in (_operator, _reflected, _in_place))
+    __or__, __ror__, __ior__ = (made(elementwise.bitwise_or) for made in (_operator, _reflected, _in_place))
+    __xor__, __rxor__, __ixor__ = (made(elementwise.bitwise_xor) for made in (_operator, _reflected, _in_place))
+    __lt__ = _operator(elementwise.less)
+    __le__ = _operator(elementwise.less_equal)
+    __gt__ = _operator(elementwise.greater)
+    __ge__ = _operator(elementwise.greater_equal)
+    __eq__ = _operator(elementwise.equal)
+    __ne__ = _operator(elementwise.not_equal)

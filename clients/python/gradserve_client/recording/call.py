@@ -1,0 +1,169 @@
+"""A recorded function with arguments: which recording it goes by, what it feeds, and what comes back where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gradserve_client.answers import Results, Values
+from gradserve_client.client import Client
+from gradserve_client.errors import InputError
+from gradserve_client.graph import Graph, Node
+from gradserve_client.recording.arguments import Arguments, Chosen, LeafType, Which, is_array, names_of
+from gradserve_client.recording.array import RecordedArray
+from gradserve_client.recording.default_client import default_client
+from gradserve_client.recording.emitting import lifted
+from gradserve_client.recording.recorded import Output, Recorded, Recordings
+from gradserve_client.recording.recorder import Recorder
+from gradserve_client.recording.trees import flatten, matched
+from gradserve_client.resident import Resident
+from gradserve_client.tensors import Array
+
+A = TypeVar("A", bound=Values)
+Feeds = dict[Node | str | int, Any]
+
+
+class Source:
+    """A function in Python, how it is recorded, and what came of that so far."""
+
+    def __init__(
+        self, function: Callable[..., Any], client: Client | None, static: Sequence[str], *, may_look: bool
+    ) -> None:
+        self.function = function
+        self.static = static
+        self.may_look = may_look
+        self.names = names_of(function)
+        self._client = client
+        self._recordings: dict[Hashable, Recordings] = {}
+
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return str(getattr(self.function, "__qualname__", self.function))
+
+    @property
+    def client(self) -> Client:
+        """The client that asks."""
+        return self._client or default_client()
+
+    def recordings_of(self, key: Hashable) -> Recordings:
+        """The recordings for arguments of one kind."""
+        return self._recordings.setdefault(key, Recordings())
+
+
+class FunctionCall:
+    """A function with arguments, about to be asked."""
+
+    def __init__(
+        self,
+        source: Source,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        wrt: Which = (),
+        mapped: Which | None = (),
+    ) -> None:
+        self._source = source
+        self._arguments = Arguments(source.names, source.static, args, kwargs)
+        everything = [argument.key for argument in self._arguments.arguments]
+        self._mapped = {*self._arguments.chosen(everything if mapped is None else mapped).places}
+        self._given = [self._type(array) for array in self._arguments.arrays]
+        #: of one example, where there are many
+        self._types = [self._example_type(place, given) for place, given in enumerate(self._given)]
+        self._wrt: Chosen = self._arguments.chosen(wrt)
+        for place in self._wrt.places:
+            if self._types[place].dtype.kind != "f":
+                told = f"{self._arguments.names[place]} is {self._types[place].dtype.name}"
+                raise InputError(f"derivatives are by floats, and {told}")
+
+    def _type(self, array: Array | Resident) -> LeafType:
+        """Dtype and shape. What the server keeps is asked for where its handle does not say."""
+        if isinstance(array, Resident) and (array.dtype is None or array.shape is None):
+            array = self._source.client.get(array).handle
+        assert array.dtype is not None
+        assert array.shape is not None
+        return LeafType(np.dtype(array.dtype), array.shape)
+
+    def _example_type(self, place: int, given: LeafType) -> LeafType:
+        if place not in self._mapped:
+            return given
+        if not given.shape:
+            raise InputError(f"{self._arguments.names[place]} is mapped, and has no axis of examples")
+        return LeafType(given.dtype, given.shape[1:])
+
+    def types(self, recorded: Recorded) -> dict[Node | str | int, LeafType]:
+        """What would be fed, by leaf."""
+        return dict(zip(recorded.leaves, self._given, strict=True))
+
+    def feeds(self, recorded: Recorded) -> Feeds:
+        """The arrays, by leaf."""
+        return dict(zip(recorded.leaves, self._arguments.arrays, strict=True))
+
+    def wrt(self, recorded: Recorded) -> list[Node]:
+        """The leaves by which one differentiates."""
+        return [recorded.leaves[place] for place in self._wrt.places]
+
+    def mapped(self, recorded: Recorded) -> list[Node]:
+        """The leaves that have an axis of examples."""
+        return [recorded.leaves[place] for place in sorted(self._mapped)]
+
+    def built(self, parts: Any) -> Any:
+        """Something for each array of `wrt`, in the structure of its argument."""
+        return self._wrt.structure.build(iter(parts))
+
+    def by_argument(self, recorded: Recorded, results: Results[Array]) -> Any:
+        """Results by the leaves of `wrt`, likewise."""
+        return self.built(results[node] for node in self.wrt(recorded))
+
+    def along(self, recorded: Recorded, tree: Any, what: str) -> Feeds:
+        """Tangents or vectors, by leaf."""
+        return dict(zip(self.wrt(recorded), matched(tree, self._wrt.structure, what), strict=True))
+
+    def run(self, ask: Callable[[Recorded], A]) -> tuple[Recorded, A]:
+        """An answer by a recording whose guards hold."""
+
+        def asked(recorded: Recorded) -> tuple[A, Results[Array]]:
+            answer = ask(recorded)
+            return answer, answer.values
+
+        recordings = self._source.recordings_of(self._arguments.key(self._types))
+        return recordings.run(asked, self._record)
+
+    def confirmed(self) -> Recorded:
+        """A recording whose guards hold, for calls that have no outputs."""
+        recordings = self._source.recordings_of(self._arguments.key(self._types))
+        if not recordings.kept:
+            recordings.kept.append(self._record())
+        if not recordings.kept[0].guards:
+            return recordings.kept[0]
+        return self.run(lambda r: r.registered.forward(self.feeds(r), outputs=[guard.node for guard in r.guards]))[0]
+
+    def _record(self) -> Recorded:
+        recorder = Recorder(RecordedArray, self._look if self._source.may_look else None)
+        with recorder.recording():
+            named = zip(self._arguments.names, self._types, strict=True)
+            leaves = [recorder.leaf(name, kind.shape, kind.dtype) for name, kind in named]
+            args, kwargs = self._arguments.filled(leaves)
+            given, structure = flatten(self._source.function(*args, **kwargs), is_array)
+            if not given:
+                raise InputError("the function gives back no array: there is nothing to compute")
+            arrays = [lifted(each.value) for each in given]
+        outputs = [Output(array.node, array.shape, array.dtype) for array in arrays]
+        registered = self._source.client.register(recorder.graph, at_once=False)
+        return Recorded(registered, recorder.leaves, outputs, structure, recorder.guards)
+
+    def _look(self, graph: Graph, leaves: Sequence[Node], node: Node) -> Array:
+        """A value of the example, which is the first one where there are many: the server computes it."""
+        feeds: Any = dict(zip(leaves, self._examples(), strict=True))
+        return self._source.client.forward(graph, feeds, outputs=[node]).value
+
+    def _examples(self) -> list[Array | Resident]:
+        return [
+            self._example(array) if place in self._mapped else array
+            for place, array in enumerate(self._arguments.arrays)
+        ]
+
+    def _example(self, array: Array | Resident) -> Array:
+        whole = self._source.client.get(array).array if isinstance(array, Resident) else array
+        return np.ascontiguousarray(whole[0])

@@ -1,0 +1,308 @@
+"""The functions of the standard that work element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from gradserve_client.errors import InputError
+from gradserve_client.recording.emitting import (
+    BOOL,
+    Operand,
+    broadcast_shape,
+    cast,
+    common_dtype,
+    emit,
+    is_scalar,
+    lifted,
+    promoted,
+)
+from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.traced import Traced
+
+Unary = Callable[[Traced], Traced]
+Binary = Callable[[Operand, Operand], Traced]
+Bound = Operand | None
+
+
+def _named(function: Callable[..., Traced], name: str, op: str) -> Callable[..., Traced]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"As the standard's `{name}`, by the op `{op}`."
+    return pointing(function)
+
+
+def _floating(name: str, op: str | None = None) -> Unary:
+    """A function of floats; of integers it is that of float64."""
+    op = op or name
+
+    def function(x: Traced, /) -> Traced:
+        (x,) = promoted(x, floating=True)
+        return emit(op, [x], x.shape, x.dtype)
+
+    return _named(function, name, op)
+
+
+def _numeric(name: str, op: str | None = None) -> Unary:
+    """A function of numbers that keeps their dtype."""
+    op = op or name
+
+    def function(x: Traced, /) -> Traced:
+        x = _numbers(x)
+        return emit(op, [x], x.shape, x.dtype)
+
+    return _named(function, name, op)
+
+
+def _numbers(x: Operand) -> Traced:
+    x = lifted(x)
+    if x.dtype == BOOL:
+        raise InputError("this is of numbers, and bool is none: astype() makes some of it")
+    return x
+
+
+def _arithmetic(
+    name: str,
+    op: str,
+    *,
+    scalar: str | None = None,
+    attr: str = "scalar",
+    commutes: bool = False,
+    floating: bool = False,
+) -> Binary:
+    """A function of two arrays. `scalar` is the op, if there is one, of which a number is the attribute."""
+
+    def function(x1: Operand, x2: Operand, /) -> Traced:
+        if commutes and is_scalar(x1):
+            x1, x2 = x2, x1
+        if scalar and _is_attribute(x2, x1):
+            (x,) = promoted(x1)
+            return emit(scalar, [x], x.shape, x.dtype, **{attr: float(x2)})  # type: ignore[arg-type] # a number
+        x, y = promoted(x1, x2, floating=floating)
+        _numbers(x)
+        return emit(op, [x, y], broadcast_shape(x, y), x.dtype)
+
+    return _named(function, name, op)
+
+
+def _is_attribute(number: Operand, x: Operand) -> bool:
+    """Whether it is a number that JSON has, beside an array of floats, whose dtype it takes."""
+    return is_scalar(number) and isinstance(x, Traced) and x.dtype.kind == "f" and math.isfinite(float(number))  # type: ignore[arg-type] # a number
+
+
+def _comparison(name: str) -> Binary:
+    def function(x1: Operand, x2: Operand, /) -> Traced:
+        x, y = promoted(x1, x2)
+        return emit(name, [x, y], broadcast_shape(x, y), BOOL)
+
+    return _named(function, name, name)
+
+
+abs = _numeric("abs")
+acos = _floating("acos")
+acosh = _floating("acosh")
+asin = _floating("asin")
+asinh = _floating("asinh")
+atan = _floating("atan")
+atanh = _floating("atanh")
+ceil = _numeric("ceil")
+cos = _floating("cos")
+cosh = _floating("cosh")
+exp = _floating("exp")
+expm1 = _floating("expm1")
+floor = _numeric("floor")
+log = _floating("log")
+log1p = _floating("log1p")
+log2 = _floating("log2")
+negative = _numeric("negative", "neg")
+reciprocal = _floating("reciprocal")
+round = _numeric("round")
+sign = _numeric("sign")
+sin = _floating("sin")
+sinh = _floating("sinh")
+sqrt = _floating("sqrt")
+square = _numeric("square")
+tan = _floating("tan")
+tanh = _floating("tanh")
+
+add = _arithmetic("add", "add", scalar="add_scalar", commutes=True)
+subtract = _arithmetic("subtract", "sub", scalar="sub_scalar")
+multiply = _arithmetic("multiply", "mul", scalar="mul_scalar", commutes=True)
+divide = _arithmetic("divide", "div", scalar="div_scalar", floating=True)
+pow = _arithmetic("pow", "pow", scalar="pow_scalar", attr="exponent")
+remainder = _arithmetic("remainder", "mod")
+atan2 = _arithmetic("atan2", "atan2", floating=True)
+logaddexp = _arithmetic("logaddexp", "logaddexp", floating=True)
+maximum = _arithmetic("maximum", "maximum")
+minimum = _arithmetic("minimum", "minimum")
+
+equal = _comparison("equal")
+not_equal = _comparison("not_equal")
+less = _comparison("less")
+less_equal = _comparison("less_equal")
+greater = _comparison("greater")
+greater_equal = _comparison("greater_equal")
+
+_LN_10: Final = math.log(10)
+
+
+@pointing
+def log10(x: Traced, /) -> Traced:
+    """log₁₀ x = ln x / ln 10."""
+    return divide(log(x), _LN_10)
+
+
+@pointing
+def positive(x: Traced, /) -> Traced:
+    """x, as an array of its own."""
+    x = _numbers(x)
+    return x.recorder.array(x.node, x.shape, x.dtype)
+
+
+@pointing
+def conj(x: Traced, /) -> Traced:
+    """x: there are no complex numbers here."""
+    return positive(x)
+
+
+@pointing
+def real(x: Traced, /) -> Traced:
+    """x: there are no complex numbers here."""
+    return positive(x)
+
+
+@pointing
+def imag(x: Traced, /) -> Traced:
+    """0: there are no complex numbers here."""
+    return multiply(positive(x), 0)
+
+
+@pointing
+def trunc(x: Traced, /) -> Traced:
+    """x without its fraction: towards 0."""
+    x = _numbers(x)
+    return x if x.dtype.kind != "f" else where(less(x, 0), ceil(x), floor(x))
+
+
+@pointing
+def hypot(x1: Operand, x2: Operand, /) -> Traced:
+    """√(x1² + x2²), without overflow on the way; its gradient at the origin is 0."""
+    x, y = promoted(x1, x2, floating=True)
+    shape = broadcast_shape(x, y)
+    spread = [emit("broadcast_to", [each], shape, x.dtype, shape=shape) for each in (x, y)]
+    pair = emit("stack", spread, (2, *shape), x.dtype, axis=0)
+    return emit("norm", [pair], shape, x.dtype, axes=[0])
+
+
+@pointing
+def floor_divide(x1: Operand, x2: Operand, /) -> Traced:
+    """⌊x1 / x2⌋, by way of the remainder, as NumPy has it: the quotient alone may be rounded to the next number.
+
+    Whole numbers are exact up to 2⁵³, and divided by 0 they give 0.
+    """
+    x, y = promoted(x1, x2)
+    rest = remainder(x, y)
+    quotient = round(divide(subtract(x, rest), y))
+    if x.dtype.kind == "f":
+        return where(isfinite(rest), quotient, floor(divide(x, y)))
+    return cast(where(equal(y, 0), 0.0, quotient), x.dtype)
+
+
+@pointing
+def signbit(x: Traced, /) -> Traced:
+    """Whether x is below 0 or −0. Of NaN it is false."""
+    return less(atan2(x, -1.0), 0)
+
+
+@pointing
+def copysign(x1: Operand, x2: Operand, /) -> Traced:
+    """x1 with the sign of x2."""
+    x, y = promoted(x1, x2, floating=True)
+    size = abs(x)
+    return where(signbit(y), negative(size), size)
+
+
+@pointing
+def isfinite(x: Traced, /) -> Traced:
+    """Whether x is neither infinite nor NaN."""
+    x = _numbers(x)
+    return emit("is_finite", [x], x.shape, BOOL)
+
+
+@pointing
+def isnan(x: Traced, /) -> Traced:
+    """Whether x is NaN, which differs from itself."""
+    x = _numbers(x)
+    return not_equal(x, x)
+
+
+@pointing
+def isinf(x: Traced, /) -> Traced:
+    """Whether x is ∞ or −∞."""
+    x = _numbers(x)
+    return equal(abs(x), math.inf)
+
+
+@pointing
+def clip(x: Traced, /, min: Bound = None, max: Bound = None) -> Traced:
+    """x, but at least min and at most max; in x's dtype."""
+    x = _numbers(x)
+    bounds = {name: bound for name, bound in (("min", min), ("max", max)) if bound is not None}
+    if all(_is_attribute(bound, x) for bound in bounds.values()):
+        return emit("clamp", [x], x.shape, x.dtype, **bounds) if bounds else positive(x)
+    y = x if min is None else maximum(x, min)
+    return cast(y if max is None else minimum(y, max), x.dtype)
+
+
+def _logical(name: str, op: str) -> Binary:
+    def function(x1: Operand, x2: Operand, /) -> Traced:
+        x, y = (_truth(x1), _truth(x2))
+        return emit(op, [x, y], broadcast_shape(x, y), BOOL)
+
+    return _named(function, name, op)
+
+
+def _truth(x: Operand) -> Traced:
+    x = lifted(x)
+    if x.dtype != BOOL:
+        raise InputError(f"this is of bool, and not of {x.dtype.name}: compare it with 0")
+    return x
+
+
+logical_and = _logical("logical_and", "logical_and")
+logical_or = _logical("logical_or", "logical_or")
+logical_xor = _logical("logical_xor", "not_equal")
+
+
+@pointing
+def logical_not(x: Traced, /) -> Traced:
+    """Not x, of bool."""
+    x = _truth(x)
+    return emit("logical_not", [x], x.shape, BOOL)
+
+
+def _bitwise(name: str, logical: Callable[..., Traced]) -> Callable[..., Traced]:
+    def function(*arrays: Operand) -> Traced:
+        dtype = common_dtype(*arrays)
+        if dtype != BOOL:
+            raise InputError(
+                f"no op works on the bits of {dtype.name}: of bool this is {logical.__name__}; of whole numbers, write "
+                "sums and products of powers of 2"
+            )
+        return logical(*arrays)
+
+    return _named(function, name, logical.__name__)
+
+
+bitwise_and = _bitwise("bitwise_and", logical_and)
+bitwise_or = _bitwise("bitwise_or", logical_or)
+bitwise_xor = _bitwise("bitwise_xor", logical_xor)
+bitwise_invert = _bitwise("bitwise_invert", logical_not)
+
+
+@pointing
+def where(condition: Operand, x1: Operand, x2: Operand, /) -> Traced:
+    """x1 where the condition holds, else x2. Each gets its gradient where it was chosen, and 0 elsewhere."""
+    chooser = _truth(condition)
+    x, y = promoted(x1, x2)
+    return emit("where", [chooser, x, y], broadcast_shape(chooser, x, y), x.dtype)

@@ -1,0 +1,171 @@
+"""What `linalg` has: functions of matrices that ops can express."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from gradserve_client.errors import InputError
+from gradserve_client.recording.creation import eye
+from gradserve_client.recording.elementwise import abs, exp, multiply, not_equal, pow, subtract
+from gradserve_client.recording.emitting import Operand, axes_of, broadcast_shape, cast, emit, promoted
+from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.manipulation import broadcast_to, matrix_transpose, picked, reshape
+from gradserve_client.recording.products import matmul
+from gradserve_client.recording.reductions import Axis, max, min, reduced, sum
+from gradserve_client.recording.traced import Traced
+
+
+def _square(x: Traced) -> Traced:
+    """Square matrices of floats."""
+    (x,) = promoted(x, floating=True)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise InputError(f"square matrices are needed, and {x.told} has none")
+    return x
+
+
+@pointing
+def cholesky(x: Traced, /, *, upper: bool = False) -> Traced:
+    """The triangular root of positive definite matrices."""
+    x = _square(x)
+    lower = emit("cholesky", [x], x.shape, x.dtype)
+    return matrix_transpose(lower) if upper else lower
+
+
+@pointing
+def inv(x: Traced, /) -> Traced:
+    """The inverse of matrices. For a system of equations, `solve` is quicker and more accurate."""
+    x = _square(x)
+    return emit("inv", [x], x.shape, x.dtype)
+
+
+@pointing
+def solve(x1: Traced, x2: Traced, /) -> Traced:
+    """y with x1 y = x2; x2 is a vector where it has one axis, else matrices."""
+    a, b = promoted(x1, x2, floating=True)
+    a, rows = _square(a), b.ndim - 2 if b.ndim > 1 else 0
+    if not b.ndim or b.shape[rows] != a.shape[-1]:
+        raise InputError(f"{b.told} is no right side of {a.told}")
+    if b.ndim == 1:
+        return emit("solve", [a, b], a.shape[:-1], a.dtype)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    # With all of its axes it cannot be taken for a vector for each matrix.
+    b = broadcast_to(b, (*batch, *b.shape[-2:]))
+    return emit("solve", [a, b], b.shape, a.dtype)
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant, and the logarithm of its size."""
+
+    sign: Traced
+    logabsdet: Traced
+
+
+@pointing
+def slogdet(x: Traced, /) -> SlogdetResult:
+    """Sign and logarithm of the determinant of matrices."""
+    x = _square(x)
+    both, shape = emit("slogdet", [x], x.shape, x.dtype), x.shape[:-2]
+    return SlogdetResult(*(emit("get_output", [both], shape, x.dtype, index=i) for i in range(2)))
+
+
+@pointing
+def det(x: Traced, /) -> Traced:
+    """The determinant of matrices. The gradient of a singular one is NaN."""
+    sign, logarithm = slogdet(x)
+    return multiply(sign, exp(logarithm))
+
+
+@pointing
+def diagonal(x: Traced, /, *, offset: int = 0) -> Traced:
+    """The diagonals of matrices."""
+    if x.ndim < 2:
+        raise InputError(f"matrices have two axes, and {x.told} has {x.ndim}")
+    rows, columns = x.shape[-2:]
+    length = len(np.eye(rows, columns, dtype=bool).diagonal(offset))
+    return emit("diag", [x], (*x.shape[:-2], length), x.dtype, offset=offset)
+
+
+@pointing
+def trace(x: Traced, /, *, offset: int = 0, dtype: object = None) -> Traced:
+    """The sums of diagonals."""
+    return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+@pointing
+def outer(x1: Operand, x2: Operand, /) -> Traced:
+    """The products of each element of a vector with each of another."""
+    x, y = promoted(x1, x2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise InputError(f"vectors have one axis: {x.told}, {y.told}")
+    return multiply(reshape(x, (-1, 1)), reshape(y, (1, -1)))
+
+
+@pointing
+def cross(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
+    """The vector products of vectors of three along an axis."""
+    x, y = promoted(x1, x2)
+    shape = broadcast_shape(x, y)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    along = axes_of(axis, len(shape))[0]
+    if shape[along] != 3:
+        raise InputError(f"vector products are of vectors of three, and axis {axis} of {list(shape)} has others")
+    ahead, behind = np.array([1, 2, 0]), np.array([2, 0, 1])
+    return subtract(
+        multiply(picked(x, ahead, along), picked(y, behind, along)),
+        multiply(picked(x, behind, along), picked(y, ahead, along)),
+    )
+
+
+@pointing
+def matrix_power(x: Traced, n: int, /) -> Traced:
+    """The product of so many equal matrices, of their inverses where n < 0."""
+    x = _square(x)
+    if n == 0:
+        return broadcast_to(eye(x.shape[-1], dtype=x.dtype), x.shape)
+    base, left, power = inv(x) if n < 0 else x, -n if n < 0 else n, None
+    while left:
+        if left % 2:
+            power = base if power is None else matmul(power, base)
+        left //= 2
+        base = matmul(base, base) if left else base
+    assert power is not None, "n is not 0"
+    return power
+
+
+Order = int | float
+MatrixOrder = Order | Literal["fro", "nuc"]
+
+
+@pointing
+def vector_norm(x: Traced, /, *, axis: Axis = None, keepdims: bool = False, ord: Order = 2) -> Traced:
+    """The norm of vectors: (Σ |x|ᵖ)^(1/p), the largest or least size for ∞ and −∞, how many are not 0 for 0."""
+    (x,) = promoted(x, floating=True)
+    if ord == 2:
+        return reduced("norm", x, x.dtype, axis, keepdims=keepdims)
+    size = abs(x)
+    if math.isinf(ord):
+        return (max if ord > 0 else min)(size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return sum(cast(not_equal(x, 0), x.dtype), axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return sum(size, axis=axis, keepdims=keepdims)
+    return pow(sum(pow(size, float(ord)), axis=axis, keepdims=keepdims), 1 / ord)
+
+
+@pointing
+def matrix_norm(x: Traced, /, *, keepdims: bool = False, ord: MatrixOrder = "fro") -> Traced:
+    """The norm of matrices: Frobenius', or the largest or least sum of sizes over a column (±1) or a row (±∞)."""
+    (x,) = promoted(x, floating=True)
+    if x.ndim < 2:
+        raise InputError(f"matrices have two axes, and {x.told} has {x.ndim}")
+    if ord == "fro":
+        return reduced("norm", x, x.dtype, (-2, -1), keepdims=keepdims)
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise InputError(f"the norm {ord!r} is one of singular values, which no op gives: take 'fro', ±1 or ±inf")
+    over = -1 if math.isinf(ord) else -2
+    sums = sum(abs(x), axis=over, keepdims=True)
+    chosen = (max if ord > 0 else min)(sums, axis=(-2, -1), keepdims=True)
+    return chosen if keepdims else reshape(chosen, x.shape[:-2])

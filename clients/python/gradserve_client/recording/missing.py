@@ -1,0 +1,58 @@
+"""What the namespace lacks, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NoReturn
+
+from gradserve_client.recording.lines import RecordingError, users_line
+
+
+class NotRecorded(RecordingError, AttributeError):
+    """A function of the standard that no op expresses. `hasattr` says so as well."""
+
+
+_SHAPES: Final = "its result has a shape that depends on data, which graphs have not"
+_BITS: Final = "no op works on bits"
+_COMPLEX: Final = "there are no complex numbers on the server: record real and imaginary part as two arrays"
+_WIRE: Final = "there are no such numbers on the server: take"
+_SPECTRUM: Final = "no op gives eigenvalues or singular values: compute them before, and give them as an argument"
+
+#: of the main namespace
+MAIN: Final[Mapping[str, str]] = {
+    "nonzero": f"{_SHAPES}; choose with where()",
+    "unique_all": f"{_SHAPES}; sort() has equal elements side by side",
+    "unique_counts": f"{_SHAPES}; sort() has equal elements side by side",
+    "unique_inverse": f"{_SHAPES}; sort() has equal elements side by side",
+    "unique_values": f"{_SHAPES}; sort() has equal elements side by side",
+    "bitwise_left_shift": f"{_BITS}; write x * 2**n",
+    "bitwise_right_shift": f"{_BITS}; write x // 2**n",
+    "nextafter": f"{_BITS}; write x * (1 + eps), with eps of finfo()",
+    "from_dlpack": "a recorded array has no memory yet; asarray() takes NumPy's arrays",
+    "fft": "no op transforms so; write matmul() with the matrix of cosines, and with that of sines",
+    "complex64": _COMPLEX,
+    "complex128": _COMPLEX,
+    "int16": f"{_WIRE} int32",
+    "uint16": f"{_WIRE} int32",
+    "uint32": f"{_WIRE} int64",
+    "uint64": f"{_WIRE} int64",
+}
+#: of `linalg`
+LINALG: Final[Mapping[str, str]] = {
+    "eig": _SPECTRUM,
+    "eigh": _SPECTRUM,
+    "eigvals": _SPECTRUM,
+    "eigvalsh": _SPECTRUM,
+    "matrix_rank": _SPECTRUM,
+    "pinv": "no op gives singular values; of full column rank it is solve(x.mT @ x, x.mT)",
+    "qr": "no op factors so; cholesky(x.mT @ x, upper=True) is the triangle, up to signs",
+    "svd": _SPECTRUM,
+    "svdvals": _SPECTRUM,
+}
+
+
+def refuse(name: str, called: str, missing: Mapping[str, str]) -> NoReturn:
+    """Raise NotRecorded for a name that the standard has, and AttributeError for any other."""
+    if name in missing:
+        raise NotRecorded(f"{called} ({users_line()}): {missing[name]}")
+    raise AttributeError(f"the Array API standard has no {called}")

@@ -1,0 +1,173 @@
+"""Functions that make one element of many, and running ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gradserve_client.errors import InputError
+from gradserve_client.recording.elementwise import divide, multiply, not_equal, sqrt, subtract
+from gradserve_client.recording.emitting import (
+    BOOL,
+    DEFAULT_INT,
+    axes_of,
+    cast,
+    dtype_of,
+    emit,
+    promoted,
+)
+from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.manipulation import cut, joined, reshape
+from gradserve_client.recording.traced import DType, Shape, Traced
+
+Axis = int | Sequence[int] | None
+
+
+def reduced_shape(shape: Shape, axes: Sequence[int], *, keepdims: bool) -> Shape:
+    """The shape without these axes, or with extent 1 there."""
+    if keepdims:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+def reduced(op: str, x: Traced, dtype: DType, axis: Axis, *, keepdims: bool, **attrs: float) -> Traced:
+    """A reduction over some axes; where `axis` is empty, over one element at a time."""
+    if axis is not None and not isinstance(axis, int) and not len(axis):
+        x, axis, keepdims = reshape(x, (*x.shape, 1)), -1, False
+    axes = axes_of(axis, x.ndim)
+    shape = reduced_shape(x.shape, axes, keepdims=keepdims)
+    return emit(op, [x], shape, dtype, axes=axes, keepdims=keepdims, **attrs)
+
+
+def _summed(dtype: object, x: Traced) -> tuple[Traced, DType]:
+    """What is added or multiplied up, and the dtype of the result: whole numbers are so in int64."""
+    if dtype is not None:
+        return cast(x, dtype_of(dtype)), dtype_of(dtype)
+    return x, x.dtype if x.dtype.kind == "f" else DEFAULT_INT
+
+
+@pointing
+def sum(x: Traced, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Traced:
+    """The sum over axes; of whole numbers in int64, unless a dtype is given."""
+    x, result = _summed(dtype, x)
+    wide = x.dtype if x.dtype.kind == "f" else DEFAULT_INT
+    return cast(reduced("sum", x, wide, axis, keepdims=keepdims), result)
+
+
+@pointing
+def prod(x: Traced, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Traced:
+    """The product over axes; of whole numbers in int64, unless a dtype is given."""
+    x, result = _summed(dtype, x)
+    wide = x.dtype if x.dtype.kind == "f" else DEFAULT_INT
+    return cast(reduced("prod", x, wide, axis, keepdims=keepdims), result)
+
+
+@pointing
+def mean(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) -> Traced:
+    """The mean over axes."""
+    (x,) = promoted(x, floating=True)
+    return reduced("mean", x, x.dtype, axis, keepdims=keepdims)
+
+
+@pointing
+def max(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) -> Traced:
+    """The largest element over axes; equal ones share the gradient."""
+    return reduced("max", x, x.dtype, axis, keepdims=keepdims)
+
+
+@pointing
+def min(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) -> Traced:
+    """The smallest element over axes; equal ones share the gradient."""
+    return reduced("min", x, x.dtype, axis, keepdims=keepdims)
+
+
+@pointing
+def var(x: Traced, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Traced:
+    """The mean squared distance from the mean, with `correction` taken off the number of elements."""
+    (x,) = promoted(x, floating=True)
+    if correction == int(correction):
+        return reduced("var", x, x.dtype, axis, keepdims=keepdims, ddof=int(correction))
+    count = math.prod(x.shape[i] for i in axes_of(axis, x.ndim))
+    biased = reduced("var", x, x.dtype, axis, keepdims=keepdims)
+    return divide(multiply(biased, count), count - correction)
+
+
+@pointing
+def std(x: Traced, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Traced:
+    """The square root of `var`."""
+    return sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+
+
+@pointing
+def all(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) -> Traced:
+    """Whether all elements over axes are true."""
+    return reduced("all", x, BOOL, axis, keepdims=keepdims)
+
+
+@pointing
+def any(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) -> Traced:
+    """Whether any element over axes is true."""
+    return reduced("any", x, BOOL, axis, keepdims=keepdims)
+
+
+@pointing
+def count_nonzero(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) -> Traced:
+    """How many elements over axes are not 0."""
+    truth = x if x.dtype == BOOL else not_equal(x, 0)
+    return reduced("sum", truth, DEFAULT_INT, axis, keepdims=keepdims)
+
+
+def _along(x: Traced, axis: int | None) -> int:
+    if axis is None and x.ndim != 1:
+        raise InputError(f"axis may be absent for one axis only, and {x.told} has {x.ndim}")
+    return axes_of(0 if axis is None else axis, x.ndim)[0]
+
+
+@pointing
+def cumulative_sum(
+    x: Traced, /, *, axis: int | None = None, dtype: object = None, include_initial: bool = False
+) -> Traced:
+    """Sums of the elements up to each one along an axis, after a 0 where that is asked for."""
+    x, result = _summed(dtype, x)
+    along = _along(x, axis)
+    wide = x.dtype if x.dtype.kind == "f" else DEFAULT_INT
+    summed = cast(emit("cumsum", [x], x.shape, wide, axis=along), result)
+    return _after(0, summed, along) if include_initial else summed
+
+
+@pointing
+def cumulative_prod(
+    x: Traced, /, *, axis: int | None = None, dtype: object = None, include_initial: bool = False
+) -> Traced:
+    """Products of the elements up to each one along an axis, after a 1 where that is asked for.
+
+    By doubling: after k steps each element is the product of the last 2ᵏ, so that it takes log₂ n of them.
+    """
+    x, result = _summed(dtype, x)
+    y, along, reach = cast(x, result), _along(x, axis), 1
+    while reach < y.shape[along]:
+        earlier = cut(y, along, 0, y.shape[along] - reach)
+        later = multiply(cut(y, along, reach, y.shape[along]), earlier)
+        y = joined([cut(y, along, 0, reach), later], along)
+        reach *= 2
+    return _after(1, y, along) if include_initial else y
+
+
+def _after(first: int, x: Traced, axis: int) -> Traced:
+    """With one more element in front along an axis."""
+    shape = [1 if i == axis else extent for i, extent in enumerate(x.shape)]
+    return joined([emit("full", [], shape, x.dtype, shape=shape, fill=float(first), dtype=x.dtype), x], axis)
+
+
+@pointing
+def diff(
+    x: Traced, /, *, axis: int = -1, n: int = 1, prepend: Traced | None = None, append: Traced | None = None
+) -> Traced:
+    """Differences of neighbours along an axis, n times."""
+    along = axes_of(axis, x.ndim)[0]
+    parts = [part for part in (prepend, x, append) if part is not None]
+    y = joined(promoted(*parts), along) if len(parts) > 1 else x
+    for _ in range(n):
+        extent = y.shape[along]
+        y = subtract(cut(y, along, 1, extent), cut(y, along, 0, extent - 1))
+    return y

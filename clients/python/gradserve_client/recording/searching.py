@@ -1,0 +1,114 @@
+"""Functions that order elements, look for them, and pick them by position."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from gradserve_client.errors import InputError
+from gradserve_client.recording.elementwise import add, less, less_equal, subtract, where
+from gradserve_client.recording.emitting import DEFAULT_INT, axes_of, constant, emit, lifted, promoted
+from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.manipulation import flip, moveaxis, picked, reshape
+from gradserve_client.recording.reductions import count_nonzero, reduced_shape
+from gradserve_client.recording.traced import Traced
+
+
+def _extreme(op: str, x: Traced, axis: int | None, *, keepdims: bool) -> Traced:
+    if axis is None:
+        found = emit(op, [reshape(x, (-1,))], (), DEFAULT_INT, axis=0)
+        return reshape(found, (1,) * x.ndim) if keepdims else found
+    along = axes_of(axis, x.ndim)
+    shape = reduced_shape(x.shape, along, keepdims=keepdims)
+    return emit(op, [x], shape, DEFAULT_INT, axis=along[0], keepdims=keepdims)
+
+
+@pointing
+def argmax(x: Traced, /, *, axis: int | None = None, keepdims: bool = False) -> Traced:
+    """Where the first of the largest elements is."""
+    return _extreme("argmax", x, axis, keepdims=keepdims)
+
+
+@pointing
+def argmin(x: Traced, /, *, axis: int | None = None, keepdims: bool = False) -> Traced:
+    """Where the first of the smallest elements is."""
+    return _extreme("argmin", x, axis, keepdims=keepdims)
+
+
+@pointing
+def sort(x: Traced, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Traced:
+    """The elements in order along an axis."""
+    along = axes_of(axis, x.ndim)[0]
+    ordered = emit("sort", [x], x.shape, x.dtype, axis=along)
+    return flip(ordered, axis=along) if descending else ordered
+
+
+@pointing
+def argsort(x: Traced, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Traced:
+    """The positions that put the elements in order along an axis; of equal ones, the first before the others."""
+    along = axes_of(axis, x.ndim)[0]
+    if not descending:
+        return emit("argsort", [x], x.shape, DEFAULT_INT, axis=along)
+    # Turned round twice, so that equal elements keep their order.
+    ascending = emit("argsort", [flip(x, axis=along)], x.shape, DEFAULT_INT, axis=along)
+    return subtract(x.shape[along] - 1, flip(ascending, axis=along))
+
+
+@pointing
+def searchsorted(
+    x1: Traced, x2: Traced, /, *, side: Literal["left", "right"] = "left", sorter: Traced | None = None
+) -> Traced:
+    """Where elements of x2 belong in x1, which is sorted: how many of its elements are before each.
+
+    By comparing all with all.
+    """
+    if x1.ndim != 1:
+        raise InputError(f"what is searched has one axis, and {x1.told} has {x1.ndim}")
+    ordered, sought = promoted(x1 if sorter is None else take(x1, sorter), x2)
+    before = less if side == "left" else less_equal
+    return count_nonzero(before(ordered, reshape(sought, (*sought.shape, 1))), axis=-1)
+
+
+def from_the_front(indices: Traced, extent: int) -> Traced:
+    """Positions of which negative ones count from the end, as those that the ops take."""
+    if indices.dtype.kind not in "iu":
+        raise InputError(f"positions are whole numbers, and these are {indices.told}")
+    known = indices.recorder.known(indices)
+    if known is None:
+        return indices if indices.dtype.kind == "u" else where(less(indices, 0), add(indices, extent), indices)
+    if known.size and not (-extent <= known.min() and known.max() < extent):
+        raise InputError(f"there are positions beyond an axis of {extent}")
+    return constant(np.where(known < 0, known + extent, known).astype(np.int64)) if (known < 0).any() else indices
+
+
+@pointing
+def take(x: Traced, indices: Traced, /, *, axis: int | None = None) -> Traced:
+    """The slices at these positions of an axis; it may be absent where there is one only."""
+    if axis is None and x.ndim != 1:
+        raise InputError(f"axis may be absent for one axis only, and {x.told} has {x.ndim}")
+    along = axes_of(0 if axis is None else axis, x.ndim)[0]
+    places = from_the_front(lifted(indices), x.shape[along])
+    known = x.recorder.known(places)
+    if known is not None and places.ndim == 1:
+        return picked(x, known, along)
+    rows = moveaxis(x, along, 0)
+    read = emit("embedding", [rows, places], places.shape + rows.shape[1:], x.dtype)
+    axes = tuple(range(places.ndim))
+    return moveaxis(read, axes, tuple(along + i for i in axes)) if axes else read
+
+
+@pointing
+def take_along_axis(x: Traced, indices: Traced, /, *, axis: int = -1) -> Traced:
+    """Elements at positions along an axis, other ones in each row."""
+    along = axes_of(axis, x.ndim)[0]
+    places = from_the_front(lifted(indices), x.shape[along])
+    if places.ndim != x.ndim:
+        raise InputError(f"positions have as many axes as what they are of: {places.told} for {x.told}")
+    try:
+        off = [(*part.shape[:along], 1, *part.shape[along + 1 :]) for part in (x, places)]
+        shape = [*np.broadcast_shapes(*off)]
+    except ValueError:
+        raise InputError(f"positions {places.told} do not fit {x.told}") from None
+    shape[along] = places.shape[along]
+    return emit("take_along", [x, places], shape, x.dtype, axis=along)

@@ -1,0 +1,271 @@
+"""The recorded array: operators, indexing and assignment as NumPy's, and what it is by the standard."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradserve_client as gs
+from gradserve_client.recording import namespace
+from gradserve_client.recording.emitting import common_dtype
+
+X = np.random.default_rng(21).standard_normal((4, 5, 3))
+ROWS, COLUMNS = np.array([2, 0, -1]), np.array([1, -2, 0])
+ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow]
+COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+BITS = [operator.and_, operator.or_, operator.xor]
+
+
+def same(client: gs.Client, call: Callable[..., Any], *arrays: Any) -> None:
+    """Recorded as with NumPy: values, shape and dtype."""
+    computed = gs.function(call, client=client)(*arrays)
+    with np.errstate(all="ignore"):
+        expected = np.asarray(call(*map(np.copy, arrays)))
+    assert (computed.shape, computed.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(computed, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("operate", [*ARITHMETIC, *COMPARISONS])
+def test_operators(client: gs.Client, operate: Any) -> None:
+    a, b = np.abs(X[0]) + 0.5, np.abs(X[1]) + 0.5
+    same(client, operate, a, b)
+    same(client, lambda x: operate(x, 2), a)
+    same(client, lambda x: operate(2.5, x), a)
+    same(client, lambda x: operate(b, x), a)
+    same(client, lambda x: operate(x, b), a)
+
+
+@pytest.mark.parametrize("operate", BITS)
+def test_operators_on_truth(client: gs.Client, operate: Any) -> None:
+    same(client, operate, X[0] > 0, X[1] > 0)
+    same(client, lambda x: operate(True, x), X[0] > 0)
+
+
+def test_operators_of_one_array(client: gs.Client) -> None:
+    same(client, lambda x: -abs(+x), X)
+    same(client, lambda x: ~x, X > 0)
+    same(client, lambda x, y: x @ y, X, X[0].T)
+    same(client, lambda x: X[0].T @ x, X[1])
+
+
+@pytest.mark.parametrize("operate", [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow])
+def test_in_place_all_names_change(client: gs.Client, operate: Any) -> None:
+    def change(x: Any) -> Any:
+        other = x
+        x = operate(x, 2)
+        assert x is other
+        return other
+
+    same(client, change, X[0])
+
+
+def test_in_place_shape_and_dtype_are_kept(client: gs.Client) -> None:
+    with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\): in place, float64\[3\] cannot become"):
+        gs.function(lambda x: operator.iadd(x, np.ones((2, 3))), client=client)(X[0, 0])
+    with pytest.raises(gs.RecordingError, match="cannot become float64"):
+        gs.function(lambda x: operator.itruediv(x, 2), client=client)(ROWS)
+
+
+def test_the_callers_array_stays_as_it_is(client: gs.Client) -> None:
+    given = X[0].copy()
+
+    def change(x: Any) -> Any:
+        x[0] = 1.0
+        x += 1
+        return x
+
+    gs.function(change, client=client)(given)
+    assert (given == X[0]).all()
+
+
+KEYS: list[Any] = [
+    0,
+    -1,
+    (1, 2),
+    (1, 2, 0),
+    slice(1, 3),
+    slice(None, None, -1),
+    (slice(None), slice(4, 0, -2)),
+    slice(3, 1),
+    (..., 0),
+    (0, ..., slice(1, None)),
+    None,
+    (slice(None), None, 1),
+    (..., None),
+    (None, 0, None),
+    (),
+    ...,
+    [0, 2],
+    ROWS,
+    (slice(None), ROWS),
+    (..., [2, 0]),
+    (ROWS, COLUMNS),
+    (slice(None), ROWS, np.array([0, 1, 2])),
+    (ROWS, slice(None), np.array([0, 1, 2])),
+    (slice(None), ROWS, None, np.array([0, 1, 2])),
+    (slice(None), None, ROWS, 1),
+    (ROWS, 1),
+    (0, slice(None), np.array([1, 1])),
+    (ROWS[:, None], COLUMNS),
+    (np.int64(1), slice(None)),
+    X[:, 0, 0] > 0,
+    X > 0,
+    (slice(None), np.array([True, False, True, True, False])),
+    np.array([], np.int64),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_indexing(client: gs.Client, key: Any) -> None:
+    same(client, lambda x: x[key], X)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_assignment(client: gs.Client, key: Any) -> None:
+    def assign(value: Any) -> Callable[[Any], Any]:
+        def change(x: Any) -> Any:
+            x[key] = value
+            return x
+
+        return change
+
+    same(client, assign(7), X)
+    same(client, assign(np.arange(X[key].size).reshape(X[key].shape)), X)
+
+
+@pytest.mark.parametrize(
+    ("read", "indices"),
+    [
+        (lambda x, i: x[i], ROWS),
+        (lambda x, i: x[i], np.int64(-2)),
+        (lambda x, i: x[:, i], ROWS),
+        (lambda x, i: x[..., i, 0], ROWS[:, None]),
+        (lambda x, i: x[i, i], ROWS),
+        (lambda x, i: x[i, :, i], np.array([0, -1])),
+        (lambda x, i: x[i, 1:, 0], ROWS),
+    ],
+)
+def test_indexing_by_recorded_positions(client: gs.Client, read: Any, indices: Any) -> None:
+    same(client, read, X, indices)
+
+
+def test_assignment_by_recorded_masks_and_positions(client: gs.Client) -> None:
+    def masked(x: Any) -> Any:
+        x[x > 0] = 0
+        x[x[:, 0, 0] < -0.5] = 3
+        return x
+
+    def at(x: Any, i: Any, row: Any) -> Any:
+        x[i] = row
+        x[:, i] = 5
+        return x
+
+    same(client, masked, X)
+    same(client, at, X, np.int64(-1), X[0] + 1)
+    with pytest.raises(gs.RecordingError, match="a single one: choose with"):
+        gs.function(at, client=client)(X, ROWS, X[0])
+
+
+def test_assignment_passes_gradients(client: gs.Client) -> None:
+    def f(x: Any, v: Any) -> Any:
+        y = x * 1
+        y[1:] = v
+        y[::2] = y[::2] * 3
+        return namespace.sum(y * y)
+
+    of_x, of_v = gs.function(f, client=client).grad(np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0]), wrt=(0, 1))
+    assert of_x.tolist() == [18, 0, 0]
+    assert of_v.tolist() == [10, 126]
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "told"),
+    [
+        (7, IndexError, "no position 7"),
+        ((0, 0, 0, 0), IndexError, "4 are indexed"),
+        ((..., ...), gs.RecordingError, "one Ellipsis"),
+        ("x", gs.RecordingError, "str"),
+        (np.array([9]), gs.RecordingError, "beyond an axis of 4"),
+        (True, gs.RecordingError, "mask"),
+        (1.5, gs.RecordingError, "float"),
+    ],
+)
+def test_keys_that_are_none(client: gs.Client, key: Any, error: Any, told: str) -> None:
+    with pytest.raises(error, match=told):
+        gs.function(lambda x: x[key], client=client)(X)
+
+
+def test_masks_choose_by_where(client: gs.Client) -> None:
+    with pytest.raises(gs.RecordingError, match=r"getitem \(test_array.py:\d+\).*where\(\)"):
+        gs.function(lambda x: x[x > 0], client=client)(X)
+
+
+def test_what_an_array_is(client: gs.Client) -> None:
+    def look(x: Any) -> Any:
+        assert (x.shape, x.dtype, x.ndim, x.size, x.device) == ((4, 5, 3), np.float64, 3, 60, "server")
+        assert x.to_device(x.device) is x
+        assert len(x) == 4
+        assert x.__array_namespace__(api_version="2024.12") is namespace
+        assert [row.shape for row in x] == [(5, 3)] * 4
+        assert x.mT.shape == (4, 3, 5)
+        assert x[0].T.shape == (3, 5)
+        assert "float64[4, 5, 3]" in repr(x)
+        for wrong in (
+            lambda: x.__array_namespace__(api_version="2050.12"),
+            lambda: x.T,
+            lambda: x.to_device("elsewhere"),
+            lambda: complex(x[0, 0, 0]),
+            lambda: np.asarray(x),
+            lambda: np.sum(x),
+            lambda: float(x),
+        ):
+            with pytest.raises(gs.RecordingError):
+                wrong()
+        with pytest.raises(AttributeError, match=r"write xp.sum\(x\)"):
+            x.sum()
+        for wrong in (lambda: len(x[0, 0, 0]), lambda: hash(x), lambda: operator.index(x[0, 0, 0]), lambda: x + "a"):
+            with pytest.raises(TypeError):
+                wrong()
+        return x
+
+    assert (gs.function(look, client=client)(X) == X).all()
+
+
+DTYPES = ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"]
+#: the table of the standard, where it says something, and float16 as floats are
+PROMOTION = {
+    ("int8", "int32"): "int32", ("int8", "int64"): "int64", ("int32", "int64"): "int64", ("uint8", "int32"): "int32",
+    ("uint8", "int64"): "int64", ("float32", "float64"): "float64", ("float16", "float32"): "float32",
+    ("float16", "float64"): "float64", **{(dtype, dtype): dtype for dtype in DTYPES},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("pair", "result"), PROMOTION.items(), ids=repr)
+def test_dtypes_become_those_of_the_standard(client: gs.Client, pair: tuple[str, str], result: str) -> None:
+    for one, other in {pair, pair[::-1]}:
+        assert common_dtype(np.dtype(one), np.dtype(other)) == result
+        made = gs.function(lambda x, y: namespace.where(x == y, x, y), client=client)
+        assert made(np.ones(2, one), np.ones(2, other)).dtype == result
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_take_the_dtype_of_the_array(dtype: str) -> None:
+    weak: list[Any] = [True] if dtype == "bool" else [True, 1] if "int" in dtype else [True, 1, 1.5, np.float64(1.5)]
+    assert {common_dtype(np.dtype(dtype), number).name for number in weak} == {dtype}
+
+
+def test_dtypes_that_the_wire_lacks_are_refused(client: gs.Client) -> None:
+    with pytest.raises(gs.InputError, match="int16"):
+        common_dtype(np.dtype("int8"), np.dtype("uint8"))
+    with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\).*300"):
+        gs.function(lambda x: x + 300, client=client)(np.ones(2, np.uint8))
+
+
+def test_where_the_standard_is_silent_numpy_speaks() -> None:
+    for one, other in itertools.product(["bool", "int32", "int64"], ["float32", "float64"]):
+        assert common_dtype(np.dtype(one), np.dtype(other)) == np.result_type(one, other)

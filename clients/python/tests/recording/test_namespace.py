@@ -1,0 +1,184 @@
+"""Every function of the namespace: the values of NumPy's own, by a real server, and the shape and dtype foretold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradserve_client as gs
+from clients.python.tests.recording import namespace_cases as cases
+from clients.python.tests.recording.namespace_cases import Case, X
+from gradserve_client.recording import linalg, missing, namespace
+from gradserve_client.recording.traced import Traced
+
+#: what of the standard's main namespace is no function of arrays
+NO_FUNCTIONS = {"e", "inf", "nan", "newaxis", "pi", "linalg", "__array_api_version__", "__array_namespace_info__"}
+DTYPES = {"bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"}
+ABOUT_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
+TOLERANCE = {np.dtype("float32"): 2e-6, np.dtype("float64"): 1e-12}
+
+
+def each(result: Any) -> list[Any]:
+    return [*result] if isinstance(result, list | tuple) else [result]
+
+
+def compare(client: gs.Client, case: Case, recorded_by: Any, reference: Any) -> None:
+    foretold: list[Any] = []
+
+    def call(arrays: list[Any]) -> list[Any]:
+        foretold[:] = each(case.call(recorded_by, *arrays))
+        return foretold
+
+    computed = gs.function(call, client=client)([*case.arrays])
+    with np.errstate(all="ignore"):
+        expected = each(case.call(reference, *case.arrays))
+    assert len(computed) == len(expected)
+    for ours, theirs, array in zip(computed, map(np.asarray, expected), foretold, strict=True):
+        assert (ours.shape, ours.dtype) == (array.shape, array.dtype)
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        tolerance = TOLERANCE.get(ours.dtype, 0)
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+        zeros = theirs == 0
+        if theirs.dtype.kind == "f" and case.name in ("trunc", "copysign", "positive"):
+            assert (np.signbit(ours[zeros]) == np.signbit(theirs[zeros])).all()
+
+
+def names(chosen: list[Case]) -> list[str]:
+    return [f"{case.name}-{i}" for i, case in enumerate(chosen)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", cases.MAIN, ids=names(cases.MAIN))
+def test_the_main_namespace_is_numpys(client: gs.Client, case: Case) -> None:
+    compare(client, case, namespace, np)
+
+
+@pytest.mark.parametrize("case", cases.LINALG, ids=names(cases.LINALG))
+def test_linalg_is_numpys(client: gs.Client, case: Case) -> None:
+    compare(client, case, linalg, np.linalg)
+
+
+def test_every_function_has_a_case() -> None:
+    assert {case.name for case in cases.MAIN} | NO_FUNCTIONS | DTYPES | ABOUT_DTYPES == {*namespace.__all__}
+    assert {case.name for case in cases.LINALG} == {*linalg.__all__}
+
+
+def test_nothing_of_the_standard_is_left_out() -> None:
+    """What the standard has is there, or is missing by name: the lists of array-api-strict are the standard's."""
+    strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    ours = {*namespace.__all__, *missing.MAIN}
+    of_the_next_version = {"broadcast_shapes", "isin"}
+    standard = {name for name in strict.__all__ if name.islower() and "flags" not in name and not name.startswith("_")}
+    assert not standard - ours - of_the_next_version
+    assert not {*strict.linalg.__all__} - {*linalg.__all__, *missing.LINALG}
+
+
+def test_equal_elements_keep_their_order_downwards(client: gs.Client) -> None:
+    def order(x: Any) -> Any:
+        xp = x.__array_namespace__()
+        return xp.argsort(x, descending=True), xp.sort(x, descending=True)
+
+    places, ordered = gs.function(order, client=client)(cases.TIES)
+    assert places.tolist() == [[0, 2, 1, 3], [3, 0, 1, 2]]
+    assert ordered.tolist() == [[2, 2, 1, 1], [5, 0, 0, -1]]
+
+
+def test_lists_of_recorded_arrays_are_arrays(client: gs.Client) -> None:
+    recorded = gs.function(lambda x: namespace.asarray([[x[0], 1], [2.5, x[1]]]), client=client)
+    assert recorded(np.array([3.0, 4.0], np.float32)).tolist() == [[3, 1], [2.5, 4]]
+    assert recorded(np.array([3.0, 4.0], np.float32)).dtype == np.float32
+
+
+def test_arrays_of_numpy_are_constants_among_recorded_ones(client: gs.Client) -> None:
+    def f(x: Any) -> Any:
+        total = namespace.sum(X) + namespace.max(namespace.exp(X)) + namespace.linalg.vector_norm(X)
+        return namespace.concat([namespace.reshape(X, (12,)), x]) * total
+
+    computed = gs.function(f, client=client)(np.ones(1))
+    expected = np.append(X.ravel(), 1) * (X.sum() + np.exp(X).max() + np.linalg.norm(X))
+    assert np.allclose(computed, expected)
+
+
+def test_ends_of_linspace_may_be_recorded(client: gs.Client) -> None:
+    recorded = gs.function(lambda a, b: namespace.sum(namespace.linspace(a, b, 5) ** 2), client=client)
+    assert np.allclose(recorded(1.0, 2.0), (np.linspace(1, 2, 5) ** 2).sum())
+    assert np.allclose(
+        recorded.grad(1.0, 2.0, wrt=("a", "b"))[1], (2 * np.linspace(1, 2, 5) * np.linspace(0, 1, 5)).sum()
+    )
+
+
+@pytest.mark.parametrize("name", sorted(missing.MAIN))
+def test_what_is_missing_says_what_to_write(name: str) -> None:
+    with pytest.raises(gs.RecordingError, match=rf"{name} \(test_namespace.py:\d+\): \w+"):
+        getattr(namespace, name)
+    assert not hasattr(namespace, name)
+
+
+@pytest.mark.parametrize("name", sorted(missing.LINALG))
+def test_what_is_missing_of_linalg_does_as_well(name: str) -> None:
+    with pytest.raises(gs.RecordingError, match=rf"linalg.{name} \(test_namespace.py:\d+\): no op"):
+        getattr(linalg, name)
+
+
+def test_the_namespace_says_what_it_is() -> None:
+    info = namespace.__array_namespace_info__()
+    assert info.capabilities() == {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 32}
+    assert info.devices() == [info.default_device()]
+    assert info.default_dtypes()["real floating"] == np.float64
+    assert {*info.dtypes()} == DTYPES
+    assert {*info.dtypes(kind="integral")} == {"int8", "uint8", "int32", "int64"}
+    assert {*info.dtypes(kind=("bool", "real floating"))} == {"bool", "float16", "float32", "float64"}
+    assert {"unique_values", "linalg.svd"} <= {*info.missing()}
+    assert namespace.__array_api_version__ == "2024.12"
+    with pytest.raises(gs.InputError):
+        info.dtypes(kind="imaginary")
+    with pytest.raises(AttributeError, match="no such_thing"):
+        namespace.such_thing  # noqa: B018 - it is to raise
+
+
+def test_arrays_are_made_within_recordings_only() -> None:
+    with pytest.raises(gs.RecordingError, match=r"zeros \(test_namespace.py:\d+\).*while a function is recorded"):
+        namespace.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda xp, x: xp.sum(x, axis=2), "sum.*no axis 2"),
+        (lambda xp, x: xp.reshape(x, (5,)), "reshape.*12 elements"),
+        (lambda xp, x: xp.matmul(x, x), "matmul.*last axis"),
+        (lambda xp, x: x + np.ones(5), "add.*do not broadcast"),
+        (lambda xp, x: xp.permute_dims(x, (0, 0)), "permute_dims.*twice"),
+        (lambda xp, x: xp.bitwise_and(xp.astype(x, xp.int64), 1), "bitwise_and.*powers of 2"),
+        (lambda xp, x: xp.logical_and(x, x), "logical_and.*compare it with 0"),
+        (lambda xp, x: xp.abs(x > 0), "abs.*bool is none"),
+        (lambda xp, x: xp.astype(x, np.complex64), "astype.*complex64"),
+        (lambda xp, x: xp.linalg.matrix_norm(x, ord=2), "matrix_norm.*singular values"),
+        (lambda xp, x: xp.linalg.inv(x), "inv.*square"),
+        (lambda xp, x: xp.repeat(x, xp.argmax(x)), "repeat.*give numbers"),
+        (lambda xp, x: xp.cumulative_sum(x), "cumulative_sum.*one axis only"),
+        (lambda xp, x: xp.concat([x, x[:, :2]], axis=0), "concat.*cannot be joined"),
+        (lambda xp, x: xp.stack([x, x[0, :]]), "stack.*different shapes"),
+        (lambda xp, x: xp.squeeze(x, axis=0), "squeeze.*extent 1"),
+        (lambda xp, x: xp.take(x, xp.asarray([9]), axis=0), "take.*beyond an axis of 4"),
+        (lambda xp, x: xp.asarray([[1, 2], [3]]), "asarray.*no array"),
+    ],
+)
+def test_refusals_name_function_and_line(client: gs.Client, call: Any, told: str) -> None:
+    with pytest.raises(gs.RecordingError, match=told) as caught:
+        gs.function(lambda x: call(x.__array_namespace__(), x), client=client)(X)
+    assert "(test_namespace.py:" in str(caught.value)
+
+
+def test_constants_and_limits() -> None:
+    assert (namespace.e, namespace.pi, namespace.inf, namespace.newaxis) == (math.e, math.pi, math.inf, None)
+    assert math.isnan(namespace.nan)
+    assert namespace.finfo(namespace.float32).eps == np.finfo(np.float32).eps
+    assert namespace.iinfo(namespace.int8).max == 127
+    assert namespace.can_cast(namespace.float32, namespace.float64)
+    assert not namespace.can_cast(namespace.float64, namespace.float32)
+    assert namespace.isdtype(namespace.int8, ("bool", "integral"))
+    assert issubclass(gs.recording.array.RecordedArray, Traced)
