@@ -22,4 +22,5 @@ class Language:
 
 LANGUAGES: Final = {
     "python": Language(CLIENTS / "python", (sys.executable, "conformance.py")),
+    "typescript": Language(CLIENTS / "typescript", ("node", "build/conformance.js"), (("npm", "run", "build"),)),
 }

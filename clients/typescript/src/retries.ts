@@ -1,0 +1,119 @@
+/** When a call is tried again, and after how long: deadlines and tries, with clock and chance handed in. */
+
+import { ConnectionError, DeadlineError, Refusal } from "./errors.js";
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 8000;
+const PASSING: ReadonlySet<number> = new Set([408, 429, 503]);
+
+/** What a client has of the world beside the network. */
+export interface Surroundings {
+  /** Milliseconds, from anywhere on. */
+  clock(): number;
+  /** From 0 to 1. */
+  chance(): number;
+  /** A key that nobody else has. */
+  newKey(): string;
+  /** Passes so much time, or rejects once the signal is aborted. */
+  wait(ms: number, signal: AbortSignal | undefined): Promise<void>;
+}
+
+/** The world as it is. */
+export const WORLD: Surroundings = {
+  clock: () => performance.now(),
+  chance: Math.random,
+  // Where pages are not secure, browsers have no `randomUUID`.
+  newKey: () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""),
+  wait: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const aborted = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", aborted);
+        resolve();
+      }, ms);
+      signal?.addEventListener("abort", aborted, { once: true });
+    }),
+};
+
+/** When a call has to be over, all of its tries together; null: never. */
+export class Deadline {
+  readonly #end: number | null;
+
+  constructor(
+    private readonly ms: number | null,
+    private readonly clock: () => number,
+  ) {
+    this.#end = ms === null ? null : clock() + ms;
+  }
+
+  /** Milliseconds that are left; null where there is no end. Throws DeadlineError where it has come. */
+  left(): number | null {
+    if (this.#end === null) return null;
+    const left = this.#end - this.clock();
+    if (left <= 0) throw this.passed();
+    return left;
+  }
+
+  /** Whether there is time left after so many milliseconds. */
+  admits(ms: number): boolean {
+    return this.#end === null || this.clock() + ms < this.#end;
+  }
+
+  /** What is thrown at the end. */
+  passed(): DeadlineError {
+    return new DeadlineError(`no answer within ${this.ms} ms`);
+  }
+}
+
+/** Timers count no further. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Do something once so much time has passed, unless the result is called before; null: never. */
+export function after(ms: number | null, act: () => void): () => void {
+  const timer = ms === null || ms > LONGEST_TIMER_MS ? undefined : setTimeout(act, ms);
+  return () => clearTimeout(timer);
+}
+
+/** How calls are made, unless one says otherwise. */
+export interface Policy {
+  readonly timeoutMs: number | null;
+  readonly retries: number;
+  readonly idempotency: boolean;
+  readonly surroundings: Surroundings;
+}
+
+/** The tries of one call. */
+export class Tries {
+  #left: number;
+  #waitMs = FIRST_WAIT_MS;
+  #deaths = 0;
+
+  constructor(
+    private readonly policy: Policy,
+    private readonly deadline: Deadline,
+    mayRepeat: boolean,
+  ) {
+    this.#left = mayRepeat ? policy.retries : 0;
+  }
+
+  /** Milliseconds to wait before the next try. Throws the error, where that was the last. */
+  waitAfter(error: unknown): number {
+    const usual = Math.min(this.#waitMs, LONGEST_WAIT_MS) * (0.5 + this.policy.surroundings.chance() / 2);
+    const asked = error instanceof Refusal ? (error.retryAfterMs ?? 0) : 0;
+    const wait = Math.max(usual, asked);
+    this.#deaths += error instanceof Refusal && error.code === "worker_died" ? 1 : 0;
+    if (!(this.#left > 0 && this.#deaths < 2 && isPassing(error) && this.deadline.admits(wait))) throw error;
+    this.#left -= 1;
+    this.#waitMs *= 2;
+    return wait;
+  }
+}
+
+/** Whether the same request may be answered later on. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof Refusal)) return error instanceof ConnectionError;
+  return PASSING.has(error.status) || (error.code === "conflict" && error.retryAfterMs !== undefined);
+}
