@@ -16,7 +16,9 @@ import {
   Refusal,
   type RegisteredGraph,
   Resident,
+  Results,
   type Store,
+  type Surroundings,
   Tensor,
 } from "./src/index.js";
 import { parse, write } from "./src/json.js";
@@ -30,6 +32,15 @@ import { SIGNATURES } from "./signatures.js";
 /** Whatever JSON has. Cases are what the runner sends. */
 type Json = any;
 
+/** What names the nodes that tensors of an answer belong to. */
+const NODES = {
+  values: ["node"],
+  gradients: ["node"],
+  tangents: ["node"],
+  hvp: ["node"],
+  jacobian: ["of", "wrt"],
+  hessian: ["row", "column"],
+};
 const FORMS: Json = { json: "json", binary: "safetensors" };
 
 /** A tensor as the client writes it. */
@@ -123,23 +134,28 @@ class Conversation {
   #now = 0;
   #keys = 0;
 
-  constructor(url: string, stated: Json) {
+  constructor(url: string, stated: Json, isLive: boolean) {
     this.#client = new Client(url, {
       apiKey: stated.api_key,
       retries: stated.retries,
       timeoutMs: stated.timeout_ms ?? null,
       idempotency: stated.idempotency,
       maxResponseBytes: stated.max_response_bytes,
-      surroundings: {
-        clock: () => this.#now,
-        chance: () => 0.5,
-        newKey: () => `case-${(this.#keys += 1)}`,
-        wait: async (ms) => {
-          this.#now += ms;
-          this.waits.push(Math.round(ms));
-        },
-      },
+      surroundings: isLive ? undefined : this.#surroundings(),
     });
+  }
+
+  #surroundings(): Surroundings {
+    return {
+      clock: () => this.#now,
+      chance: () => 0.5,
+      newKey: () => `case-${(this.#keys += 1)}`,
+      wait: async (ms) => {
+        this.#now += ms;
+        this.waits.push(Math.round(ms));
+      },
+      timer: () => () => {},
+    };
   }
 
   /** The result of a call. */
@@ -158,8 +174,7 @@ class Conversation {
     const beside = feeds ? fieldOf("feeds", feeds, graph) : types && fieldOf("types", types, graph);
     const fields = Object.entries(others).map(([name, value]) => [name, fieldOf(name, value, graph)]);
     const answer = await this.#client[call as "forward"](target, beside, Object.fromEntries(fields));
-    const returned = plain(answer.fields);
-    return answer instanceof Derivative ? { ...returned, graph: write(toWire(answer.graph)) } : returned;
+    return answer instanceof Derivative ? derivative(answer) : { ...plain(answer.fields), ...byNode(answer) };
   }
 
   #graph(steps: Json[]): Graph {
@@ -264,6 +279,28 @@ function fieldOf(name: string, value: Json, graph: Graph): Json {
   }
 }
 
+/** Tensors of an answer, each looked up by what it belongs to. */
+function byNode(answer: Json): Json {
+  const found = Object.entries(NODES).filter(([name]) => answer[name] instanceof Results);
+  return Object.fromEntries(
+    found.map(([name, members]) => {
+      const entries = answer.fields[name].map((entry: Json) => {
+        const ids = members.map((member) => entry[member] as number);
+        return { ...entry, tensor: bits(answer[name].get(...ids)) };
+      });
+      return [name, entries];
+    }),
+  );
+}
+
+/** A gradient as a graph, with the nodes where it is computed. */
+function derivative({ fields, graph, gradients }: Derivative): Json {
+  const entries = (fields["gradients"] as Json).map(({ node }: Json) => {
+    return { node, gradient_node: gradients.get(node).id };
+  });
+  return { ...plain(fields), gradients: entries, graph: write(toWire(graph)) };
+}
+
 /** An answer's fields as JSON, tensors as bits. */
 function plain(value: Json): Json {
   if (value instanceof Tensor) return bits(value);
@@ -297,8 +334,8 @@ function report(error: Refusal): Json {
 }
 
 /** Calls of a server. */
-async function exchanged({ url, client = {}, calls }: Json): Promise<Json> {
-  const conversation = new Conversation(url, client);
+async function exchanged({ kind, url, client = {}, calls }: Json): Promise<Json> {
+  const conversation = new Conversation(url, client, kind === "live");
   const results = [];
   for (const call of calls) results.push(await conversation.done(call));
   return { results, waits: conversation.waits };

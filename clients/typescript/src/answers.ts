@@ -2,7 +2,7 @@
 
 import { Graph, type Node, type NodeLike } from "./graph.js";
 import type { Json, JsonObject } from "./json.js";
-import { list, number, objects, promised, string, truth } from "./reading.js";
+import { list, maybe, number, objects, promised, string, truth } from "./reading.js";
 import { Resident } from "./resident.js";
 import type { Parts, Response } from "./response.js";
 import { Results } from "./results.js";
@@ -25,6 +25,9 @@ const NODES: { readonly [field: string]: readonly string[] } = {
   jacobian: ["of", "wrt"],
   hessian: ["row", "column"],
 };
+
+/** What the names of constants begin with, beside an answer. */
+const CONSTANTS = "constants.";
 
 /** The answer that came. Throws MalformedAnswerError. */
 export function answerOf<A>(Kind: AnswerType<A>, response: Response, graph: Graph): A {
@@ -72,9 +75,9 @@ export abstract class Answer {
     return new Results(this.#graph, entries.map((entry) => [number(entry, "node")]), entries.map(read));
   }
 
-  /** Nodes that a field lists. */
+  /** Nodes that a field lists; none where it is not there. */
   protected nodes(name: string): readonly Node[] {
-    return list(this.#fields as JsonObject, name).map((id) => this.find(id as number));
+    return (maybe(list, this.#fields as JsonObject, name) ?? []).map((id) => this.find(id as number));
   }
 
   protected find(node: NodeLike): Node {
@@ -106,7 +109,7 @@ export class Gradients extends Values {
 /** Values and gradients with a leading axis; values alone, where there is nothing to differentiate. */
 export class Batched extends Gradients {
   constructor({ fields, beside }: Parts, graph: Graph) {
-    super({ fields: { gradients: [], disconnected: [], ...fields }, beside }, graph);
+    super({ fields: { gradients: [], ...fields }, beside }, graph);
   }
 }
 
@@ -160,8 +163,11 @@ export class Derivative extends Answer {
 
   constructor(parts: Parts, sent: Graph) {
     super(parts, sent);
-    const constants = [...parts.beside].map(([place, tensor]) => [place.replace(/^constants\./, ""), tensor] as const);
-    this.graph = Graph.fromWire(parts.fields["graph"], new Map(constants));
+    const constants = [...parts.beside].filter(([place]) => place.startsWith(CONSTANTS));
+    this.graph = Graph.fromWire(
+      parts.fields["graph"],
+      new Map(constants.map(([place, tensor]) => [place.slice(CONSTANTS.length), tensor])),
+    );
     this.gradients = this.byNode("gradients", (entry) => this.graph.find(number(entry, "gradient_node")));
   }
 

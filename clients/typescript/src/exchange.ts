@@ -16,7 +16,7 @@ export class Scope {
     readonly signal: AbortSignal | undefined,
     timeoutMs: number | null | undefined,
   ) {
-    this.deadline = new Deadline(timeoutMs === undefined ? policy.timeoutMs : timeoutMs, policy.surroundings.clock);
+    this.deadline = new Deadline(timeoutMs === undefined ? policy.timeoutMs : timeoutMs, policy.surroundings);
   }
 }
 

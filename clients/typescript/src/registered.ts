@@ -8,7 +8,7 @@ import type { JsonObject } from "./json.js";
 import { maybe, number, string } from "./reading.js";
 import { onGraph, type Request } from "./requests.js";
 import type { Response } from "./response.js";
-import { after } from "./retries.js";
+import { unlessAborted } from "./retries.js";
 
 /** The calls of a client that take a graph, and what they take beside it. */
 type Calls = Pick<
@@ -144,19 +144,13 @@ export class RegisteredGraph {
 
 /** Wait until something of another call is over, however it ends, within the time and signal of this one. */
 async function outcome(pending: Promise<void>, { deadline, signal }: Scope): Promise<void> {
-  const left = deadline.left();
-  signal?.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const cancel = after(left, () => reject(deadline.passed()));
-    const aborted = () => reject(signal?.reason);
-    signal?.addEventListener("abort", aborted, { once: true });
-    const over = () => {
-      cancel();
-      signal?.removeEventListener("abort", aborted);
-      resolve();
-    };
-    pending.then(over, over);
-  });
+  let cancel = () => {};
+  const late = new Promise<never>((_, reject) => (cancel = deadline.atEnd(() => reject(deadline.passed()))));
+  try {
+    await unlessAborted(Promise.race([pending.catch(() => {}), late]), signal);
+  } finally {
+    cancel();
+  }
 }
 
 /** Whether it is the graph that is not found: a tensor is named by its node. */

@@ -1,11 +1,11 @@
 /** An answer as it came, and what it is by its status and media type. */
 
 import type { Bytes } from "./bytes.js";
-import { MalformedAnswerError, type Refusal, refusal } from "./errors.js";
+import { ConnectionError, MalformedAnswerError, type Refusal, refusal } from "./errors.js";
 import { type Json, type JsonObject, parse } from "./json.js";
 import { JSON_TYPE, SAFETENSORS_TYPE } from "./message.js";
 import { object, string } from "./reading.js";
-import { decode } from "./safetensors.js";
+import { decode, isCutOff } from "./safetensors.js";
 import type { Tensor } from "./tensor.js";
 import { fromJson } from "./tensor-json.js";
 
@@ -33,14 +33,25 @@ export class Response {
     return BINARY_TYPES.includes(this.#media());
   }
 
-  /** Itself, where it is an answer. Throws what it refuses, and MalformedAnswerError for a redirect. */
+  /**
+   * Itself, where it is an answer. Throws what it refuses, MalformedAnswerError for a redirect, and ConnectionError for
+   * half of an answer: where no length is said, `fetch` of Node takes the end of a connection for the end of a body.
+   */
   checked(): this {
     if (this.status >= 400) throw this.#refusal();
     if (![200, 201, 304].includes(this.status)) {
       const told = this.status ? `has the status ${this.status}` : "is a redirect";
       throw new MalformedAnswerError(`the answer ${told}, which a server of gradserve does not give`);
     }
+    if (!this.headers.has("content-length") && this.#isCutOff()) {
+      throw new ConnectionError("the connection ended within the answer");
+    }
     return this;
+  }
+
+  #isCutOff(): boolean {
+    if (this.#isBinary()) return isCutOff(this.body);
+    return this.#media() === JSON_TYPE && parsedOrNone(this.body) === undefined;
   }
 
   #refusal(): Refusal {

@@ -4,6 +4,8 @@ import { ConnectionError, DeadlineError, Refusal } from "./errors.js";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
+/** Timers count no further. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const PASSING: ReadonlySet<number> = new Set([408, 429, 503]);
 
 /** What a client has of the world beside the network. */
@@ -16,6 +18,8 @@ export interface Surroundings {
   newKey(): string;
   /** Passes so much time, or rejects once the signal is aborted. */
   wait(ms: number, signal: AbortSignal | undefined): Promise<void>;
+  /** Does something once so much time has passed, unless what it returns is called before. */
+  timer(ms: number, act: () => void): () => void;
 }
 
 /** The world as it is. */
@@ -24,19 +28,22 @@ export const WORLD: Surroundings = {
   chance: Math.random,
   // Where pages are not secure, browsers have no `randomUUID`.
   newKey: () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""),
-  wait: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      const aborted = () => {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener("abort", aborted);
-        resolve();
-      }, ms);
-      signal?.addEventListener("abort", aborted, { once: true });
-    }),
+  wait: (ms, signal) => unlessAborted(new Promise((resolve) => setTimeout(resolve, ms)), signal),
+  timer: (ms, act) => {
+    const timer = ms > LONGEST_TIMER_MS ? undefined : setTimeout(act, ms);
+    return () => clearTimeout(timer);
+  },
 };
+
+/** The outcome of something, or the reason of a signal, whichever comes first. */
+export function unlessAborted<T>(pending: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal?.reason);
+    signal?.addEventListener("abort", aborted, { once: true });
+    if (signal?.aborted) aborted();
+    pending.then(resolve, reject).finally(() => signal?.removeEventListener("abort", aborted));
+  });
+}
 
 /** When a call has to be over, all of its tries together; null: never. */
 export class Deadline {
@@ -44,37 +51,34 @@ export class Deadline {
 
   constructor(
     private readonly ms: number | null,
-    private readonly clock: () => number,
+    private readonly surroundings: Surroundings,
   ) {
-    this.#end = ms === null ? null : clock() + ms;
+    this.#end = ms === null ? null : surroundings.clock() + ms;
+  }
+
+  /** Have something done at the end, unless the result is called before. Throws DeadlineError where it has come. */
+  atEnd(act: () => void): () => void {
+    const left = this.left();
+    return left === null ? () => {} : this.surroundings.timer(left, act);
   }
 
   /** Milliseconds that are left; null where there is no end. Throws DeadlineError where it has come. */
   left(): number | null {
     if (this.#end === null) return null;
-    const left = this.#end - this.clock();
+    const left = this.#end - this.surroundings.clock();
     if (left <= 0) throw this.passed();
     return left;
   }
 
   /** Whether there is time left after so many milliseconds. */
   admits(ms: number): boolean {
-    return this.#end === null || this.clock() + ms < this.#end;
+    return this.#end === null || this.surroundings.clock() + ms < this.#end;
   }
 
   /** What is thrown at the end. */
   passed(): DeadlineError {
     return new DeadlineError(`no answer within ${this.ms} ms`);
   }
-}
-
-/** Timers count no further. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** Do something once so much time has passed, unless the result is called before; null: never. */
-export function after(ms: number | null, act: () => void): () => void {
-  const timer = ms === null || ms > LONGEST_TIMER_MS ? undefined : setTimeout(act, ms);
-  return () => clearTimeout(timer);
 }
 
 /** How calls are made, unless one says otherwise. */

@@ -54,6 +54,15 @@ export function decode(file: Bytes): File {
   return { metadata, tensors: new Map(entries.map((entry) => [entry.name, read(entry, data)])) };
 }
 
+/** Whether a file ends before what its header promises. */
+export function isCutOff(file: Bytes): boolean {
+  if (file.length < LENGTH) return true;
+  const length = new DataView(file.buffer, file.byteOffset).getBigUint64(0, true);
+  if (length > MOST_OF_HEADER || length > BigInt(file.length - LENGTH)) return length <= MOST_OF_HEADER;
+  const { tensors, end } = headerOf(file);
+  return Object.entries(tensors).some(([name, stated]) => entryOf(name, stated).end > file.length - end);
+}
+
 /** The tensor of a name. Throws MalformedAnswerError where there is none. */
 export function named(tensors: File["tensors"], name: string): Tensor {
   const found = tensors.get(name);

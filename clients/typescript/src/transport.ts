@@ -4,7 +4,7 @@ import type { Bytes } from "./bytes.js";
 import { AnswerTooLargeError, ConnectionError, InputError, MalformedAnswerError } from "./errors.js";
 import type { Request as Stated } from "./requests.js";
 import { Response } from "./response.js";
-import { after, type Deadline } from "./retries.js";
+import type { Deadline } from "./retries.js";
 
 /** What sends requests, as the platform's own function does. */
 export type Fetch = (url: string, init: RequestInit) => Promise<globalThis.Response>;
@@ -17,15 +17,18 @@ export class Transport {
   readonly #headers: { readonly [name: string]: string };
   readonly #most: number;
   readonly #fetch: Fetch;
+  /** Whether bodies are sent from where they lie, and once: Node sends others again at 421, as browsers do. */
+  readonly #streams: boolean;
 
   /** Throws InputError, which does not show the key. */
   constructor(url: string, apiKey: string | undefined, most: number, fetch: Fetch | undefined) {
-    const key = apiKey ?? environment()[KEY_VARIABLE];
+    const key = apiKey ?? surrounding().env?.[KEY_VARIABLE];
     if (key && !/^[\x21-\x7e]+$/.test(key)) throw new InputError("the key has characters that a header cannot have");
     // Compressed answers would be longer than they are said to be, and tensors are not worth it.
     this.#headers = { "Accept-Encoding": "identity", ...(key && { Authorization: `Bearer ${key}` }) };
     this.#base = baseOf(url);
     this.#most = most;
+    this.#streams = !fetch && isNode();
     this.#fetch = fetch ?? ((...asked) => globalThis.fetch(...asked));
   }
 
@@ -37,7 +40,7 @@ export class Transport {
     const url = `${this.#base}${request.path}${queryOf(request, left)}`;
     const ending = new AbortController();
     const abort = () => ending.abort(signal?.reason);
-    const cancel = after(left, () => ending.abort(deadline.passed()));
+    const cancel = deadline.atEnd(() => ending.abort(deadline.passed()));
     signal?.addEventListener("abort", abort, { once: true });
     if (signal?.aborted) abort();
     try {
@@ -51,8 +54,7 @@ export class Transport {
   async #exchanged(url: string, request: Stated, ending: AbortController): Promise<Response> {
     const init: RequestInit = {
       method: request.method,
-      headers: { ...this.#headers, ...request.headers },
-      ...(request.body && { body: bodyOf(request.body) }),
+      ...this.#stated(request),
       signal: ending.signal,
       redirect: "manual",
       cache: "no-store",
@@ -69,6 +71,15 @@ export class Transport {
       if (error instanceof MalformedAnswerError || error instanceof AnswerTooLargeError) throw error;
       throw new ConnectionError(`${request.method} ${request.path}: ${told(error)}`, { cause: error });
     }
+  }
+
+  /** Headers and body, with what has to be said of it. */
+  #stated({ headers, body }: Stated): RequestInit & { readonly duplex?: "half" } {
+    const all = { ...this.#headers, ...headers };
+    if (!body) return { headers: all };
+    if (!this.#streams) return { headers: all, body: new Blob([...body]) };
+    const length = body.reduce((sum, piece) => sum + piece.length, 0);
+    return { headers: { ...all, "Content-Length": String(length) }, body: streamOf(body), duplex: "half" };
   }
 
   /** The body, of which no more is read than may be. */
@@ -92,9 +103,17 @@ export class Transport {
   }
 }
 
-function environment(): { readonly [name: string]: string | undefined } {
-  const { process } = globalThis as { process?: { env?: { [name: string]: string | undefined } } };
-  return process?.env ?? {};
+type Strings = { readonly [name: string]: string | undefined };
+
+/** What there is of Node's `process`. */
+function surrounding(): { readonly env?: Strings; readonly versions?: Strings } {
+  return (globalThis as { process?: ReturnType<typeof surrounding> }).process ?? {};
+}
+
+/** Whether it is Node itself: others take its name as well. */
+function isNode(): boolean {
+  const { node, bun, deno } = surrounding().versions ?? {};
+  return node !== undefined && bun === undefined && deno === undefined;
 }
 
 /** A server's URL without what paths would not fit behind. Throws InputError. */
@@ -114,10 +133,16 @@ function queryOf(request: Stated, left: number | null): string {
   return query && `?${query}`;
 }
 
-/** Pieces one behind the other. */
-function bodyOf(pieces: readonly Bytes[]): BodyInit {
-  const [only, ...others] = pieces;
-  return only && !others.length ? only : new Blob([...pieces]);
+/** Pieces one behind the other, which are not copied. */
+function streamOf(pieces: readonly Bytes[]): ReadableStream<Bytes> {
+  const left = [...pieces];
+  return new ReadableStream({
+    pull(controller) {
+      const piece = left.shift();
+      if (piece) controller.enqueue(piece);
+      else controller.close();
+    },
+  });
 }
 
 /** Whether the body came compressed where we could say that it should not; browsers decide that by themselves. */
