@@ -139,15 +139,16 @@ def _check_spans(spans: list[list[int]], length: int) -> None:
         raise MalformedError(f"tensors take {end} bytes, and the file has {length}")
 
 
-def to_file(tensors: Mapping[str, Bits], metadata: Mapping[str, str] | None = None) -> bytes:
-    """A safetensors file."""
+def to_file(tensors: Mapping[str, Bits], metadata: Mapping[str, str] | None = None, header_bytes: int = 0) -> bytes:
+    """A safetensors file, its header filled up with spaces to so many bytes at least."""
     header: Json = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     for name, bits in tensors.items():
         start, end = end, end + len(bits["hex"]) // 2
         entry = {"dtype": SAFETENSORS[bits["dtype"]], "shape": bits["shape"], "data_offsets": [start, end]}
         header[name] = entry
-    return file_of(header, b"".join(bytes.fromhex(bits["hex"]) for bits in tensors.values()))
+    data = b"".join(bytes.fromhex(bits["hex"]) for bits in tensors.values())
+    return file_of(json.dumps(header, separators=(",", ":")).ljust(header_bytes), data)
 
 
 def file_of(header: Json | str, data: bytes, align: int = LENGTH) -> bytes:

@@ -89,4 +89,4 @@ def _grown_file(body: bytes) -> bytes:
     if "response" in metadata:
         metadata["response"] = json.dumps(grown(json.loads(metadata["response"])))
     header["__metadata__"] = metadata | {FIELD: ""}
-    return file_of(header, body[data:])
+    return file_of(json.dumps(header).ljust(data - LENGTH), body[data:])

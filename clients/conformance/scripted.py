@@ -165,7 +165,8 @@ def _content(answer: Mapping[str, Any], status: int) -> tuple[str, bytes]:
         return (JSON if status < 400 else PROBLEM), json.dumps(answer["json"]).encode()
     if "file" in answer:
         file = answer["file"]
-        return SAFETENSORS, to_file(file["tensors"], {"response": json.dumps(file["response"])})
+        metadata = {"response": json.dumps(file["response"])}
+        return SAFETENSORS, to_file(file["tensors"], metadata, file.get("header_bytes", 0))
     if "hex" in answer:
         return SAFETENSORS, bytes.fromhex(answer["hex"])
     return "", answer.get("text", "").encode()

@@ -135,6 +135,13 @@ def test_codes_of_422_become_others() -> None:
     assert grown({"status": 503, "code": "worker_died"})["code"] == "worker_died"
 
 
+def test_headers_are_filled_up_today_and_tomorrow() -> None:
+    today = to_file({"values.0": ONE}, {"response": "{}"}, 4000)
+    for file in (today, grown_body("application/vnd.safetensors", today)):
+        assert len(file) == 8 + 4000 + 8
+        assert from_file(file)[1] == {"values.0": ONE}
+
+
 def test_files_grow_too() -> None:
     today = to_file({"values.0": ONE}, {"response": json.dumps({"values": [{"node": 0}]})})
     metadata, tensors = from_file(grown_body("application/vnd.safetensors", today))

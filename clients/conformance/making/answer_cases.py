@@ -10,6 +10,7 @@ import numpy as np
 
 from clients.conformance.bits import Bits, Json, bits_of, to_json
 from clients.conformance.cases import Case
+from clients.conformance.making.broken_files import LONGEST_HEADER
 from clients.conformance.making.exchange_parts import (
     ANSWER,
     CALL,
@@ -224,6 +225,8 @@ def _lengths() -> Iterator[Case]:
     large = bits_of(np.zeros(2500))
     file = {"response": _RESPONSE, "tensors": _VALUES | {"values.1": large}}
     yield _answered("length-of-a-file", {"file": file}, long, **limit)
+    header = _FILE["file"] | {"header_bytes": LONGEST_HEADER + 8}
+    yield _answered("length-of-a-header", {"file": header}, _TRANSPORT)
     refusal = {"status": 422, "json": problem("bad_tensor"), "pad": 20_001}
     yield _answered("length-of-a-refusal", refusal, long, **limit)
 

@@ -10,7 +10,7 @@ import numpy as np
 from clients.conformance.bits import LENGTH, Bits, Json, bits_of, file_of, little_endian
 
 #: the longest header that a client reads
-_LONGEST: Final = 100_000_000
+LONGEST_HEADER: Final = 100_000_000
 _T: Final = np.array([1.5, -2.5])
 _DATA: Final = little_endian(_T)
 _BITS: Final = bits_of(_T)
@@ -46,7 +46,7 @@ BROKEN_FILES: Final[dict[str, bytes]] = {
     "nothing": b"",
     "shorter-than-a-length": b"\2\0\0",
     "header-longer-than-the-file": (1000).to_bytes(LENGTH, "little") + b"{}",
-    "header-too-long": (_LONGEST + 1).to_bytes(LENGTH, "little") + b"{}",
+    "header-too-long": (LONGEST_HEADER + 1).to_bytes(LENGTH, "little") + b"{}",
     "header-of-2-to-63": (2**63).to_bytes(LENGTH, "little") + b"{}",
     "header-of-all-there-is": (2**64 - 1).to_bytes(LENGTH, "little") + b"{}",
     "header-empty": bytes(8),
