@@ -45,8 +45,8 @@ export function computing(call: string, graph: Graph, asked: Asked, isRegistered
     if (value !== undefined) message.fields[name] = write(value as never, name, graph, message);
   }
   if (asked.cotangent !== undefined) {
-    const of = graph.find(asked.of ?? graph.size - 1).id;
-    message.place(tensor(asked.cotangent), `cotangents.${of}`, message.fields, "cotangent");
+    const of = graph.find(asked.of ?? graph.size - 1);
+    message.place(fed(asked.cotangent, "cotangent", of), `cotangents.${of.id}`, message.fields, "cotangent");
   }
   Object.assign(message.fields, asked.extra);
   const form = message.form(asked.form);
