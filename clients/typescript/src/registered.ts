@@ -85,15 +85,19 @@ export class RegisteredGraph {
   async run(exchange: Exchange, scope: Scope): Promise<Response> {
     await this.ensure(scope);
     const known = this.#fields;
-    exchange.request = onGraph(exchange.request, this.graphId);
     try {
-      return await exchange.run();
+      return await this.#runOn(exchange);
     } catch (error) {
       if (!isOfTheGraph(error)) throw error;
     }
     // Another call may have found it forgotten as well.
     if (this.#fields === known) this.#fields = undefined;
     await this.ensure(scope);
+    return this.#runOn(exchange);
+  }
+
+  #runOn(exchange: Exchange): Promise<Response> {
+    exchange.request = onGraph(exchange.request, this.graphId);
     return exchange.run();
   }
 

@@ -28,7 +28,14 @@ export const WORLD: Surroundings = {
   chance: Math.random,
   // Where pages are not secure, browsers have no `randomUUID`.
   newKey: () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""),
-  wait: (ms, signal) => unlessAborted(new Promise((resolve) => setTimeout(resolve, ms)), signal),
+  async wait(ms, signal) {
+    let cancel = () => {};
+    try {
+      await unlessAborted(new Promise<void>((resolve) => (cancel = this.timer(ms, resolve))), signal);
+    } finally {
+      cancel();
+    }
+  },
   timer: (ms, act) => {
     const timer = ms > LONGEST_TIMER_MS ? undefined : setTimeout(act, ms);
     return () => clearTimeout(timer);

