@@ -199,7 +199,8 @@ export class Client {
     asked: Pick<requests.Put, "ifMatch" | "form"> & options.RequestOptions = {},
   ): Promise<ResidentTensor> {
     const { ifMatch, form } = asked;
-    return residentOf(nameOfTensor(tensor), await this.#once(requests.get(nameOfTensor(tensor), { ifMatch, form }), asked));
+    const name = nameOfTensor(tensor);
+    return residentOf(name, await this.#once(requests.get(name, { ifMatch, form }), asked));
   }
 
   /** The tensor, where it is another version by now than this one; else undefined. */
@@ -258,8 +259,8 @@ function explained(error: unknown, graph: Graph, hasKey: boolean): unknown {
   }
   if (hasKey && error instanceof GraphError && error.code === "over_budget") {
     error.add(
-      "where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that nothing " +
-        "is done twice, and makes none with idempotency: false",
+      "where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that " +
+        "nothing is done twice, and makes none with idempotency: false",
     );
   }
   return error;

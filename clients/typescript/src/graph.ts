@@ -69,8 +69,9 @@ export class Graph extends Ops implements Iterable<Node> {
     line = callersLine(),
   ): Node {
     const ids = withoutTheLast(operands).map((operand, place) => this.#own(operand, place, op, line));
-    const stated = Object.entries(attrs).filter((entry): entry is [string, Json | TensorLike] => entry[1] !== undefined);
-    const sent = stated.map(([key, value]) => [key, attribute(value, key, op, line)] as const);
+    const sent = Object.entries(attrs).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, attribute(value, key, op, line)] as const],
+    );
     const node = new Node(this, this.size, op, ids, Object.fromEntries(sent), name, line);
     this.#nodes.push(node);
     return node;
@@ -82,7 +83,9 @@ export class Graph extends Ops implements Iterable<Node> {
       throw new InputError(`${told(op, line)} has ${got} as operand ${place}, where a node is expected`);
     }
     if (operand.graph !== this) {
-      throw new InputError(`${told(op, line)} has ${operand.told} as operand ${place}, which is a node of another graph`);
+      throw new InputError(
+        `${told(op, line)} has ${operand.told} as operand ${place}, which is a node of another graph`,
+      );
     }
     return operand.id;
   }
@@ -144,7 +147,8 @@ function attribute(value: Json | TensorLike, name: string, op: string, line: str
     if (TENSOR_ATTRIBUTES.has(name)) return tensor(value as TensorLike);
     return plain(value, WHOLE_ATTRIBUTES.has(name));
   } catch (error) {
-    throw error instanceof InputError ? new InputError(`${told(op, line)}, attribute ${name}: ${error.message}`) : error;
+    if (!(error instanceof InputError)) throw error;
+    throw new InputError(`${told(op, line)}, attribute ${name}: ${error.message}`);
   }
 }
 

@@ -162,7 +162,8 @@ export function registration(graph: Graph, description: string, form: Form | und
   const message = new Message({ description: description || undefined });
   message.fields["graph"] = stated(graph, message);
   const { media, body } = message.encoded(message.form(form));
-  return { method: "POST", path: "/v1/graphs", headers: { "Content-Type": media, Accept: JSON_TYPE }, body, takesTime: true };
+  const headers = { "Content-Type": media, Accept: JSON_TYPE };
+  return { method: "POST", path: "/v1/graphs", headers, body, takesTime: true };
 }
 
 /** A version that there has to be, or must not be: its handle, its etag, or "*" for any. */

@@ -86,7 +86,7 @@ export class Response {
       return { etag: string(answer, "etag"), tensor: fromJson(answer["tensor"]) };
     }
     const [tensor, ...others] = decode(this.body).tensors.values();
-    if (!tensor || others.length) throw new MalformedAnswerError("the answer holds not one tensor, which was asked for");
+    if (!tensor || others.length) throw new MalformedAnswerError("the answer holds not one tensor alone");
     return { etag: (this.headers.get("etag") ?? "").replace(/^W\//, "").replace(/^"(.*)"$/s, "$1"), tensor };
   }
 }

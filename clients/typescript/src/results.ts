@@ -30,7 +30,8 @@ export class Results<T> implements Iterable<T> {
   /** Throws InputError for a node without a result here, and for one that is not in the graph. */
   get(...key: readonly NodeLike[]): T {
     const wanted = key.map((like) => this.#graph.find(like));
-    const place = this.#nodes.findIndex((ids) => ids.length === wanted.length && ids.every((id, i) => id === wanted[i]?.id));
+    const sought = wanted.map((node) => node.id).join();
+    const place = this.#nodes.findIndex((ids) => ids.join() === sought);
     if (place < 0) {
       throw new InputError(`there is no result for ${wanted.map((node) => node.told).join(", ")} in this answer`);
     }

@@ -27,7 +27,7 @@ export const WORLD: Surroundings = {
   clock: () => performance.now(),
   chance: Math.random,
   // Where pages are not secure, browsers have no `randomUUID`.
-  newKey: () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""),
+  newKey: () => Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join("-"),
   async wait(ms, signal) {
     let cancel = () => {};
     try {

@@ -83,7 +83,7 @@ function headerOf(file: Bytes): Header {
     throw new MalformedAnswerError("the safetensors file ends before its header does");
   }
   if (length > MOST_OF_HEADER) {
-    throw new MalformedAnswerError(`the header of the safetensors file has ${length} bytes, and may have ${MOST_OF_HEADER}`);
+    throw new MalformedAnswerError(`a safetensors header has ${length} bytes, and may have ${MOST_OF_HEADER}`);
   }
   const end = LENGTH + Number(length);
   const { [METADATA]: metadata = {}, ...tensors } = parsed(file.subarray(LENGTH, end));
@@ -120,7 +120,8 @@ interface Entry {
 function entryOf(name: string, stated: Json): Entry {
   const { dtype, shape, data_offsets: offsets } = isObject(stated) ? stated : {};
   const [start, end, ...more] = Array.isArray(offsets) ? (offsets as readonly Json[]) : [];
-  if (typeof dtype !== "string" || !Array.isArray(shape) || !isOffset(start) || !isOffset(end) || more.length || start > end) {
+  const isPlaced = isOffset(start) && isOffset(end) && start <= end && !more.length;
+  if (typeof dtype !== "string" || !Array.isArray(shape) || !isPlaced) {
     throw new MalformedAnswerError(`the safetensors file does not say where '${name}' lies`);
   }
   return { name, dtype, shape, start, end };
@@ -134,7 +135,7 @@ function isOffset(value: Json | undefined): value is number {
 function checkThatTheyFill(entries: readonly Entry[], length: number): void {
   let end = 0;
   for (const entry of [...entries].sort((a, b) => a.start - b.start || a.end - b.end)) {
-    if (entry.start !== end) throw new MalformedAnswerError("the tensors of the safetensors file overlap, or leave gaps");
+    if (entry.start !== end) throw new MalformedAnswerError("tensors of the safetensors file overlap, or leave gaps");
     end = entry.end;
   }
   if (end !== length) throw new MalformedAnswerError("the tensors of the safetensors file do not fill it");
@@ -142,10 +143,11 @@ function checkThatTheyFill(entries: readonly Entry[], length: number): void {
 
 function read({ name, dtype, shape, start, end }: Entry, data: Bytes): Tensor {
   const known = spelled(dtype);
-  if (!known) throw new MalformedAnswerError(`the safetensors file holds '${name}' in ${dtype}, which this client cannot read`);
+  if (!known) throw new MalformedAnswerError(`the safetensors file has '${name}' in ${dtype}, which is unknown`);
   try {
     return Tensor.fromBytes(data.subarray(start, end), known, shape);
   } catch (error) {
-    throw error instanceof InputError ? new MalformedAnswerError(`'${name}' of the safetensors file: ${error.message}`) : error;
+    if (!(error instanceof InputError)) throw error;
+    throw new MalformedAnswerError(`'${name}' of the safetensors file: ${error.message}`);
   }
 }

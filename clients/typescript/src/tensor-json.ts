@@ -48,7 +48,7 @@ export function fromJson(stated: Json | undefined): Tensor {
     throw new MalformedAnswerError("a tensor is an object with dtype and shape");
   }
   const { dtype, shape, data, data_b64: text } = stated as JsonObject;
-  if (!isDtype(dtype)) throw new MalformedAnswerError(`the tensor is of a dtype that this client cannot read: ${dtype}`);
+  if (!isDtype(dtype)) throw new MalformedAnswerError(`the tensor is ${dtype}, which this client cannot read`);
   try {
     if (isThere(data) && isThere(text)) throw new InputError("a tensor has data or data_b64, and this one has both");
     if (isThere(data)) return ofNumbers(data, dtype, shape as Shape);

@@ -39,7 +39,7 @@ export class Tensor<D extends Dtype = Dtype> {
     const width = ArrayType.BYTES_PER_ELEMENT;
     const wanted = sizeOf(shape) * BigInt(width);
     if (BigInt(bytes.length) !== wanted) {
-      throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${wanted} bytes, and these are ${bytes.length}`);
+      throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${wanted} bytes, not ${bytes.length}`);
     }
     const ordered = reordered(bytes, width);
     const { buffer, byteOffset } = ordered.byteOffset % width ? ordered.slice() : ordered;
@@ -106,9 +106,9 @@ function sizeOf(shape: unknown): bigint {
 /**
  * A tensor of numbers, lists of lists of them, or a typed array, which is not copied.
  *
- * `dtype` is that of numbers and lists; of a typed array it says what its elements mean, where that may be more than one
- * thing. Throws InputError for a dtype that the wire lacks, for lists of unequal lengths, and for numbers that the dtype
- * does not hold.
+ * `dtype` is that of numbers and lists; of a typed array it says what its elements mean, where that may be several
+ * things. Throws InputError for a dtype that the wire lacks, for lists of unequal lengths, and for numbers that the
+ * dtype does not hold.
  */
 export function tensor<D extends Dtype>(value: TensorLike, dtype: D): Tensor<D>;
 export function tensor(value: TensorLike, dtype?: Dtype): Tensor;

@@ -62,7 +62,7 @@ export class Transport {
     };
     try {
       const answer = await this.#fetch(url, init);
-      if (isCompressed(answer, url)) throw new MalformedAnswerError("the answer is compressed, which was not asked for");
+      if (isCompressed(answer, url)) throw new MalformedAnswerError("the answer is compressed, which nobody asked for");
       return new Response(answer.status, answer.headers, await this.#read(answer));
     } catch (error) {
       if (ending.signal.aborted) throw ending.signal.reason;
@@ -98,7 +98,7 @@ export class Transport {
 
   #admit(length: number): void {
     if (length > this.#most) {
-      throw new AnswerTooLargeError(`the answer has more than ${this.#most} bytes (maxResponseBytes), and was not read`);
+      throw new AnswerTooLargeError(`the answer has more than ${this.#most} bytes (maxResponseBytes): it was not read`);
     }
   }
 }
@@ -148,7 +148,8 @@ function streamOf(pieces: readonly Bytes[]): ReadableStream<Bytes> {
 /** Whether the body came compressed where we could say that it should not; browsers decide that by themselves. */
 function isCompressed(answer: globalThis.Response, url: string): boolean {
   const coding = answer.headers.get("content-encoding")?.toLowerCase() ?? "identity";
-  return coding !== "identity" && new Request(url, { headers: { "Accept-Encoding": "identity" } }).headers.has("Accept-Encoding");
+  const asked = new Request(url, { headers: { "Accept-Encoding": "identity" } });
+  return coding !== "identity" && asked.headers.has("Accept-Encoding");
 }
 
 function joined(chunks: readonly Bytes[], length: number): Bytes {

@@ -116,8 +116,8 @@ test("minus zero has its sign where it is no whole number", () => {
 });
 
 test("what is no JSON is refused by both readers", () => {
-  const broken = ["", "[1,]", '{"a":1,}', "[01]", "[+1]", "[1.]", "[.5]", "[NaN]", '["a]', '"\\x"', "[1] 2", "tru", '{"a"}', "['a']", "[1"];
-  for (const text of broken) {
+  const lists = ["[1,]", "[01]", "[+1]", "[1.]", "[.5]", "[NaN]", '["a]', "['a']", "[1"];
+  for (const text of [...lists, "", '{"a":1,}', '"\\x"', "[1] 2", "tru", '{"a"}']) {
     assert.throws(() => parse(text), SyntaxError, text);
     assert.throws(() => parseUnique(text), SyntaxError, text);
   }
@@ -126,7 +126,8 @@ test("what is no JSON is refused by both readers", () => {
 });
 
 test("numbers are written so that they are read as what they are", () => {
-  assert.equal(write([-0, 0, 1e21, 2 ** 60, 0.1, 5n ** 30n]), "[-0.0,0,1e+21,1.152921504606847e+18,0.1,931322574615478515625]");
+  assert.equal(write([-0, 0, 1e21, 0.1]), "[-0.0,0,1e+21,0.1]");
+  assert.equal(write([2 ** 60, 5n ** 30n]), "[1.152921504606847e+18,931322574615478515625]");
   assert.throws(() => write([NaN]), InputError);
   assert.throws(() => write({ a: new Map() }), /JSON has no word for Map/);
 });
