@@ -37,4 +37,11 @@ LANGUAGES: Final = {
         start=(sys.executable, "conformance.py"),
         tests=((sys.executable, "-m", "pytest", "-q", "tests"),),
     ),
+    "typescript": Language(
+        CLIENTS / "typescript",
+        start=("node", "build/conformance.js"),
+        tests=(("npm", "test"),),
+        build=(("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"), ("npm", "run", "build")),
+        needs=("node", "npm"),
+    ),
 }

@@ -6,11 +6,11 @@ import functools
 import sys
 import sysconfig
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Final, ParamSpec, TypeVar
 
 from gradserve_client.errors import InputError
+from gradserve_client.graph import Line
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -18,8 +18,8 @@ _PACKAGE: Final = __name__.partition(".")[0]
 _INSTALLED: Final = tuple(sysconfig.get_paths()[scheme] for scheme in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
-def users_line() -> str:
-    """The innermost line that belongs neither to this package nor to an installed library, as `train.py:12`.
+def users_line() -> Line:
+    """The innermost line that belongs neither to this package nor to an installed library.
 
     So a function of SciPy's is named by the line that calls it. Where all is installed, the innermost one counts.
     """
@@ -29,18 +29,18 @@ def users_line() -> str:
         if frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
             innermost = innermost if innermost and not _is_ours(innermost) else frame
             if not frame.f_code.co_filename.startswith((*_INSTALLED, "<frozen")):
-                return _told(frame)
+                return _line(frame)
         frame = frame.f_back
     assert innermost is not None, "something calls this"
-    return _told(innermost)
+    return _line(innermost)
 
 
 def _is_ours(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] == _PACKAGE
 
 
-def _told(frame: FrameType) -> str:
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+def _line(frame: FrameType) -> Line:
+    return Line(frame.f_code.co_filename, frame.f_lineno)
 
 
 class RecordingError(InputError):

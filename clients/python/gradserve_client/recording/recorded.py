@@ -121,7 +121,7 @@ class Recordings:
                 self.kept = [recorded, *(each for each in self.kept if each is not recorded)]
                 return recorded, answer
             tried.append(recorded)
-            seen, surprise = surprises, recorded.guards[len(surprises) - 1].line
+            seen, surprise = surprises, str(recorded.guards[len(surprises) - 1].line)
 
     def _record(self, record: Callable[[], Recorded], surprise: str) -> Recorded:
         if len(self.kept) > _MOST_ANEW:

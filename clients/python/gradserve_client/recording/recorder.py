@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradserve_client.errors import InputError
-from gradserve_client.graph import Graph, Node
+from gradserve_client.graph import Graph, Line, Node
 from gradserve_client.recording.lines import RecordingError, users_line
 from gradserve_client.recording.traced import DType, Traced
 from gradserve_client.tensors import Array, dtype_name
@@ -27,7 +27,7 @@ class Guard(NamedTuple):
 
     node: Node
     outcome: float
-    line: str
+    line: Line
 
     def holds(self, value: Array) -> bool:
         """Whether it came out so, in all examples of a batch."""

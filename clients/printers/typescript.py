@@ -1,0 +1,198 @@
+"""Op methods in TypeScript: operands by position, then what is required, then what need not be stated, by name."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from clients.op_descriptions import Attribute, OpDescription, Operand
+
+_WIDTH: Final = 120
+#: for text in a comment, behind its indentation and star
+_ROOM: Final = _WIDTH - 5
+_OPS: Final = """/** The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that. */
+
+import type { Dtype } from "./dtypes.js";
+import type { Node, StatedAttributes } from "./graph.js";
+import type { TensorLike } from "./tensor.js";
+
+/** Attributes whose values are tensors. */
+export const TENSOR_ATTRIBUTES: ReadonlySet<string> = new Set([%s]);
+/** Attributes whose values are whole numbers, or lists of these. */
+export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
+%s
+]);
+
+/** A whole number; a bigint where a number would not hold it. */
+export type Int = number | bigint;
+export type Ints = readonly Int[];
+/** A number; a bigint for a whole one that a number would not hold. */
+export type Float = number | bigint;
+/** A dtype by its name. A server may know more of them than this client. */
+export type DtypeName = Dtype | (string & {});
+/** What need not be stated. */
+export type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+/** The methods of graphs that write a node each. */
+export abstract class Ops {
+  /** An op by its name, called by a method that the program calls. Operands at the end may be left out. */
+  protected abstract append(
+    op: string,
+    operands: readonly (Node | undefined)[],
+    attrs: StatedAttributes,
+    name?: string,
+  ): Node;
+"""
+_SIGNATURES: Final = """/**
+ * What the method of each op takes, in order, by the names of the wire: operands, of which those with `?` may be left
+ * out and one with `...` is a list, and `=attributes`. What else there is stands in the last argument.
+ *
+ * Written by `python -m clients.ops` from the registry: edit that.
+ */
+export const SIGNATURES: { readonly [op: string]: readonly string[] } = {
+%s
+};
+"""
+_TYPES: Final = {
+    "bool": "boolean",
+    "int": "Int",
+    "ints": "Ints",
+    "float": "Float",
+    "string": "string",
+    "dtype": "DtypeName",
+    "tensor": "TensorLike",
+}
+_WHOLE: Final = frozenset({"int", "ints"})
+
+
+def printed(ops: Sequence[OpDescription]) -> str:
+    """The module with all methods."""
+    tensors = ", ".join(_names_of(ops, {"tensor"}))
+    whole = _filled_list(_names_of(ops, _WHOLE), "  ")
+    methods = "\n".join(_method(op) for op in ops)
+    return f"{_OPS % (tensors, whole)}\n{methods}}}\n"
+
+
+def signatures(ops: Sequence[OpDescription]) -> str:
+    """The module that says in which order methods take what, for programs that call them by the names of ops."""
+    return _SIGNATURES % "\n".join(f"  {op.name}: [{', '.join(map(json.dumps, _order(op)))}]," for op in ops)
+
+
+def _names_of(ops: Sequence[OpDescription], kinds: frozenset[str] | set[str]) -> list[str]:
+    return sorted({json.dumps(a.name) for op in ops for a in op.attributes if a.kind in kinds})
+
+
+def _filled_list(entries: Sequence[str], indent: str) -> str:
+    return textwrap.fill(", ".join(entries) + ",", _WIDTH, initial_indent=indent, subsequent_indent=indent)
+
+
+def _order(op: OpDescription) -> Iterator[str]:
+    needed, left_out = _operands(op)
+    yield from (f"...{operand.name}" if operand.variadic else operand.name for operand in needed)
+    yield from (f"={attribute.name}" for attribute in op.attributes if attribute.required)
+    yield from (f"{operand.name}?" for operand in left_out)
+
+
+def _operands(op: OpDescription) -> tuple[list[Operand], list[Operand]]:
+    """Those that have to be there, and those that may be left out."""
+    return [o for o in op.operands if not o.optional], [o for o in op.operands if o.optional]
+
+
+def _method(op: OpDescription) -> str:
+    head = _wrapped(f"  {_camel(op.name)}(", [*_parameters(op)], "): Node {", [_last_parameter(op)])
+    body = _wrapped("    return this.append(", [*_arguments(op)], ");")
+    return f"{_comment(op)}\n{head}\n{body}\n  }}\n"
+
+
+def _parameters(op: OpDescription) -> Iterator[str]:
+    """The name of what is fed, operands, what is required, and operands that may be left out."""
+    needed, left_out = _operands(op)
+    if op.fed:
+        yield "name?: string"
+    yield from (f"{_camel(o.name)}: {'readonly Node[]' if o.variadic else 'Node'}" for o in needed)
+    yield from (f"{_camel(a.name)}: {_type(a)}" for a in op.attributes if a.required)
+    yield from (f"{_camel(o.name)}?: Node" for o in left_out)
+
+
+def _last_parameter(op: OpDescription) -> str:
+    """What need not be stated, by name."""
+    members = [f"{_camel(a.name)}: {_type(a)}" for a in op.attributes if not a.required]
+    label = [] if op.fed else ["name: string"]
+    return f"options: Optional<{{ {'; '.join([*members, *label])} }}> = {{}}"
+
+
+def _type(attribute: Attribute) -> str:
+    if attribute.choices:
+        return " | ".join(map(json.dumps, attribute.choices))
+    return _TYPES.get(attribute.kind, "NonNullable<StatedAttributes[string]>")
+
+
+def _arguments(op: OpDescription) -> Iterator[str]:
+    operands = [f"...{_camel(o.name)}" if o.variadic else _camel(o.name) for o in op.operands]
+    attributes = [f"{a.name}: {_value(a)}" if _value(a) != a.name else a.name for a in op.attributes]
+    yield json.dumps(op.name)
+    yield f"[{', '.join(operands)}]"
+    yield f"{{ {', '.join(attributes)} }}" if attributes else "{}"
+    yield "name" if op.fed else "options.name"
+
+
+def _value(attribute: Attribute) -> str:
+    return _camel(attribute.name) if attribute.required else f"options.{_camel(attribute.name)}"
+
+
+def _comment(op: OpDescription) -> str:
+    several = ["Several results, each read through getOutput."] if op.several else []
+    gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
+    told = [*map(_broken, op.doc.split("\n\n")), *several, *map(_broken, gradient), *_told(op.attributes)]
+    lines = "\n\n".join(told).replace("*/", "* /").splitlines()
+    if len(lines) == 1:
+        return f"  /** {lines[0]} */"
+    return "\n".join(["  /**", *(f"   * {line}".rstrip() for line in lines), "   */"])
+
+
+def _broken(text: str, indent: str = "") -> str:
+    if all(len(line) <= _ROOM for line in text.splitlines()):
+        return text
+    return textwrap.fill(text, _ROOM, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _told(attributes: Iterable[Attribute]) -> Iterator[str]:
+    lines = [_broken(f"@param {_place(a)} {a.doc}{_default(a)}", indent="  ") for a in attributes]
+    if lines:
+        yield "\n".join(lines)
+
+
+def _place(attribute: Attribute) -> str:
+    return _camel(attribute.name) if attribute.required else f"options.{_camel(attribute.name)}"
+
+
+def _default(attribute: Attribute) -> str:
+    return "" if attribute.default is None else f"; {json.dumps(attribute.default)} unless stated"
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(part.capitalize() for part in others)
+
+
+def _wrapped(before: str, parts: Sequence[str], after: str, last: Sequence[str] = ()) -> str:
+    """A list in parentheses: on one line, or with a line for each part."""
+    line = before + ", ".join([*parts, *last]) + after
+    if len(line) <= _WIDTH:
+        return line
+    indent = " " * (len(before) - len(before.lstrip()))
+    return "\n".join([before, *(_member(part, f"{indent}  ") for part in [*parts, *last]), indent + after])
+
+
+def _member(part: str, indent: str) -> str:
+    """A part on a line of its own; on several, where it has many members."""
+    line = f"{indent}{part},"
+    if len(line) <= _WIDTH:
+        return line
+    head, _, rest = part.partition("{ ")
+    inner, _, tail = rest.partition(" }")
+    mark = ";" if ";" in inner else ","
+    members = "\n".join(f"{indent}  {member}{mark}" for member in inner.split(f"{mark} "))
+    return f"{indent}{head}{{\n{members}\n{indent}}}{tail},"

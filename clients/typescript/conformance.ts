@@ -1,0 +1,363 @@
+/**
+ * The program that answers conformance cases with this client: a case a line comes in, a result a line goes out.
+ *
+ * What it speaks is in clients/conformance/README.md.
+ */
+
+import { createInterface } from "node:readline";
+import { inspect } from "node:util";
+import {
+  Client,
+  Derivative,
+  type Dtype,
+  GradserveError,
+  Graph,
+  Node,
+  Refusal,
+  type RegisteredGraph,
+  Resident,
+  Results,
+  type Store,
+  type Surroundings,
+  Tensor,
+} from "./src/index.js";
+import { parse, write } from "./src/json.js";
+import { JSON_TYPE } from "./src/message.js";
+import { toWire } from "./src/requests.js";
+import { Response } from "./src/response.js";
+import { decode, encode, named } from "./src/safetensors.js";
+import { defaultForm, type Form, fromJson, toJson } from "./src/tensor-json.js";
+import { SIGNATURES } from "./signatures.js";
+
+/** Whatever JSON has. Cases are what the runner sends. */
+type Json = any;
+
+/** What names the nodes that tensors of an answer belong to. */
+const NODES = {
+  values: ["node"],
+  gradients: ["node"],
+  tangents: ["node"],
+  hvp: ["node"],
+  jacobian: ["of", "wrt"],
+  hessian: ["row", "column"],
+};
+const FORMS: Json = { json: "json", binary: "safetensors" };
+
+/** A tensor as the client writes it. */
+function encoded({ tensor: stated, form: asked }: Json): Json {
+  const tensor = tensorOf(stated);
+  const form: Form = asked === "default" ? defaultForm(tensor.data.byteLength) : asked;
+  if (form !== "safetensors") return { wire: write(toJson(tensor, form)) };
+  return { file: Buffer.concat(encode(new Map([["t", tensor]]))).toString("hex") };
+}
+
+/** A tensor as the client reads it. */
+function decoded({ wire, file }: Json): Json {
+  if (wire === undefined) return { tensor: bits(named(decode(unhex(file)).tensors, "t")) };
+  const headers = new Headers({ "Content-Type": JSON_TYPE });
+  return { tensor: bits(fromJson(new Response(200, headers, new TextEncoder().encode(wire)).json())) };
+}
+
+/** The nodes of a graph. */
+function built({ steps }: Json): Json {
+  return { nodes: write(toWire(graphOf(steps))["nodes"]) };
+}
+
+/** The graph that steps of the builder give. */
+function graphOf(steps: Json[]): Graph {
+  const graph = new Graph();
+  for (const { op, operands = [], attrs = {}, name } of steps) {
+    const nodes = operands.map((operand: Json) => nodeOf(graph, operand));
+    const stated = Object.entries(attrs).map(([key, value]) => [key, attribute(value)]);
+    written(graph, op, nodes, Object.fromEntries(stated), name);
+  }
+  return graph;
+}
+
+/** Call the method of an op; for one that is newer, the method of any. */
+function written(graph: Graph, op: string, nodes: Node[], attrs: Json, name: string | undefined): void {
+  const signature = SIGNATURES[op];
+  if (!signature) {
+    graph.op(op, nodes, attrs, name);
+    return;
+  }
+  const left = { ...attrs };
+  const taken = signature.map((parameter) => {
+    if (parameter.startsWith("...")) return nodes.splice(0);
+    if (!parameter.startsWith("=")) return nodes.shift();
+    const { [parameter.slice(1)]: value } = left;
+    delete left[parameter.slice(1)];
+    return value;
+  });
+  const options = Object.fromEntries(Object.entries(left).map(([key, value]) => [camel(key), value]));
+  const isLeaf = op === "input" || op === "parameter";
+  const method = graph[camel(op) as "tanh"] as (...parameters: unknown[]) => Node;
+  method.apply(graph, isLeaf ? [name, options] : [...taken, { ...options, name }]);
+}
+
+function camel(name: string): string {
+  return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** A node by its place, or one of another graph. */
+function nodeOf(graph: Graph, place: number | string): Node {
+  return place === "other" ? new Graph().input() : graph.find(place);
+}
+
+/** An attribute, of which JSON may not keep the value. */
+function attribute(value: Json): Json {
+  if (typeof value !== "object" || Array.isArray(value)) return value;
+  if ("dtype" in value) return tensorOf(value);
+  return "int" in value ? BigInt(value.int) : Number(value.float.replace("inf", "Infinity"));
+}
+
+/** The tensor of these bits. */
+function tensorOf({ hex, dtype, shape }: Json): Tensor {
+  return Tensor.fromBytes(unhex(hex), dtype as Dtype, shape);
+}
+
+function unhex(hex: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(Buffer.from(hex, "hex"));
+}
+
+/** A tensor as bits. */
+function bits(tensor: Tensor): Json {
+  return { dtype: tensor.dtype, shape: tensor.shape, hex: Buffer.from(tensor.bytes()).toString("hex") };
+}
+
+/** The calls of a case, done by one client on a clock that only its waits move. */
+class Conversation {
+  readonly waits: number[] = [];
+  readonly #client: Client;
+  readonly #graphs = new Map<string, Graph>();
+  readonly #registered = new Map<string, Promise<RegisteredGraph>>();
+  #now = 0;
+  #keys = 0;
+
+  constructor(url: string, stated: Json, isLive: boolean) {
+    this.#client = new Client(url, {
+      apiKey: stated.api_key,
+      retries: stated.retries,
+      timeoutMs: stated.timeout_ms ?? null,
+      idempotency: stated.idempotency,
+      maxResponseBytes: stated.max_response_bytes,
+      surroundings: isLive ? undefined : this.#surroundings(),
+    });
+  }
+
+  #surroundings(): Surroundings {
+    return {
+      clock: () => this.#now,
+      chance: () => 0.5,
+      newKey: () => `case-${(this.#keys += 1)}`,
+      wait: async (ms) => {
+        this.#now += ms;
+        this.waits.push(Math.round(ms));
+      },
+      timer: () => () => {},
+    };
+  }
+
+  /** The result of a call. */
+  async done(call: Json): Promise<Json> {
+    try {
+      return { returned: await (OTHERS[call.do]?.(this, call) ?? this.computed(call)) };
+    } catch (error) {
+      return { raised: told(error) };
+    }
+  }
+
+  /** A call on a graph. */
+  async computed({ do: call, graph: { steps, registered }, feeds, types, ...others }: Json): Promise<Json> {
+    const graph = this.#graph(steps);
+    const target = registered ? await this.#register({ steps }, false) : graph;
+    const beside = feeds ? fieldOf("feeds", feeds, graph) : types && fieldOf("types", types, graph);
+    const fields = Object.entries(others).map(([name, value]) => [name, fieldOf(name, value, graph)]);
+    const answer = await this.#client[call as "forward"](target, beside, Object.fromEntries(fields));
+    return answer instanceof Derivative ? derivative(answer) : { ...plain(answer.fields), ...byNode(answer) };
+  }
+
+  #graph(steps: Json[]): Graph {
+    const known = JSON.stringify(steps);
+    const graph = this.#graphs.get(known) ?? graphOf(steps);
+    this.#graphs.set(known, graph);
+    return graph;
+  }
+
+  #register({ steps, description }: Json, atOnce: boolean): Promise<RegisteredGraph> {
+    const known = JSON.stringify(steps);
+    const graph = this.#registered.get(known) ?? this.#client.register(this.#graph(steps), { description, atOnce });
+    this.#registered.set(known, graph);
+    return graph;
+  }
+
+  /** Have a graph kept. */
+  async register(call: Json): Promise<Json> {
+    const { graph: _, ...fields } = (await this.#register(call, true)).fields;
+    return fields;
+  }
+
+  /** Have a tensor kept. */
+  async put({ name, tensor, if_match: ifMatch, if_none_match: ifNoneMatch, form }: Json): Promise<Json> {
+    return handle(await this.#client.put(name, tensorOf(tensor), { ifMatch, ifNoneMatch, form: FORMS[form] }));
+  }
+
+  /** A tensor that is kept. */
+  async get({ name, form }: Json): Promise<Json> {
+    const found = await this.#client.get(name, { form: FORMS[form] });
+    return { tensor_id: found.handle.name, etag: found.handle.etag, tensor: bits(found.tensor) };
+  }
+
+  /** Have a tensor kept no more. */
+  async delete({ name, if_match: ifMatch }: Json): Promise<Json> {
+    return handle(await this.#client.delete(name, { ifMatch }));
+  }
+
+  /** What tensors there are. */
+  async tensors({ limit }: Json): Promise<Json> {
+    const tensors = [];
+    for await (const kept of this.#client.tensors({ limit })) tensors.push(handle(kept));
+    return { tensors };
+  }
+
+  /** What graphs there are. */
+  async graphs({ limit }: Json): Promise<Json> {
+    const graphs = [];
+    for await (const { graphId, description, nodeCount } of this.#client.graphs({ limit })) {
+      graphs.push({ graph_id: graphId, description, node_count: nodeCount });
+    }
+    return { graphs };
+  }
+
+  /** What ops there are. */
+  ops(): Promise<Json> {
+    return this.#client.ops();
+  }
+}
+
+const OTHERS: { readonly [call: string]: (conversation: Conversation, call: Json) => Promise<Json> } = {
+  register: (conversation, call) => conversation.register(call),
+  put: (conversation, call) => conversation.put(call),
+  get: (conversation, call) => conversation.get(call),
+  delete: (conversation, call) => conversation.delete(call),
+  list_tensors: (conversation, call) => conversation.tensors(call),
+  list_graphs: (conversation, call) => conversation.graphs(call),
+  ops: (conversation) => conversation.ops(),
+};
+
+/** A handle by the names of the wire. */
+function handle({ name, etag, dtype, shape, nbytes, durable, writtenWithinMs }: Resident): Json {
+  return { tensor_id: name, etag, dtype, shape, bytes: nbytes, durable, written_within_ms: writtenWithinMs };
+}
+
+/** A field of a call as the client takes it. */
+function fieldOf(name: string, value: Json, graph: Graph): Json {
+  const byNode = (read: (entry: Json) => unknown) =>
+    value.map((entry: Json) => [nodeOf(graph, entry.node), read(entry)]);
+  switch (name) {
+    case "form":
+      return FORMS[value];
+    case "of":
+      return nodeOf(graph, value);
+    case "wrt":
+    case "outputs":
+    case "mapped":
+      return value.map((node: Json) => nodeOf(graph, node));
+    case "cotangent":
+      return tensorOf(value);
+    case "feeds":
+    case "cotangents":
+    case "tangents":
+    case "vectors":
+      return byNode((entry) => ("tensor_id" in entry ? new Resident(entry.tensor_id, "") : tensorOf(entry.tensor)));
+    case "types":
+      return byNode(({ dtype, shape }) => [dtype, shape]);
+    case "store":
+      return byNode((entry): Store => ({ name: entry.tensor_id, ifMatch: entry.if_match, durable: entry.durable }));
+    default:
+      return value;
+  }
+}
+
+/** Tensors of an answer, each looked up by what it belongs to. */
+function byNode(answer: Json): Json {
+  const found = Object.entries(NODES).filter(([name]) => answer[name] instanceof Results);
+  return Object.fromEntries(
+    found.map(([name, members]) => {
+      const entries = answer.fields[name].map((entry: Json) => {
+        const ids = members.map((member) => entry[member] as number);
+        return { ...entry, tensor: bits(answer[name].get(...ids)) };
+      });
+      return [name, entries];
+    }),
+  );
+}
+
+/** A gradient as a graph, with the nodes where it is computed. */
+function derivative({ fields, graph, gradients }: Derivative): Json {
+  const entries = (fields["gradients"] as Json).map(({ node }: Json) => {
+    return { node, gradient_node: gradients.get(node).id };
+  });
+  return { ...plain(fields), gradients: entries, graph: write(toWire(graph)) };
+}
+
+/** An answer's fields as JSON, tensors as bits. */
+function plain(value: Json): Json {
+  if (value instanceof Tensor) return bits(value);
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]));
+}
+
+/** An error as a result has it. */
+function told(error: unknown): Json {
+  if (!(error instanceof GradserveError)) throw error;
+  return { type: error.kind, message: inspect(error), ...(error instanceof Refusal && report(error)) };
+}
+
+/** What came of a report. */
+function report(error: Refusal): Json {
+  const { status, node, operand, expected, got, pointer, extra } = error;
+  return {
+    status,
+    code: error.code || undefined,
+    detail: error.detail || undefined,
+    node,
+    operand,
+    expected,
+    got,
+    pointer,
+    request_id: error.requestId || undefined,
+    errors: error.errors.length ? error.errors.map(report) : undefined,
+    extra: Object.keys(extra).length ? write(extra) : undefined,
+  };
+}
+
+/** Calls of a server. */
+async function exchanged({ kind, url, client = {}, calls }: Json): Promise<Json> {
+  const conversation = new Conversation(url, client, kind === "live");
+  const results = [];
+  for (const call of calls) results.push(await conversation.done(call));
+  return { results, waits: conversation.waits };
+}
+
+const KINDS: { readonly [kind: string]: (stated: Json) => Json } = {
+  encode: encoded,
+  decode: decoded,
+  build: built,
+  exchange: exchanged,
+  live: exchanged,
+};
+
+async function answered(stated: Json): Promise<Json> {
+  try {
+    return await KINDS[stated.kind]?.(stated);
+  } catch (error) {
+    return { error: told(error) };
+  }
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const stated: Json = parse(line);
+  process.stdout.write(`${write({ id: stated.id, ...(await answered(stated)) })}\n`);
+}

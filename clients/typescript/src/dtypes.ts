@@ -1,0 +1,61 @@
+/** The dtypes of the wire, and the typed arrays that hold their elements. */
+
+/** What elements are held in: of float16 the bits, of bool zeros and ones. */
+export interface Elements {
+  bool: Uint8Array;
+  int8: Int8Array;
+  uint8: Uint8Array;
+  int32: Int32Array;
+  int64: BigInt64Array;
+  float16: Uint16Array;
+  float32: Float32Array;
+  float64: Float64Array;
+}
+
+export type Dtype = keyof Elements;
+export type TypedArray = Elements[Dtype];
+
+interface Description {
+  /** How safetensors spells it. */
+  readonly spelling: string;
+  readonly Elements: ArrayType;
+  readonly kind: "bool" | "int" | "float";
+  /** The smallest and largest whole number, where that is all it holds. */
+  readonly range?: readonly [bigint, bigint];
+}
+
+type ArrayType = {
+  readonly BYTES_PER_ELEMENT: number;
+  new (length: number): TypedArray;
+  new (buffer: ArrayBufferLike, byteOffset: number, length: number): TypedArray;
+};
+
+/** By their names. */
+export const DTYPES: { readonly [D in Dtype]: Description } = {
+  bool: { spelling: "BOOL", Elements: Uint8Array, kind: "bool", range: [0n, 1n] },
+  int8: { spelling: "I8", Elements: Int8Array, kind: "int", range: signed(8n) },
+  uint8: { spelling: "U8", Elements: Uint8Array, kind: "int", range: [0n, 255n] },
+  int32: { spelling: "I32", Elements: Int32Array, kind: "int", range: signed(32n) },
+  int64: { spelling: "I64", Elements: BigInt64Array, kind: "int", range: signed(64n) },
+  float16: { spelling: "F16", Elements: Uint16Array, kind: "float" },
+  float32: { spelling: "F32", Elements: Float32Array, kind: "float" },
+  float64: { spelling: "F64", Elements: Float64Array, kind: "float" },
+};
+
+/** Their names, in words. */
+export const DTYPE_NAMES = Object.keys(DTYPES).join(", ");
+
+function signed(bits: bigint): readonly [bigint, bigint] {
+  const half = 1n << (bits - 1n);
+  return [-half, half - 1n];
+}
+
+/** Whether this client knows a dtype. A server may know more. */
+export function isDtype(name: unknown): name is Dtype {
+  return typeof name === "string" && Object.hasOwn(DTYPES, name);
+}
+
+/** The dtype that safetensors spells so. */
+export function spelled(spelling: string): Dtype | undefined {
+  return (Object.keys(DTYPES) as Dtype[]).find((name) => DTYPES[name].spelling === spelling);
+}

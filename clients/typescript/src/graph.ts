@@ -1,0 +1,178 @@
+/** Graphs as a program writes them: every method appends a node and returns its handle. */
+
+import { InputError } from "./errors.js";
+import { type Json, type JsonObject, nameOf } from "./json.js";
+import { Ops, TENSOR_ATTRIBUTES, WHOLE_ATTRIBUTES } from "./ops.js";
+import { callersLine } from "./stack.js";
+import { Tensor, type TensorLike, tensor } from "./tensor.js";
+import { fromJson } from "./tensor-json.js";
+
+/** What an op is told beside its operands, as the wire has it, but for tensors, which travel in several forms. */
+export type Attributes = { readonly [name: string]: Json | Tensor };
+/** Attributes as programs state them. What is undefined is not stated. */
+export type StatedAttributes = { readonly [name: string]: Json | TensorLike | undefined };
+
+/** A node of a graph: the handle under which it is an operand, is fed, and has its results looked up. */
+export class Node {
+  constructor(
+    readonly graph: Graph,
+    /** Its place in the list of nodes. */
+    readonly id: number,
+    readonly op: string,
+    readonly operands: readonly number[],
+    readonly attrs: Attributes,
+    readonly name: string | undefined,
+    /** Where the program wrote it, as `train.js:12`. */
+    readonly line: string,
+  ) {}
+
+  /** The node as messages name it. */
+  get told(): string {
+    return told(this.op, this.line);
+  }
+}
+
+/** A node by its handle, by its name, or by its id. */
+export type NodeLike = Node | string | number;
+
+/** A computation graph. `opset` is the version of the set of ops, where it is not to be the server's usual one. */
+export class Graph extends Ops implements Iterable<Node> {
+  readonly #nodes: Node[] = [];
+
+  constructor(readonly opset?: number) {
+    super();
+  }
+
+  /** How many nodes there are. */
+  get size(): number {
+    return this.#nodes.length;
+  }
+
+  [Symbol.iterator](): Iterator<Node> {
+    return this.#nodes[Symbol.iterator]();
+  }
+
+  /**
+   * Any op by its name, also one that is newer than this client, with attributes as the wire calls them.
+   *
+   * Throws InputError for an operand of another graph, and for what an attribute cannot be.
+   */
+  op(op: string, operands: readonly Node[] = [], attrs: StatedAttributes = {}, name?: string): Node {
+    return this.append(op, operands, attrs, name);
+  }
+
+  protected override append(
+    op: string,
+    operands: readonly (Node | undefined)[],
+    attrs: StatedAttributes,
+    name?: string,
+    line = callersLine(),
+  ): Node {
+    const ids = withoutTheLast(operands).map((operand, place) => this.#own(operand, place, op, line));
+    const sent = Object.entries(attrs).flatMap(([key, value]) =>
+      value === undefined ? [] : [[key, attribute(value, key, op, line)] as const],
+    );
+    const node = new Node(this, this.size, op, ids, Object.fromEntries(sent), name, line);
+    this.#nodes.push(node);
+    return node;
+  }
+
+  #own(operand: unknown, place: number, op: string, line: string): number {
+    if (!(operand instanceof Node)) {
+      const got = operand === undefined ? "nothing" : nameOf(operand);
+      throw new InputError(`${told(op, line)} has ${got} as operand ${place}, where a node is expected`);
+    }
+    if (operand.graph !== this) {
+      throw new InputError(
+        `${told(op, line)} has ${operand.told} as operand ${place}, which is a node of another graph`,
+      );
+    }
+    return operand.id;
+  }
+
+  /** A node of this graph. Throws InputError where there is none, or there are several of the name. */
+  find(node: NodeLike): Node {
+    if (node instanceof Node) {
+      if (node.graph !== this) throw new InputError(`${node.told} is a node of another graph`);
+      return node;
+    }
+    if (typeof node === "string") return this.#named(node);
+    const found = this.#nodes[node];
+    if (!found) throw new InputError(`there is no node ${node} in a graph of ${this.size}`);
+    return found;
+  }
+
+  #named(name: string): Node {
+    const [found, ...others] = this.#nodes.filter((node) => node.name === name);
+    if (!found) throw new InputError(`no node of the graph is called '${name}'`);
+    if (others[0]) {
+      throw new InputError(
+        `${others.length + 1} nodes are called '${name}', ${found.told} and ${others[0].told} among them`,
+      );
+    }
+    return found;
+  }
+
+  /** The graph that an answer holds, whatever its ops are. `constants` are tensors beside it, by ids of nodes. */
+  static fromWire(stated: Json | undefined, constants: ReadonlyMap<string, Tensor> = new Map()): Graph {
+    const { opset, nodes } = stated as unknown as { opset?: number; nodes: readonly WireNode[] };
+    const graph = new Graph(opset);
+    for (const [id, { op, operands = [], attrs = {}, name }] of nodes.entries()) {
+      const received = Object.entries(attrs).map(([key, value]) => [key, isTensor(value) ? fromJson(value) : value]);
+      const constant = constants.get(String(id));
+      const all = { ...Object.fromEntries(received), ...(constant && { value: constant }) } as Attributes;
+      graph.append(op, operands.map((operand) => graph.find(operand)), all, name, "the server");
+    }
+    return graph;
+  }
+}
+
+interface WireNode {
+  readonly op: string;
+  readonly operands?: readonly number[];
+  readonly attrs?: JsonObject;
+  readonly name?: string;
+}
+
+/** Operands without those at the end that are left out; one that is left out before another is not. */
+function withoutTheLast(operands: readonly (Node | undefined)[]): readonly (Node | undefined)[] {
+  const behind = [...operands].reverse().findIndex((operand) => operand !== undefined);
+  return behind < 0 ? [] : operands.slice(0, operands.length - behind);
+}
+
+/** An attribute as JSON has it, but for tensors. */
+function attribute(value: Json | TensorLike, name: string, op: string, line: string): Json | Tensor {
+  try {
+    if (value instanceof Tensor) return value;
+    if (TENSOR_ATTRIBUTES.has(name)) return tensor(value as TensorLike);
+    return plain(value, WHOLE_ATTRIBUTES.has(name));
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw new InputError(`${told(op, line)}, attribute ${name}: ${error.message}`);
+  }
+}
+
+function plain(value: unknown, isWhole: boolean): Json {
+  if (typeof value === "number") return numberOf(value, isWhole);
+  if (Array.isArray(value)) return value.map((each) => plain(each, isWhole));
+  if (["bigint", "boolean", "string"].includes(typeof value) || nameOf(value) === "Object") return value as Json;
+  throw new InputError(`${nameOf(value)} is nothing that an attribute can be`);
+}
+
+/** −0 is a number; where whole ones are meant, it is what `-i` is for an i of 0, and they have no sign. */
+function numberOf(value: number, isWhole: boolean): number {
+  if (!Number.isFinite(value)) throw new InputError(`${value} is no number of JSON`);
+  if (!isWhole) return value;
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw new InputError(`${value} is beyond the whole numbers that a number holds exactly: a bigint holds it`);
+  }
+  return value + 0;
+}
+
+function isTensor(value: Json): boolean {
+  return typeof value === "object" && value !== null && "dtype" in value && "shape" in value;
+}
+
+function told(op: string, line: string): string {
+  return line ? `${op} (${line})` : op;
+}

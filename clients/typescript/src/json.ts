@@ -1,0 +1,162 @@
+/**
+ * JSON whose numbers keep their values: whole ones that a `number` rounds are a `bigint`, and −0 keeps its sign.
+ *
+ * The built-in functions are used where they keep them as well.
+ */
+
+import { InputError } from "./errors.js";
+
+export type Json = null | boolean | number | bigint | string | readonly Json[] | JsonObject;
+export type JsonObject = { readonly [name: string]: Json };
+
+/** Whole numbers of 16 digits and more, and `-0`, which is one without a sign. Finds too much within strings. */
+const INEXACT = /(?:^|[\s[,:])(?:-?\d{16,}|-0)(?=[\s,\]}]|$)/;
+const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
+const SPACE = /[ \t\n\r]*/y;
+const WORDS = [
+  ["true", true],
+  ["false", false],
+  ["null", null],
+] as const;
+
+/** The value of a text. Throws SyntaxError, and RangeError where it is nested too deeply. */
+export function parse(text: string): Json {
+  return INEXACT.test(text) ? new Parser(text).whole() : (JSON.parse(text) as Json);
+}
+
+/** As `parse`, but an object that has a name twice is a SyntaxError. */
+export function parseUnique(text: string): Json {
+  return new Parser(text, true).whole();
+}
+
+class Parser {
+  #at = 0;
+
+  constructor(
+    private readonly text: string,
+    private readonly unique = false,
+  ) {}
+
+  whole(): Json {
+    const value = this.#value();
+    this.#skip();
+    return this.#at === this.text.length ? value : this.#fail();
+  }
+
+  #fail(): never {
+    throw new SyntaxError(`this is no JSON at character ${this.#at}`);
+  }
+
+  #match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.text);
+    this.#at += found?.[0].length ?? 0;
+    return found;
+  }
+
+  #skip(): void {
+    this.#match(SPACE);
+  }
+
+  #takes(sign: string): boolean {
+    this.#skip();
+    if (this.text[this.#at] !== sign) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #value(): Json {
+    if (this.#takes("{")) return this.#object();
+    if (this.#takes("[")) return this.#list();
+    if (this.text[this.#at] === '"') return this.#string();
+    const number = this.#match(NUMBER);
+    return number ? valueOf(number) : this.#word();
+  }
+
+  #word(): Json {
+    const found = WORDS.find(([word]) => this.text.startsWith(word, this.#at));
+    if (!found) this.#fail();
+    this.#at += found[0].length;
+    return found[1];
+  }
+
+  #list(): Json {
+    const entries: Json[] = [];
+    if (this.#takes("]")) return entries;
+    do entries.push(this.#value());
+    while (this.#takes(","));
+    return this.#takes("]") ? entries : this.#fail();
+  }
+
+  #object(): Json {
+    const members: [string, Json][] = [];
+    if (!this.#takes("}")) {
+      do members.push(this.#member());
+      while (this.#takes(","));
+      if (!this.#takes("}")) this.#fail();
+    }
+    const object = Object.fromEntries(members);
+    if (this.unique && Object.keys(object).length !== members.length) this.#fail();
+    return object;
+  }
+
+  #member(): [string, Json] {
+    this.#skip();
+    const name = this.#string();
+    return this.#takes(":") ? [name, this.#value()] : this.#fail();
+  }
+
+  #string(): string {
+    const start = this.#at;
+    if (this.text[start] !== '"') this.#fail();
+    let end = start;
+    do end = this.text.indexOf('"', end + 1);
+    while (end > 0 && this.#isEscaped(end));
+    if (end < 0) this.#fail();
+    this.#at = end + 1;
+    return JSON.parse(this.text.slice(start, this.#at)) as string;
+  }
+
+  #isEscaped(at: number): boolean {
+    let start = at;
+    while (this.text[start - 1] === "\\") start -= 1;
+    return (at - start) % 2 === 1;
+  }
+}
+
+function valueOf([digits, fraction, exponent]: RegExpExecArray): number | bigint {
+  const number = Number(digits);
+  if (fraction !== undefined || exponent !== undefined) return number;
+  // `-0` is a whole number, which has no sign.
+  return Number.isSafeInteger(number) ? number + 0 : BigInt(digits as string);
+}
+
+/** The text of a value; members that are undefined are left out. Throws InputError for what JSON has no words for. */
+export function write(value: unknown): string {
+  if (typeof value === "number") return numeral(value);
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value === "string" || typeof value === "boolean" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(write).join(",")}]`;
+  if (typeof value === "object" && isPlain(value)) {
+    const members = Object.entries(value).filter(([, member]) => member !== undefined);
+    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${write(member)}`).join(",")}}`;
+  }
+  throw new InputError(`JSON has no word for ${nameOf(value)}`);
+}
+
+/** A number; a whole one beyond 2⁵³ with an exponent, since its digits would be those of another whole number. */
+function numeral(value: number): string {
+  if (!Number.isFinite(value)) throw new InputError(`${value} is no number of JSON`);
+  if (Object.is(value, -0)) return "-0.0";
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? value.toExponential() : String(value);
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+/** What something is, for a message. */
+export function nameOf(value: unknown): string {
+  return typeof value === "object" && value !== null ? (value.constructor?.name ?? "an object") : typeof value;
+}

@@ -1,0 +1,1947 @@
+/** The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that. */
+
+import type { Dtype } from "./dtypes.js";
+import type { Node, StatedAttributes } from "./graph.js";
+import type { TensorLike } from "./tensor.js";
+
+/** Attributes whose values are tensors. */
+export const TENSOR_ATTRIBUTES: ReadonlySet<string> = new Set(["value"]);
+/** Attributes whose values are whole numbers, or lists of these. */
+export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
+  "axes", "axis", "chunks", "classes", "ddof", "dilation", "field_index", "groups", "index", "indices", "k",
+  "kernel_size", "key_index", "offset", "order", "original_shape", "output_padding", "pad_width", "padding", "repeats",
+  "segments", "shape", "shifts", "sizes", "starts", "steps", "stops", "stride", "total_fields", "total_keys",
+]);
+
+/** A whole number; a bigint where a number would not hold it. */
+export type Int = number | bigint;
+export type Ints = readonly Int[];
+/** A number; a bigint for a whole one that a number would not hold. */
+export type Float = number | bigint;
+/** A dtype by its name. A server may know more of them than this client. */
+export type DtypeName = Dtype | (string & {});
+/** What need not be stated. */
+export type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
+
+/** The methods of graphs that write a node each. */
+export abstract class Ops {
+  /** An op by its name, called by a method that the program calls. Operands at the end may be left out. */
+  protected abstract append(
+    op: string,
+    operands: readonly (Node | undefined)[],
+    attrs: StatedAttributes,
+    name?: string,
+  ): Node;
+
+  /**
+   * y = |x|. At 0 the gradient is 0, in every order.
+   *
+   * Gradient: g · sign x.
+   */
+  abs(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("abs", [x], {}, options.name);
+  }
+
+  /**
+   * y = arccos x in [0, π], NaN for |x| > 1. At ±1 the derivative is infinite.
+   *
+   * Gradient: −g / √(1 − x²).
+   */
+  acos(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("acos", [x], {}, options.name);
+  }
+
+  /**
+   * y = arcosh x, NaN for x < 1. At 1 the derivative is infinite.
+   *
+   * Gradient: g / sinh y = g / √(x² − 1).
+   */
+  acosh(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("acosh", [x], {}, options.name);
+  }
+
+  /**
+   * y = a + b, elementwise, broadcasting as NumPy.
+   *
+   * Gradient: da = g, db = g.
+   */
+  add(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("add", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = x + scalar.
+   *
+   * Gradient: g.
+   *
+   * @param scalar the constant
+   */
+  addScalar(x: Node, scalar: Float, options: Optional<{ name: string }> = {}): Node {
+    return this.append("add_scalar", [x], { scalar }, options.name);
+  }
+
+  /**
+   * y = whether all elements over axes are true; a number is true unless it is 0. True over nothing.
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  all(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
+    return this.append("all", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y = whether any element over axes is true; a number is true unless it is 0. False over nothing.
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  any(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
+    return this.append("any", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+   *
+   * Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole start and
+   * step, and a range that they hold.
+   *
+   * @param options.start the first number; 0.0 unless stated
+   * @param stop the end, not included
+   * @param options.step the distance; negative to count down, not 0; 1.0 unless stated
+   * @param options.dtype the result's dtype; "int64" unless stated
+   */
+  arange(stop: Float, options: Optional<{ start: Float; step: Float; dtype: DtypeName; name: string }> = {}): Node {
+    return this.append(
+      "arange",
+      [],
+      { start: options.start, stop, step: options.step, dtype: options.dtype },
+      options.name,
+    );
+  }
+
+  /**
+   * y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all.
+   *
+   * @param axis the axis to search
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  argmax(x: Node, axis: Int, options: Optional<{ keepdims: boolean; name: string }> = {}): Node {
+    return this.append("argmax", [x], { axis, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all.
+   *
+   * @param axis the axis to search
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  argmin(x: Node, axis: Int, options: Optional<{ keepdims: boolean; name: string }> = {}): Node {
+    return this.append("argmin", [x], { axis, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y = the int64 positions that put x in ascending order along an axis; equal entries keep theirs, NaN last.
+   *
+   * @param axis the axis to sort along
+   */
+  argsort(x: Node, axis: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("argsort", [x], { axis }, options.name);
+  }
+
+  /**
+   * y = arcsin x in [−π/2, π/2], NaN for |x| > 1. At ±1 the derivative is infinite.
+   *
+   * Gradient: g / √(1 − x²).
+   */
+  asin(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("asin", [x], {}, options.name);
+  }
+
+  /**
+   * y = arsinh x.
+   *
+   * Gradient: g / cosh y = g / √(x² + 1).
+   */
+  asinh(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("asinh", [x], {}, options.name);
+  }
+
+  /**
+   * y = arctan x in [−π/2, π/2].
+   *
+   * Gradient: g / (1 + x²).
+   */
+  atan(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("atan", [x], {}, options.name);
+  }
+
+  /**
+   * y = the angle in [−π, π] of the point with abscissa b and ordinate a, broadcasting.
+   *
+   * At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none. At infinity they are 0.
+   *
+   * Gradient: da = g · b / (a² + b²), db = −g · a / (a² + b²).
+   */
+  atan2(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("atan2", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = artanh x: ±∞ at ±1, NaN beyond.
+   *
+   * Gradient: g / (1 − x²).
+   */
+  atanh(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("atanh", [x], {}, options.name);
+  }
+
+  /**
+   * y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its key fits.
+   *
+   * q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
+   * mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query
+   * i where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are not held
+   * in memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all you need" (2017).
+   *
+   * Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ g.
+   *
+   * @param options.scale what q kᵀ is multiplied by; absent: 1/√d
+   * @param options.causal hide key j from query i where j > i; false unless stated
+   */
+  attention(
+    q: Node,
+    k: Node,
+    v: Node,
+    mask?: Node,
+    options: Optional<{ scale: Float; causal: boolean; name: string }> = {},
+  ): Node {
+    return this.append("attention", [q, k, v, mask], { scale: options.scale, causal: options.causal }, options.name);
+  }
+
+  /**
+   * y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as zeros.
+   *
+   * x [..., h, w]. Integers give float64. As PyTorch's avg_pool2d.
+   *
+   * Gradient: conv_transpose2d of g / kernel size with ones.
+   *
+   * @param kernelSize extents of the windows along each spatial axis
+   * @param options.stride distance of the windows along each spatial axis; absent: the kernel size
+   * @param options.padding added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
+   */
+  avgPool2d(x: Node, kernelSize: Ints, options: Optional<{ stride: Ints; padding: Ints; name: string }> = {}): Node {
+    return this.append(
+      "avg_pool2d",
+      [x],
+      { kernel_size: kernelSize, stride: options.stride, padding: options.padding },
+      options.name,
+    );
+  }
+
+  /**
+   * y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
+   *
+   * `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand (as in
+   * training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC normalises the whole
+   * tensor: reshape it to [n, 1].
+   *
+   * Gradient: as of layer_norm, over all axes but the features'.
+   *
+   * @param options.axis the axis of the features; 1 unless stated
+   * @param options.eps added to the variance or mean square; positive; 1e-05 unless stated
+   */
+  batchNorm(
+    x: Node,
+    weight?: Node,
+    bias?: Node,
+    options: Optional<{ axis: Int; eps: Float; name: string }> = {},
+  ): Node {
+    return this.append("batch_norm", [x, weight, bias], { axis: options.axis, eps: options.eps }, options.name);
+  }
+
+  /**
+   * loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the mean.
+   *
+   * x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.
+   *
+   * Gradient: dx = g · (σ(x) − y) / n, dy = −g · x / n.
+   *
+   * @param options.reduction what is made of the single losses; none: they are the result; "mean" unless stated
+   */
+  bceWithLogits(x: Node, y: Node, options: Optional<{ reduction: "mean" | "sum" | "none"; name: string }> = {}): Node {
+    return this.append("bce_with_logits", [x, y], { reduction: options.reduction }, options.name);
+  }
+
+  /**
+   * y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y| is less.
+   *
+   * Units are those in the last place of a float64, on NumPy. Where an operand is large, `lgamma` would leave few
+   * digits of y, and SciPy's own loses up to 9 of 16. Where an operand is not positive, y is SciPy's; at infinity it is
+   * −∞.
+   *
+   * The derivative by a is as accurate, or, where b < a < 100, to 1e-15 · a / b of its value; and likewise by b.
+   *
+   * Gradient: da = g · (digamma(a) − digamma(a + b)), db = g · (digamma(b) − digamma(a + b)).
+   */
+  betaln(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("betaln", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rule.
+   *
+   * Gradient: g, summed over the axes that were repeated.
+   *
+   * @param options.shape the result's shape; [] unless stated
+   */
+  broadcastTo(x: Node, options: Optional<{ shape: Ints; name: string }> = {}): Node {
+    return this.append("broadcast_to", [x], { shape: options.shape }, options.name);
+  }
+
+  /**
+   * y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
+   *
+   * float → float is differentiable; through integers and bool there is no path.
+   *
+   * Gradient: g, cast back.
+   *
+   * @param dtype the result's dtype
+   */
+  cast(x: Node, dtype: DtypeName, options: Optional<{ name: string }> = {}): Node {
+    return this.append("cast", [x], { dtype }, options.name);
+  }
+
+  /**
+   * y = the operands one after the other along `axis`; elsewhere their extents are the same.
+   *
+   * The result has their common dtype. `sizes`, where given, must be their extents on the axis.
+   *
+   * Gradient: g, cut apart.
+   *
+   * @param options.axis the axis to join along; 0 unless stated
+   * @param options.sizes the operands' extents on the axis, checked where given
+   */
+  cat(x: readonly Node[], options: Optional<{ axis: Int; sizes: Ints; name: string }> = {}): Node {
+    return this.append("cat", [...x], { axis: options.axis, sizes: options.sizes }, options.name);
+  }
+
+  /** y = ⌈x⌉: up to the next whole number. */
+  ceil(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("ceil", [x], {}, options.name);
+  }
+
+  /**
+   * y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last two axes.
+   *
+   * x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction.
+   * A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
+   * Integers give float64; float16 is computed in a wider float, and rounded once.
+   * I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+   *
+   * Gradient: (s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+   */
+  cholesky(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("cholesky", [x], {}, options.name);
+  }
+
+  /**
+   * y0, y1, … = x cut along `axis` into at most `chunks` parts of extent ⌈n / chunks⌉, the last of what is left.
+   *
+   * As PyTorch: there may be fewer parts than asked for (6 entries in 4 chunks: 2, 2, 2); an empty axis gives `chunks`
+   * empty parts. Several results, read through get_output.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: the parts' cotangents, joined; zeros for parts that are not read.
+   *
+   * @param chunks the most parts to cut into
+   * @param options.axis the axis that is cut; 0 unless stated
+   */
+  chunk(x: Node, chunks: Int, options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("chunk", [x], { chunks, axis: options.axis }, options.name);
+  }
+
+  /**
+   * y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
+   *
+   * NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there
+   * are: whole numbers within its range; else they give float64.
+   *
+   * Gradient: g where min ≤ x ≤ max or x is NaN, else 0.
+   *
+   * @param options.min the lower bound; absent: none
+   * @param options.max the upper bound; absent: none
+   */
+  clamp(x: Node, options: Optional<{ min: Float; max: Float; name: string }> = {}): Node {
+    return this.append("clamp", [x], { min: options.min, max: options.max }, options.name);
+  }
+
+  /**
+   * A tensor that is part of the graph: y = value.
+   *
+   * @param value the tensor
+   */
+  constant(value: TensorLike, options: Optional<{ name: string }> = {}): Node {
+    return this.append("constant", [], { value }, options.name);
+  }
+
+  /**
+   * y[n, o, i] = Σ x[n, c, i·s + a·d − p] · kernel[o, c, a] + bias[o], a cross-correlation.
+   *
+   * x [n, channels, w], zero outside; kernel [features, channels / groups, kw]; y [n, features, w'] with
+   * w' = ⌊(w + 2p − d·(kw − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv1d.
+   *
+   * Gradient: dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed.
+   *
+   * @param options.stride distance of the windows along each spatial axis; [1] unless stated
+   * @param options.padding zeros put on both sides of each spatial axis; [0] unless stated
+   * @param options.dilation distance of the kernel's taps along each spatial axis; [1] unless stated
+   * @param options.groups how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+   */
+  conv1d(
+    x: Node,
+    kernel: Node,
+    bias?: Node,
+    options: Optional<{ stride: Ints; padding: Ints; dilation: Ints; groups: Int; name: string }> = {},
+  ): Node {
+    return this.append(
+      "conv1d",
+      [x, kernel, bias],
+      { stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups },
+      options.name,
+    );
+  }
+
+  /**
+   * y[n, o, i, j] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p] · kernel[o, c, a, b] + bias[o], a cross-correlation.
+   *
+   * x [n, channels, h, w], zero outside; kernel [features, channels / groups, kh, kw]; y [n, features, h', w'] with
+   * h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv2d.
+   *
+   * Gradient: dx = conv_transpose2d(g, kernel), d kernel = conv2d(x, g) over images, d bias = g summed.
+   *
+   * @param options.stride distance of the windows along each spatial axis; [1, 1] unless stated
+   * @param options.padding zeros put on both sides of each spatial axis; [0, 0] unless stated
+   * @param options.dilation distance of the kernel's taps along each spatial axis; [1, 1] unless stated
+   * @param options.groups how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+   */
+  conv2d(
+    x: Node,
+    kernel: Node,
+    bias?: Node,
+    options: Optional<{ stride: Ints; padding: Ints; dilation: Ints; groups: Int; name: string }> = {},
+  ): Node {
+    return this.append(
+      "conv2d",
+      [x, kernel, bias],
+      { stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups },
+      options.name,
+    );
+  }
+
+  /**
+   * y[n, o, i, j, k] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p, k·s + e·d − p] · kernel[o, c, a, b, e] + bias[o].
+   *
+   * x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n, features, d', h',
+   * w'] with extents as conv2d's, a cross-correlation. As PyTorch's conv3d.
+   *
+   * Gradient: dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed.
+   *
+   * @param options.stride distance of the windows along each spatial axis; [1, 1, 1] unless stated
+   * @param options.padding zeros put on both sides of each spatial axis; [0, 0, 0] unless stated
+   * @param options.dilation distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated
+   * @param options.groups how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+   */
+  conv3d(
+    x: Node,
+    kernel: Node,
+    bias?: Node,
+    options: Optional<{ stride: Ints; padding: Ints; dilation: Ints; groups: Int; name: string }> = {},
+  ): Node {
+    return this.append(
+      "conv3d",
+      [x, kernel, bias],
+      { stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups },
+      options.name,
+    );
+  }
+
+  /**
+   * y[n, o, i·s + a·d − p, j·s + b·d − p] = Σ x[n, c, i, j] · kernel[c, o, a, b] + bias[o]: the adjoint of conv2d.
+   *
+   * x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with
+   * h' = (h − 1)·s − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+   *
+   * Gradient: dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed.
+   *
+   * @param options.stride distance of the windows along each spatial axis; [1, 1] unless stated
+   * @param options.padding zeros put on both sides of each spatial axis; [0, 0] unless stated
+   * @param options.dilation distance of the kernel's taps along each spatial axis; [1, 1] unless stated
+   * @param options.groups how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+   * @param options.outputPadding extent added at the end of each spatial axis of the result; [0, 0] unless stated
+   */
+  convTranspose2d(
+    x: Node,
+    kernel: Node,
+    bias?: Node,
+    options: Optional<{
+      stride: Ints;
+      padding: Ints;
+      dilation: Ints;
+      groups: Int;
+      outputPadding: Ints;
+      name: string;
+    }> = {},
+  ): Node {
+    return this.append(
+      "conv_transpose2d",
+      [x, kernel, bias],
+      {
+        stride: options.stride,
+        padding: options.padding,
+        dilation: options.dilation,
+        groups: options.groups,
+        output_padding: options.outputPadding,
+      },
+      options.name,
+    );
+  }
+
+  /**
+   * y[n, o, i·s + a·d − p, …] = Σ x[n, c, i, j, k] · kernel[c, o, a, b, e] + bias[o]: the adjoint of conv3d.
+   *
+   * x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with
+   * extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+   *
+   * Gradient: dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed.
+   *
+   * @param options.stride distance of the windows along each spatial axis; [1, 1, 1] unless stated
+   * @param options.padding zeros put on both sides of each spatial axis; [0, 0, 0] unless stated
+   * @param options.dilation distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated
+   * @param options.groups how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+   * @param options.outputPadding extent added at the end of each spatial axis of the result; [0, 0, 0] unless stated
+   */
+  convTranspose3d(
+    x: Node,
+    kernel: Node,
+    bias?: Node,
+    options: Optional<{
+      stride: Ints;
+      padding: Ints;
+      dilation: Ints;
+      groups: Int;
+      outputPadding: Ints;
+      name: string;
+    }> = {},
+  ): Node {
+    return this.append(
+      "conv_transpose3d",
+      [x, kernel, bias],
+      {
+        stride: options.stride,
+        padding: options.padding,
+        dilation: options.dilation,
+        groups: options.groups,
+        output_padding: options.outputPadding,
+      },
+      options.name,
+    );
+  }
+
+  /**
+   * y = x.
+   *
+   * Where a graph runs is the server's choice, so there is nothing to move; the gradient passes through.
+   *
+   * Gradient: g.
+   */
+  copyToDevice(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("copy_to_device", [x], {}, options.name);
+  }
+
+  /**
+   * y = cos x.
+   *
+   * Gradient: −g · sin x.
+   */
+  cos(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("cos", [x], {}, options.name);
+  }
+
+  /**
+   * y = cosh x.
+   *
+   * Gradient: g · sinh x.
+   */
+  cosh(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("cosh", [x], {}, options.name);
+  }
+
+  /**
+   * loss = −Σ p · log softmax(logits) over the last axis, which holds the classes; then the mean over all rows.
+   *
+   * logits [..., classes]; targets are class indices [...] of an integer dtype (p is 1 at the index), or the
+   * distribution p itself, float, of the logits' shape. Indices lie in [0, classes).
+   *
+   * Gradient: d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows if float.
+   *
+   * @param options.reduction what is made of the single losses; none: they are the result; "mean" unless stated
+   */
+  crossEntropy(
+    logits: Node,
+    targets: Node,
+    options: Optional<{ reduction: "mean" | "sum" | "none"; name: string }> = {},
+  ): Node {
+    return this.append("cross_entropy", [logits, targets], { reduction: options.reduction }, options.name);
+  }
+
+  /**
+   * y[i] = x[0] + … + x[i] along `axis`. Integers and bool add up in int64, float16 in float32.
+   *
+   * Gradient: g, added up from the end.
+   *
+   * @param axis the axis to add up along
+   */
+  cumsum(x: Node, axis: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("cumsum", [x], { axis }, options.name);
+  }
+
+  /**
+   * The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that diagonal.
+   *
+   * x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m].
+   * A negative offset counts downwards: y[…, i] = x[…, i − offset, i].
+   *
+   * Gradient: diag(g) for a vector; for matrices, g on the diagonal and 0 elsewhere.
+   *
+   * @param options.offset which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated
+   */
+  diag(x: Node, options: Optional<{ offset: Int; name: string }> = {}): Node {
+    return this.append("diag", [x], { offset: options.offset }, options.name);
+  }
+
+  /**
+   * y = ψ(x) = Γ'(x) / Γ(x): −∞ at 0, NaN at −1, −2, …. To 10 units; near its zeros below −1 to 1e-15.
+   *
+   * SciPy's loses one digit with each digit by which x < 0 is closer to a pole; this one keeps all.
+   *
+   * Gradient: g · polygamma(x, order=1).
+   */
+  digamma(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("digamma", [x], {}, options.name);
+  }
+
+  /**
+   * y = a / b, elementwise, broadcasting as NumPy; integers give floats, x / 0 gives ±inf or NaN.
+   *
+   * Gradient: da = g / b, db = −y · g / b.
+   */
+  div(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("div", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = x / scalar. A scalar of 0 gives ±inf or NaN, as `div`.
+   *
+   * Gradient: g / scalar.
+   *
+   * @param scalar the constant
+   */
+  divScalar(x: Node, scalar: Float, options: Optional<{ name: string }> = {}): Node {
+    return this.append("div_scalar", [x], { scalar }, options.name);
+  }
+
+  /**
+   * y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
+   *
+   * `equation` is, for two operands, "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands, and
+   * after the arrow the axes of the result. A letter stands for one extent, at most once in each operand. No ellipsis
+   * and no implicit output; spaces do not count. One operand is allowed as well, 32 at most. The result has the common
+   * dtype of the operands, as NumPy's.
+   *
+   * Operands are multiplied in pairs, each time the pair with the fewest multiplications, so that no step costs more
+   * than the equation written as one loop (greedy order, as in numpy.einsum_path).
+   *
+   * Gradient: for each operand the einsum of g with the other operands.
+   *
+   * @param equation letters of each operand, and after -> those of the result
+   */
+  einsum(a: Node, b: readonly Node[], equation: string, options: Optional<{ name: string }> = {}): Node {
+    return this.append("einsum", [a, ...b], { equation }, options.name);
+  }
+
+  /**
+   * y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
+   *
+   * D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
+   *
+   * Gradient: g where x > 0 or NaN, else g · alpha · eˣ.
+   *
+   * @param options.alpha −y for x → −∞; 1.0 unless stated
+   */
+  elu(x: Node, options: Optional<{ alpha: Float; name: string }> = {}): Node {
+    return this.append("elu", [x], { alpha: options.alpha }, options.name);
+  }
+
+  /**
+   * y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
+   *
+   * weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
+   *
+   * Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
+   */
+  embedding(weight: Node, indices: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("embedding", [weight, indices], {}, options.name);
+  }
+
+  /** y = (a = b), elementwise; NaN equals nothing. */
+  equal(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("equal", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = erf x = 2/√π ∫₀ˣ exp(−t²) dt, to 2 units in the last place.
+   *
+   * Gradient: g · 2/√π · exp(−x²).
+   */
+  erf(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("erf", [x], {}, options.name);
+  }
+
+  /**
+   * y = erfc x = 1 − erf x, to 2 units in the last place, also where it is small.
+   *
+   * Gradient: −g · 2/√π · exp(−x²).
+   */
+  erfc(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("erfc", [x], {}, options.name);
+  }
+
+  /**
+   * y with erf y = x: ±∞ at ±1, NaN beyond. To 2 units.
+   *
+   * Gradient: g · √π/2 · exp(y²).
+   */
+  erfinv(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("erfinv", [x], {}, options.name);
+  }
+
+  /**
+   * y = eˣ.
+   *
+   * Gradient: g · y.
+   */
+  exp(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("exp", [x], {}, options.name);
+  }
+
+  /**
+   * y = eˣ − 1, accurate near 0.
+   *
+   * Gradient: g · eˣ.
+   */
+  expm1(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("expm1", [x], {}, options.name);
+  }
+
+  /**
+   * y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1].
+   *
+   * Gradient: g, reshaped back.
+   *
+   * @param options.axes neighbouring axes to merge; absent: all
+   */
+  flatten(x: Node, options: Optional<{ axes: Ints; name: string }> = {}): Node {
+    return this.append("flatten", [x], { axes: options.axes }, options.name);
+  }
+
+  /**
+   * y = x with the order of the entries reversed on `axes`; absent: on all.
+   *
+   * Gradient: g, flipped.
+   *
+   * @param options.axes axes to reverse; absent: all
+   */
+  flip(x: Node, options: Optional<{ axes: Ints; name: string }> = {}): Node {
+    return this.append("flip", [x], { axes: options.axes }, options.name);
+  }
+
+  /** y = ⌊x⌋: down to the next whole number. */
+  floor(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("floor", [x], {}, options.name);
+  }
+
+  /**
+   * A tensor of one number, made on the server: y[…] = fill.
+   *
+   * An absent or empty `shape` makes a 0-d tensor.
+   *
+   * @param options.shape the result's shape; [] unless stated
+   * @param options.fill the number; 0.0 unless stated
+   * @param options.dtype the result's dtype; "float64" unless stated
+   */
+  full(options: Optional<{ shape: Ints; fill: Float; dtype: DtypeName; name: string }> = {}): Node {
+    return this.append("full", [], { shape: options.shape, fill: options.fill, dtype: options.dtype }, options.name);
+  }
+
+  /**
+   * y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
+   *
+   * `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one operand,
+   * the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent).
+   *
+   * Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
+   *
+   * @param options.axis the axis that is indexed; 0 unless stated
+   * @param options.indices positions on the axis, in place of `index`
+   */
+  gather(x: Node, index?: Node, options: Optional<{ axis: Int; indices: Ints; name: string }> = {}): Node {
+    return this.append("gather", [x, index], { axis: options.axis, indices: options.indices }, options.name);
+  }
+
+  /**
+   * y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
+   *
+   * `approximate` tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models were trained with.
+   *
+   * Gradient: g · (Φ(x) + x · Φ′(x)).
+   *
+   * @param options.approximate none: by the error function; tanh: its approximation; "none" unless stated
+   */
+  gelu(x: Node, options: Optional<{ approximate: "none" | "tanh"; name: string }> = {}): Node {
+    return this.append("gelu", [x], { approximate: options.approximate }, options.name);
+  }
+
+  /**
+   * One result of an op that has several: y = x[index].
+   *
+   * Gradient: g lands on that result; the others of the same op have 0.
+   *
+   * @param index which result, from 0
+   */
+  getOutput(x: Node, index: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("get_output", [x], { index }, options.name);
+  }
+
+  /**
+   * The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
+   *
+   * A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
+   * where y does not depend on it.
+   *
+   * Gradient: the gradient is written out as nodes first, and those are differentiated.
+   */
+  grad(y: Node, x: Node, cotangent?: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("grad", [y, x, cotangent], {}, options.name);
+  }
+
+  /** y = (a > b), elementwise; false beside NaN. */
+  greater(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("greater", [a, b], {}, options.name);
+  }
+
+  /** y = (a ≥ b), elementwise; false beside NaN. */
+  greaterEqual(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("greater_equal", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = x, as a node of its own.
+   *
+   * Gradient: g.
+   */
+  identity(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("identity", [x], {}, options.name);
+  }
+
+  /**
+   * Data, fed with the request.
+   *
+   * Differentiated with respect to only when `wrt` names it. A declared `dtype` or `shape` must match the feed.
+   *
+   * @param options.dtype declares the feed's dtype; absent: any
+   * @param options.shape declares the feed's shape, -1 for a free extent; absent: any
+   * @param options.zeroD declares a 0-d feed; false unless stated
+   */
+  input(name?: string, options: Optional<{ dtype: DtypeName; shape: Ints; zeroD: boolean }> = {}): Node {
+    return this.append("input", [], { dtype: options.dtype, shape: options.shape, zero_d: options.zeroD }, name);
+  }
+
+  /**
+   * y = x⁻¹, for matrices on the last two axes.
+   *
+   * Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it were
+   * not there. To solve a system, `solve` is quicker and more accurate.
+   * Integers give float64; float16 is computed in a wider float, and rounded once.
+   *
+   * Gradient: −yᵀ g yᵀ.
+   */
+  inv(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("inv", [x], {}, options.name);
+  }
+
+  /** y = whether x is neither infinite nor NaN. */
+  isFinite(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("is_finite", [x], {}, options.name);
+  }
+
+  /**
+   * y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator) over `axes`.
+   *
+   * weight and bias have x's extents on `axes`, in ascending order. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer
+   * normalization" (2016). CJC normalises the whole tensor: give all axes.
+   *
+   * Gradient: with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps).
+   *
+   * @param options.axes axes to normalise over; [-1] unless stated
+   * @param options.eps added to the variance or mean square; positive; 1e-05 unless stated
+   */
+  layerNorm(
+    x: Node,
+    weight?: Node,
+    bias?: Node,
+    options: Optional<{ axes: Ints; eps: Float; name: string }> = {},
+  ): Node {
+    return this.append("layer_norm", [x, weight, bias], { axes: options.axes, eps: options.eps }, options.name);
+  }
+
+  /**
+   * y = x for x > 0, else alpha · x. The derivative at 0 is alpha.
+   *
+   * Gradient: g where x > 0 or NaN, else g · alpha.
+   *
+   * @param options.alpha the slope for x ≤ 0; 0.01 unless stated
+   */
+  leakyRelu(x: Node, options: Optional<{ alpha: Float; name: string }> = {}): Node {
+    return this.append("leaky_relu", [x], { alpha: options.alpha }, options.name);
+  }
+
+  /** y = (a < b), elementwise; false beside NaN. */
+  less(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("less", [a, b], {}, options.name);
+  }
+
+  /** y = (a ≤ b), elementwise; false beside NaN. */
+  lessEqual(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("less_equal", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = log |Γ(x)|: ∞ at 0, −1, −2, …. To 4 units; near its zeros below 0 (−2.457, −2.748, −3.144, …) to 1e-15.
+   *
+   * SciPy's has no correct digit left where x is within 1e-16 of 1 or 2, the zeros above 0; this one keeps all.
+   *
+   * Gradient: g · digamma(x).
+   */
+  lgamma(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("lgamma", [x], {}, options.name);
+  }
+
+  /**
+   * y = activation(x @ w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is added.
+   *
+   * b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+   *
+   * Gradient: with h = g · activation′: dx = h @ wᵀ, dw = xᵀ @ h, db = Σ h over the rows.
+   *
+   * @param options.activation the op that is applied to the sum; "none" unless stated
+   */
+  linear(
+    x: Node,
+    w: Node,
+    b?: Node,
+    options: Optional<{
+      activation: "none" | "relu" | "tanh" | "sigmoid" | "gelu" | "silu" | "elu" | "selu" | "sin";
+      name: string;
+    }> = {},
+  ): Node {
+    return this.append("linear", [x, w, b], { activation: options.activation }, options.name);
+  }
+
+  /**
+   * y = ln x: −∞ at 0, NaN for x < 0.
+   *
+   * Gradient: g / x.
+   */
+  log(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("log", [x], {}, options.name);
+  }
+
+  /**
+   * y = ln(1 + x), accurate near 0.
+   *
+   * Gradient: g / (1 + x).
+   */
+  log1p(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("log1p", [x], {}, options.name);
+  }
+
+  /**
+   * y = log₂ x: −∞ at 0, NaN for x < 0.
+   *
+   * Gradient: g / (x · ln 2).
+   */
+  log2(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("log2", [x], {}, options.name);
+  }
+
+  /**
+   * y = ln(x + eps): finite at 0.
+   *
+   * Gradient: g / (x + eps).
+   *
+   * @param options.eps what is added to x; 1e-05 unless stated
+   */
+  logEps(x: Node, options: Optional<{ eps: Float; name: string }> = {}): Node {
+    return this.append("log_eps", [x], { eps: options.eps }, options.name);
+  }
+
+  /**
+   * y = log Φ(x), of the standard normal distribution function Φ, in both tails. To 4 units.
+   *
+   * Its derivative φ(x) / Φ(x) keeps its relative accuracy where Φ(x) is too small for a number, and so do the
+   * derivatives of that. Where x > 0, it is as accurate as exp(−x²/2): to x²/2 units.
+   *
+   * Gradient: g · φ(x) / Φ(x), φ the density.
+   */
+  logNdtr(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("log_ndtr", [x], {}, options.name);
+  }
+
+  /**
+   * y = ln sigmoid x = −softplus(−x).
+   *
+   * Gradient: g · sigmoid(−x).
+   */
+  logSigmoid(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("log_sigmoid", [x], {}, options.name);
+  }
+
+  /**
+   * y = x − log Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
+   *
+   * A row that is −inf throughout gives NaN.
+   *
+   * Gradient: g − exp(y) · Σ g, the sum along the axis.
+   *
+   * @param options.axis the axis that adds up to 1; -1 unless stated
+   */
+  logSoftmax(x: Node, options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("log_softmax", [x], { axis: options.axis }, options.name);
+  }
+
+  /**
+   * y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each.
+   *
+   * Gradient: da = g · sigmoid(a − b), db = g · sigmoid(b − a).
+   */
+  logaddexp(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("logaddexp", [a, b], {}, options.name);
+  }
+
+  /** y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true. */
+  logicalAnd(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("logical_and", [a, b], {}, options.name);
+  }
+
+  /** y = not x, elementwise. Numbers are true where they are not 0; NaN is true. */
+  logicalNot(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("logical_not", [x], {}, options.name);
+  }
+
+  /** y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is true. */
+  logicalOr(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("logical_or", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
+   *
+   * Where all of x is −inf, y is −inf and the gradient 0. Where some of it is inf, these share the gradient. Where one
+   * is NaN, so are y and the gradient. Integers give float64.
+   *
+   * Gradient: g · exp(x − y).
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  logsumexp(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
+    return this.append("logsumexp", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * The value under one key of a map that is kept as one tensor, keys in insertion order.
+   *
+   * The leading axis is cut into `total_keys` equal parts, and y is the part `key_index`; the axis stays.
+   *
+   * Gradient: g on that part, 0 on the others.
+   *
+   * @param keyIndex which key, from 0, in insertion order
+   * @param totalKeys how many keys the map has
+   */
+  mapLookup(x: Node, keyIndex: Int, totalKeys: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("map_lookup", [x], { key_index: keyIndex, total_keys: totalKeys }, options.name);
+  }
+
+  /**
+   * y = a @ b, as NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], and the axes before broadcast.
+   *
+   * A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the result.
+   * float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
+   *
+   * Gradient: da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast.
+   */
+  matmul(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("matmul", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+   *
+   * Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  max(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
+    return this.append("max", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
+   *
+   * x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
+   *
+   * Gradient: g, added at the first maximum (in row-major order) of each window.
+   *
+   * @param kernelSize extents of the windows along each spatial axis
+   * @param options.stride distance of the windows along each spatial axis; absent: the kernel size
+   * @param options.padding added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
+   */
+  maxPool2d(x: Node, kernelSize: Ints, options: Optional<{ stride: Ints; padding: Ints; name: string }> = {}): Node {
+    return this.append(
+      "max_pool2d",
+      [x],
+      { kernel_size: kernelSize, stride: options.stride, padding: options.padding },
+      options.name,
+    );
+  }
+
+  /**
+   * y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first maximum, in row-major order.
+   *
+   * g [..., h', w'], x [..., h, w]: what is 0 elsewhere, and what max_pool2d gives back of g. A NaN counts as a
+   * maximum.
+   *
+   * Gradient: dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces.
+   *
+   * @param kernelSize extents of the windows along each spatial axis
+   * @param options.stride distance of the windows along each spatial axis; absent: the kernel size
+   * @param options.padding added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
+   */
+  maxPool2dBack(
+    g: Node,
+    x: Node,
+    kernelSize: Ints,
+    options: Optional<{ stride: Ints; padding: Ints; name: string }> = {},
+  ): Node {
+    return this.append(
+      "max_pool2d_back",
+      [g, x],
+      { kernel_size: kernelSize, stride: options.stride, padding: options.padding },
+      options.name,
+    );
+  }
+
+  /**
+   * y[…, i, j] = where the first maximum (in row-major order) of the window at (i, j) lies: h · width + w.
+   *
+   * int64, flat within its plane, as PyTorch's return_indices; a NaN counts as a maximum.
+   *
+   * @param kernelSize extents of the windows along each spatial axis
+   * @param options.stride distance of the windows along each spatial axis; absent: the kernel size
+   * @param options.padding added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
+   */
+  maxPool2dIndices(
+    x: Node,
+    kernelSize: Ints,
+    options: Optional<{ stride: Ints; padding: Ints; name: string }> = {},
+  ): Node {
+    return this.append(
+      "max_pool2d_indices",
+      [x],
+      { kernel_size: kernelSize, stride: options.stride, padding: options.padding },
+      options.name,
+    );
+  }
+
+  /**
+   * y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN.
+   *
+   * Gradient: da = g where a > b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+   */
+  maximum(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("maximum", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64.
+   *
+   * Gradient: g / n, broadcast back over the axes.
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  mean(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
+    return this.append("mean", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+   *
+   * Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  min(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
+    return this.append("min", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN.
+   *
+   * Gradient: da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+   */
+  minimum(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("minimum", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = activation(x @ wᵀ + b) for x[…, in], w[out, in] and b[out]: y[…, out].
+   *
+   * b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults; CJC's `gelu`
+   * here is the tanh form: write that one as parts.
+   *
+   * Gradient: with h = g · activation′: dx = h @ w, dw = hᵀ @ x, db = Σ h over the rows.
+   *
+   * @param options.activation the op that is applied to the sum; "none" unless stated
+   */
+  mlpLayer(
+    x: Node,
+    w: Node,
+    b: Node,
+    options: Optional<{
+      activation: "none" | "relu" | "tanh" | "sigmoid" | "gelu" | "silu" | "elu" | "selu" | "sin";
+      name: string;
+    }> = {},
+  ): Node {
+    return this.append("mlp_layer", [x, w, b], { activation: options.activation }, options.name);
+  }
+
+  /**
+   * y = a − b · ⌊a / b⌋: the remainder, with the divisor's sign, as Python's % and NumPy's mod.
+   *
+   * A float modulo 0 is NaN, an integer modulo 0 is 0.
+   *
+   * Gradient: da = g, db = −g · ⌊a / b⌋.
+   */
+  mod(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("mod", [a, b], {}, options.name);
+  }
+
+  /**
+   * loss = (x − y)², elementwise on equal shapes; then the mean.
+   *
+   * Gradient: dx = g · 2 (x − y) / n, dy = −dx.
+   *
+   * @param options.reduction what is made of the single losses; none: they are the result; "mean" unless stated
+   */
+  mseLoss(x: Node, y: Node, options: Optional<{ reduction: "mean" | "sum" | "none"; name: string }> = {}): Node {
+    return this.append("mse_loss", [x, y], { reduction: options.reduction }, options.name);
+  }
+
+  /**
+   * y = a · b, elementwise, broadcasting as NumPy.
+   *
+   * Gradient: da = g · b, db = g · a.
+   */
+  mul(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("mul", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = x · scalar.
+   *
+   * Gradient: g · scalar.
+   *
+   * @param scalar the constant
+   */
+  mulScalar(x: Node, scalar: Float, options: Optional<{ name: string }> = {}): Node {
+    return this.append("mul_scalar", [x], { scalar }, options.name);
+  }
+
+  /**
+   * y = −x.
+   *
+   * Gradient: −g.
+   */
+  neg(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("neg", [x], {}, options.name);
+  }
+
+  /**
+   * y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
+   *
+   * At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element gets g,
+   * with its sign. Where one is NaN, so are y and the gradient.
+   *
+   * Gradient: g · x / y, and 0 where y = 0.
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  norm(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
+    return this.append("norm", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /** y = (a ≠ b), elementwise; NaN differs from everything. */
+  notEqual(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("not_equal", [a, b], {}, options.name);
+  }
+
+  /**
+   * y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent `classes`. Indices lie in [0, classes).
+   *
+   * @param classes the number of classes
+   * @param options.dtype the result's dtype; "float64" unless stated
+   */
+  oneHot(indices: Node, classes: Int, options: Optional<{ dtype: DtypeName; name: string }> = {}): Node {
+    return this.append("one_hot", [indices], { classes, dtype: options.dtype }, options.name);
+  }
+
+  /**
+   * y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
+   *
+   * Gradient: g where x is.
+   *
+   * @param padWidth entries before and after, for one axis after the other
+   * @param options.fill the number around x; 0.0 unless stated
+   */
+  pad(x: Node, padWidth: Ints, options: Optional<{ fill: Float; name: string }> = {}): Node {
+    return this.append("pad", [x], { pad_width: padWidth, fill: options.fill }, options.name);
+  }
+
+  /**
+   * A trainable tensor, fed with the request.
+   *
+   * As `input`, but part of `wrt` by default.
+   *
+   * @param options.dtype declares the feed's dtype; absent: any
+   * @param options.shape declares the feed's shape, -1 for a free extent; absent: any
+   * @param options.zeroD declares a 0-d feed; false unless stated
+   */
+  parameter(name?: string, options: Optional<{ dtype: DtypeName; shape: Ints; zeroD: boolean }> = {}): Node {
+    return this.append("parameter", [], { dtype: options.dtype, shape: options.shape, zero_d: options.zeroD }, name);
+  }
+
+  /**
+   * y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma` itself.
+   *
+   * ±∞ at 0, −1, −2, …, with the sign that it has to the right of 0. To 10 units; for even orders, near the zeros
+   * below 0, to 10 units of what the nearest poles add up to. Values of less than 1e-307 · n! are inaccurate or 0.
+   *
+   * Orders go to 170, whose factorial is the largest in a float64; `polygamma` of order 170 has no derivative.
+   *
+   * Gradient: g · polygamma(x, order + 1).
+   *
+   * @param order which derivative of digamma: 0 to 170
+   */
+  polygamma(x: Node, order: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("polygamma", [x], { order }, options.name);
+  }
+
+  /**
+   * y = aᵇ, broadcasting; with one operand y = a^exponent, which is `pow_scalar`. 0⁰ = 1.
+   *
+   * A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a = 0 and
+   * b ≥ 0, or where a = ∞ and b < 0. Powers of integers are integers: they wrap around as NumPy's, and to a negative
+   * exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with 0⁻¹ → 0.
+   *
+   * Gradient: da = g · b · aᵇ⁻¹, db = g · y · log a.
+   *
+   * @param options.exponent the exponent, where there is no operand b
+   */
+  pow(a: Node, b?: Node, options: Optional<{ exponent: Float; name: string }> = {}): Node {
+    return this.append("pow", [a, b], { exponent: options.exponent }, options.name);
+  }
+
+  /**
+   * y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
+   *
+   * Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
+   *
+   * @param exponent the exponent
+   */
+  powScalar(x: Node, exponent: Float, options: Optional<{ name: string }> = {}): Node {
+    return this.append("pow_scalar", [x], { exponent }, options.name);
+  }
+
+  /**
+   * y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
+   *
+   * The gradient is that of a tree of products, exact whatever the number of zeros, and so are those of higher order.
+   *
+   * Gradient: g · (product of all other elements).
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  prod(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
+    return this.append("prod", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y = 1 / x; integers give floats, as `div`.
+   *
+   * Gradient: −g · y².
+   */
+  reciprocal(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("reciprocal", [x], {}, options.name);
+  }
+
+  /**
+   * y = max(x, 0). The derivative at 0 is `at_zero`; some systems let the gradient pass there.
+   *
+   * Gradient: g where x > 0 or NaN, g · at_zero where x = 0, else 0.
+   *
+   * @param options.atZero the derivative at 0; 0.0 unless stated
+   */
+  relu(x: Node, options: Optional<{ atZero: Float; name: string }> = {}): Node {
+    return this.append("relu", [x], { at_zero: options.atZero }, options.name);
+  }
+
+  /**
+   * y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
+   *
+   * An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
+   *
+   * Gradient: g, reshaped back.
+   *
+   * @param options.shape the result's shape; one -1 is inferred; [] unless stated
+   * @param options.originalShape x's shape, checked where given
+   */
+  reshape(x: Node, options: Optional<{ shape: Ints; originalShape: Ints; name: string }> = {}): Node {
+    return this.append("reshape", [x], { shape: options.shape, original_shape: options.originalShape }, options.name);
+  }
+
+  /**
+   * y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
+   *
+   * B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
+   *
+   * Gradient: with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps).
+   *
+   * @param options.axes axes to normalise over; [-1] unless stated
+   * @param options.eps added to the variance or mean square; positive; 1e-05 unless stated
+   */
+  rmsNorm(x: Node, weight?: Node, options: Optional<{ axes: Ints; eps: Float; name: string }> = {}): Node {
+    return this.append("rms_norm", [x, weight], { axes: options.axes, eps: options.eps }, options.name);
+  }
+
+  /**
+   * y[(i + shift) mod n] = x[i] on each of `axes`; without axes, on the flattened tensor.
+   *
+   * As many shifts as axes, and one without axes. Negative shifts go towards the front.
+   *
+   * Gradient: g, rolled back.
+   *
+   * @param shifts how far to move, for each axis
+   * @param options.axes the axes to move along; absent: the flattened tensor
+   */
+  roll(x: Node, shifts: Ints, options: Optional<{ axes: Ints; name: string }> = {}): Node {
+    return this.append("roll", [x], { shifts, axes: options.axes }, options.name);
+  }
+
+  /** y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2. */
+  round(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("round", [x], {}, options.name);
+  }
+
+  /**
+   * y = 1 / √x, NaN for x < 0.
+   *
+   * Gradient: −g · y³ / 2.
+   */
+  rsqrt(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("rsqrt", [x], {}, options.name);
+  }
+
+  /**
+   * y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
+   *
+   * `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
+   * accumulate. The adjoint of `gather`.
+   *
+   * Gradient: dx = g, d updates = gather(g, index); none for index.
+   *
+   * @param options.axis the axis that is indexed; 0 unless stated
+   */
+  scatterAdd(x: Node, index: Node, updates: Node, options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("scatter_add", [x, index, updates], { axis: options.axis }, options.name);
+  }
+
+  /**
+   * y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
+   *
+   * x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool add up in int64,
+   * float16 in float32.
+   *
+   * Gradient: dx[i, …] = g[segment_ids[i], …]; none for segment_ids.
+   *
+   * @param segments how many segments there are
+   */
+  segmentSum(x: Node, segmentIds: Node, segments: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("segment_sum", [x, segmentIds], { segments }, options.name);
+  }
+
+  /**
+   * y = x at one `index` along `axis`, without that axis: x[index], x[:, index], …
+   *
+   * A negative index counts from the end. As PyTorch's select; `gather` reads at many indices.
+   *
+   * Gradient: g at the index, 0 elsewhere.
+   *
+   * @param index the position to read at
+   * @param options.axis the axis that is read at one position; 0 unless stated
+   */
+  select(x: Node, index: Int, options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("select", [x], { index, axis: options.axis }, options.name);
+  }
+
+  /**
+   * y = 1.0507… · elu(x, alpha = 1.6732…): keeps mean 0 and variance 1 of what it is applied to.
+   *
+   * G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, arXiv:1706.02515.
+   *
+   * Gradient: 1.0507… · that of elu.
+   */
+  selu(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("selu", [x], {}, options.name);
+  }
+
+  /**
+   * y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number.
+   *
+   * Gradient: g · y · (1 − y).
+   */
+  sigmoid(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("sigmoid", [x], {}, options.name);
+  }
+
+  /** y = −1, 0 or 1: the sign of x. NaN stays NaN. */
+  sign(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("sign", [x], {}, options.name);
+  }
+
+  /**
+   * y = x · sigmoid x; 0 at −∞.
+   *
+   * Gradient: g · (s + x · s · (1 − s)), s = sigmoid x.
+   */
+  silu(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("silu", [x], {}, options.name);
+  }
+
+  /**
+   * y = sin x.
+   *
+   * Gradient: g · cos x.
+   */
+  sin(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("sin", [x], {}, options.name);
+  }
+
+  /**
+   * y = sinh x.
+   *
+   * Gradient: g · cosh x.
+   */
+  sinh(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("sinh", [x], {}, options.name);
+  }
+
+  /**
+   * y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
+   *
+   * A list may be shorter: the axes that it does not reach are whole, or every position of theirs is read. Bounds as
+   * NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
+   *
+   * Gradient: g at the positions that were read, 0 elsewhere.
+   *
+   * @param options.starts first position on each axis; absent: 0
+   * @param options.stops the position to stop before, on each axis; absent: the extent
+   * @param options.steps distance between positions on each axis; absent: 1
+   */
+  slice(x: Node, options: Optional<{ starts: Ints; stops: Ints; steps: Ints; name: string }> = {}): Node {
+    return this.append(
+      "slice",
+      [x],
+      { starts: options.starts, stops: options.stops, steps: options.steps },
+      options.name,
+    );
+  }
+
+  /**
+   * sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x = sign · exp(log).
+   *
+   * The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
+   * logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not there.
+   * The sign carries no gradient. Several results, read through get_output.
+   * Integers give float64; float16 is computed in a wider float, and rounded once.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: g · x⁻ᵀ, g the cotangent of log|det x|.
+   */
+  slogdet(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("slogdet", [x], {}, options.name);
+  }
+
+  /**
+   * y = exp(x) / Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
+   *
+   * A row that is −inf throughout gives NaN, as 0 / 0.
+   *
+   * Gradient: y · (g − Σ g·y), the sum along the axis.
+   *
+   * @param options.axis the axis that adds up to 1; -1 unless stated
+   */
+  softmax(x: Node, options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("softmax", [x], { axis: options.axis }, options.name);
+  }
+
+  /**
+   * y = ln(1 + eˣ).
+   *
+   * Gradient: g · sigmoid x.
+   */
+  softplus(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("softplus", [x], {}, options.name);
+  }
+
+  /**
+   * y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
+   *
+   * b is a vector if it is 1-d, as in NumPy 2, or one for each matrix if it has a's shape without the last axis and its
+   * last two axes cannot be matrices of n rows; else they are. Where a is singular y is NaN, or, where rounding hides
+   * that, very large; the other systems of the batch are as if it were not there.
+   * Integers give float64; float16 is computed in a wider float, and rounded once.
+   * M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
+   *
+   * Gradient: db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast.
+   */
+  solve(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("solve", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = x in ascending order along an axis; equal entries keep their order, NaN comes last.
+   *
+   * Gradient: g, put back where the entries came from.
+   *
+   * @param axis the axis to sort along
+   */
+  sort(x: Node, axis: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("sort", [x], { axis }, options.name);
+  }
+
+  /**
+   * y0, y1, … = x cut along `axis` into parts of `sizes`, which add up to the extent; a part may be empty.
+   *
+   * Several results, read through get_output.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: the parts' cotangents, joined; zeros for parts that are not read.
+   *
+   * @param sizes the parts' extents on the axis
+   * @param options.axis the axis that is cut; 0 unless stated
+   */
+  split(x: Node, sizes: Ints, options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("split", [x], { sizes, axis: options.axis }, options.name);
+  }
+
+  /**
+   * y = √x, NaN for x < 0. At 0 the derivative is infinite.
+   *
+   * Gradient: g / 2y.
+   */
+  sqrt(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("sqrt", [x], {}, options.name);
+  }
+
+  /**
+   * y = x².
+   *
+   * Gradient: g · 2x.
+   */
+  square(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("square", [x], {}, options.name);
+  }
+
+  /**
+   * y = x without `axes`, each of which must have extent 1; absent: without all axes of extent 1.
+   *
+   * Gradient: g, reshaped back.
+   *
+   * @param options.axes axes of extent 1; absent: all there are
+   */
+  squeeze(x: Node, options: Optional<{ axes: Ints; name: string }> = {}): Node {
+    return this.append("squeeze", [x], { axes: options.axes }, options.name);
+  }
+
+  /**
+   * y = the operands, all of one shape, one after the other along a new axis; `axis` is its place in the result.
+   *
+   * The result has their common dtype.
+   *
+   * Gradient: to each operand its part of g.
+   *
+   * @param options.axis the new axis, counted in the result; 0 unless stated
+   */
+  stack(x: readonly Node[], options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("stack", [...x], { axis: options.axis }, options.name);
+  }
+
+  /** y = x, and no derivative passes: for differentiation y is a constant. */
+  stopGradient(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("stop_gradient", [x], {}, options.name);
+  }
+
+  /**
+   * One field of a record that is kept as one tensor.
+   *
+   * The leading axis is cut into `total_fields` equal parts, and y is the part `field_index`; the axis stays.
+   *
+   * Gradient: g on that part, 0 on the others.
+   *
+   * @param fieldIndex which field, from 0
+   * @param totalFields how many fields the record has
+   */
+  structField(x: Node, fieldIndex: Int, totalFields: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("struct_field", [x], { field_index: fieldIndex, total_fields: totalFields }, options.name);
+  }
+
+  /**
+   * y = a − b, elementwise, broadcasting as NumPy.
+   *
+   * Gradient: da = g, db = −g.
+   */
+  sub(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("sub", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = x − scalar.
+   *
+   * Gradient: g.
+   *
+   * @param scalar the constant
+   */
+  subScalar(x: Node, scalar: Float, options: Optional<{ name: string }> = {}): Node {
+    return this.append("sub_scalar", [x], { scalar }, options.name);
+  }
+
+  /**
+   * y = Σ x over axes. Integers and bool add up in int64, float16 in float32.
+   *
+   * Gradient: g, broadcast back over the axes.
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   */
+  sum(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
+    return this.append("sum", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's take_along_axis.
+   *
+   * `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in
+   * [0, extent).
+   *
+   * Gradient: g added where it was read: repeated indices accumulate; none for index.
+   *
+   * @param options.axis the axis that is indexed; 0 unless stated
+   */
+  takeAlong(x: Node, index: Node, options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("take_along", [x, index], { axis: options.axis }, options.name);
+  }
+
+  /**
+   * y = tan x.
+   *
+   * Gradient: g · (1 + y²).
+   */
+  tan(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("tan", [x], {}, options.name);
+  }
+
+  /**
+   * y = tanh x.
+   *
+   * Gradient: g · (1 − y²).
+   */
+  tanh(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("tanh", [x], {}, options.name);
+  }
+
+  /**
+   * y = x repeated `repeats` times along each axis. As NumPy: the shorter of shape and repeats is led by ones.
+   *
+   * Gradient: g, summed over the repetitions.
+   *
+   * @param repeats how many times, for each axis
+   */
+  tile(x: Node, repeats: Ints, options: Optional<{ name: string }> = {}): Node {
+    return this.append("tile", [x], { repeats }, options.name);
+  }
+
+  /**
+   * values, indices = the k largest entries of x along `axis`, largest first, and their int64 positions there.
+   *
+   * Of equal entries the one with the lowest index comes first; NaN counts as largest. Two results, read through
+   * get_output.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: that of the values, put back where they came from; none for indices.
+   *
+   * @param k how many, at most the axis's extent
+   * @param options.axis the axis to search; 0 unless stated
+   */
+  topk(x: Node, k: Int, options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("topk", [x], { k, axis: options.axis }, options.name);
+  }
+
+  /**
+   * y = x with its axes permuted.
+   *
+   * Without `axes` the last two are swapped (born reverses all: give `axes`). As many entries as axes: y's axis i is
+   * x's axis axes[i]. Two entries on another rank: those two are swapped (minima).
+   *
+   * Gradient: g, permuted back.
+   *
+   * @param options.axes a permutation, or two axes to swap; absent: the last two
+   */
+  transpose(x: Node, options: Optional<{ axes: Ints; name: string }> = {}): Node {
+    return this.append("transpose", [x], { axes: options.axes }, options.name);
+  }
+
+  /**
+   * y with t y = b, or tᵀ y = b where `transpose`; t is the lower (else the upper) triangle of a, with the diagonal.
+   *
+   * a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m], read as
+   * in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN.
+   * Integers compute in float64, float16 in float32.
+   * M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
+   *
+   * Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+   *
+   * @param options.lower read the lower triangle of a; false: the upper one; true unless stated
+   * @param options.transpose solve with the triangle's transpose; false unless stated
+   */
+  triangularSolve(
+    a: Node,
+    b: Node,
+    options: Optional<{ lower: boolean; transpose: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "triangular_solve",
+      [a, b],
+      { lower: options.lower, transpose: options.transpose },
+      options.name,
+    );
+  }
+
+  /**
+   * y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset.
+   *
+   * Gradient: tril(g).
+   *
+   * @param options.offset which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated
+   */
+  tril(x: Node, options: Optional<{ offset: Int; name: string }> = {}): Node {
+    return this.append("tril", [x], { offset: options.offset }, options.name);
+  }
+
+  /**
+   * y = x on and above a diagonal of the last two axes, 0 below: y[…, i, j] = x[…, i, j] where j − i ≥ offset.
+   *
+   * Gradient: triu(g).
+   *
+   * @param options.offset which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated
+   */
+  triu(x: Node, options: Optional<{ offset: Int; name: string }> = {}): Node {
+    return this.append("triu", [x], { offset: options.offset }, options.name);
+  }
+
+  /**
+   * y = x with axes of extent 1 put in; `axes` are their positions in the result.
+   *
+   * Gradient: g, reshaped back.
+   *
+   * @param options.axes positions of the new axes in the result; must be given
+   */
+  unsqueeze(x: Node, options: Optional<{ axes: Ints; name: string }> = {}): Node {
+    return this.append("unsqueeze", [x], { axes: options.axes }, options.name);
+  }
+
+  /**
+   * y = x, with `update` in place of the box of its shape that begins at `starts`, one entry for each axis.
+   *
+   * A negative start counts from the end, as in slice; a box that reaches beyond x is refused, not moved. The result
+   * has the common dtype of x and update.
+   *
+   * Gradient: dx = g, zero where the update lies; d update = g there.
+   *
+   * @param starts first position of the update on each axis
+   */
+  updateSlice(x: Node, update: Node, starts: Ints, options: Optional<{ name: string }> = {}): Node {
+    return this.append("update_slice", [x, update], { starts }, options.name);
+  }
+
+  /**
+   * y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
+   *
+   * Computed in two passes, the mean first, so that a large mean costs no digits. Where n ≤ ddof it divides by zero,
+   * as NumPy does: NaN, or infinity.
+   *
+   * Gradient: g · 2 (x − mean x) / (n − ddof).
+   *
+   * @param options.axes axes to reduce over; absent: all
+   * @param options.keepdims keep the reduced axes, with extent 1; false unless stated
+   * @param options.ddof what is taken off n: 1 for the unbiased estimate; 0 unless stated
+   */
+  var(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; ddof: Int; name: string }> = {}): Node {
+    return this.append(
+      "var",
+      [x],
+      { axes: options.axes, keepdims: options.keepdims, ddof: options.ddof },
+      options.name,
+    );
+  }
+
+  /**
+   * y = on_true where cond, else on_false; the three broadcast. A number as cond is true where it is not zero.
+   *
+   * Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch holds.
+   *
+   * Gradient: d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond.
+   */
+  where(cond: Node, onTrue: Node, onFalse: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("where", [cond, onTrue, onFalse], {}, options.name);
+  }
+}

@@ -1,0 +1,60 @@
+/** Members of answers, each of which has to be what it is said to be. All throw MalformedAnswerError. */
+
+import { GradserveError, InputError, MalformedAnswerError } from "./errors.js";
+import type { Json, JsonObject } from "./json.js";
+
+function unlike(name: string, wanted: string): never {
+  throw new MalformedAnswerError(`the answer is not as promised: ${name} is no ${wanted}`);
+}
+
+/** What is made of an answer, where that is what it is made of. */
+export function promised<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof GradserveError && !(error instanceof InputError)) throw error;
+    throw new MalformedAnswerError(`the answer is not as promised: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+export function object(value: Json | undefined, name = "it"): JsonObject {
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject ? (value as JsonObject) : unlike(name, "object");
+}
+
+export function string(from: JsonObject, name: string): string {
+  const value = from[name];
+  return typeof value === "string" ? value : unlike(name, "string");
+}
+
+export function number(from: JsonObject, name: string): number {
+  const value = from[name];
+  return typeof value === "number" ? value : unlike(name, "number");
+}
+
+export function truth(from: JsonObject, name: string): boolean {
+  const value = from[name];
+  return typeof value === "boolean" ? value : unlike(name, "boolean");
+}
+
+export function list(from: JsonObject, name: string): readonly Json[] {
+  const value = from[name];
+  return Array.isArray(value) ? value : unlike(name, "list");
+}
+
+export function objects(from: JsonObject, name: string): readonly JsonObject[] {
+  return list(from, name).map((entry) => object(entry, `an entry of ${name}`));
+}
+
+export function numbers(from: JsonObject, name: string): readonly number[] {
+  return list(from, name).map((entry) => (typeof entry === "number" ? entry : unlike(`an entry of ${name}`, "number")));
+}
+
+/** A member, where it is there. */
+export function maybe<T>(
+  read: (from: JsonObject, name: string) => T,
+  from: JsonObject,
+  name: string,
+): T | undefined {
+  return from[name] === undefined || from[name] === null ? undefined : read(from, name);
+}

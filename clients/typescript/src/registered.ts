@@ -1,0 +1,184 @@
+/** Graphs that the server keeps. */
+
+import type { Client } from "./client.js";
+import { NotFoundError } from "./errors.js";
+import { Exchange, type Scope } from "./exchange.js";
+import type { Graph } from "./graph.js";
+import type { JsonObject } from "./json.js";
+import { maybe, number, string } from "./reading.js";
+import { onGraph, type Request } from "./requests.js";
+import type { Response } from "./response.js";
+import { unlessAborted } from "./retries.js";
+
+/** The calls of a client that take a graph, and what they take beside it. */
+type Calls = Pick<
+  Client,
+  | "forward"
+  | "gradients"
+  | "vjp"
+  | "jvp"
+  | "jacobian"
+  | "hvp"
+  | "hessian"
+  | "batch"
+  | "check"
+  | "plan"
+  | "differentiate"
+>;
+type Beside<Call extends keyof Calls> = Parameters<Client[Call]> extends [unknown, ...infer Rest] ? Rest : never;
+
+/**
+ * A graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
+ *
+ * It is registered by the first call that needs it, unless it is already, and once more by one that finds it forgotten.
+ * It is the graph as it was: nodes that are appended later are not part of it. All calls are its methods, too.
+ */
+export class RegisteredGraph {
+  readonly client: Client;
+  readonly graph: Graph;
+  readonly #registration: Request;
+  #fields: JsonObject | undefined;
+  /** A registration that is on its way, which calls that begin meanwhile wait for. */
+  #pending: Promise<void> | undefined;
+
+  constructor(client: Client, graph: Graph, registration: Request, fields?: JsonObject) {
+    this.client = client;
+    this.graph = graph;
+    this.#registration = registration;
+    this.#fields = fields;
+  }
+
+  /** What the server answered, by the names on the wire; empty as long as it was not asked. */
+  get fields(): JsonObject {
+    return this.#fields ?? {};
+  }
+
+  /** The hash of the graph; empty as long as the server was not asked. */
+  get graphId(): string {
+    return maybe(string, this.fields, "graph_id") ?? "";
+  }
+
+  /** Have the server keep it, unless it does. For the client. */
+  async ensure(scope: Scope): Promise<void> {
+    while (!this.#fields) {
+      if (this.#pending) await outcome(this.#pending, scope);
+      else await this.#register(scope);
+    }
+  }
+
+  async #register(scope: Scope): Promise<void> {
+    this.#pending = this.#registered(scope);
+    try {
+      await this.#pending;
+    } finally {
+      this.#pending = undefined;
+    }
+  }
+
+  async #registered(scope: Scope): Promise<void> {
+    const answer = (await new Exchange(scope, this.#registration).run()).json();
+    string(answer, "graph_id");
+    this.#fields = answer;
+  }
+
+  /** Run a call on it; where it is found forgotten, keep it again, and once more. For the client. */
+  async run(exchange: Exchange, scope: Scope): Promise<Response> {
+    await this.ensure(scope);
+    const known = this.#fields;
+    try {
+      return await this.#runOn(exchange);
+    } catch (error) {
+      if (!isOfTheGraph(error)) throw error;
+    }
+    // Another call may have found it forgotten as well.
+    if (this.#fields === known) this.#fields = undefined;
+    await this.ensure(scope);
+    return this.#runOn(exchange);
+  }
+
+  #runOn(exchange: Exchange): Promise<Response> {
+    exchange.request = onGraph(exchange.request, this.graphId);
+    return exchange.run();
+  }
+
+  forward(...asked: Beside<"forward">) {
+    return this.client.forward(this, ...asked);
+  }
+
+  gradients(...asked: Beside<"gradients">) {
+    return this.client.gradients(this, ...asked);
+  }
+
+  vjp(...asked: Beside<"vjp">) {
+    return this.client.vjp(this, ...asked);
+  }
+
+  jvp(...asked: Beside<"jvp">) {
+    return this.client.jvp(this, ...asked);
+  }
+
+  jacobian(...asked: Beside<"jacobian">) {
+    return this.client.jacobian(this, ...asked);
+  }
+
+  hvp(...asked: Beside<"hvp">) {
+    return this.client.hvp(this, ...asked);
+  }
+
+  hessian(...asked: Beside<"hessian">) {
+    return this.client.hessian(this, ...asked);
+  }
+
+  batch(...asked: Beside<"batch">) {
+    return this.client.batch(this, ...asked);
+  }
+
+  check(...asked: Beside<"check">) {
+    return this.client.check(this, ...asked);
+  }
+
+  plan(...asked: Beside<"plan">) {
+    return this.client.plan(this, ...asked);
+  }
+
+  differentiate(...asked: Beside<"differentiate">) {
+    return this.client.differentiate(this, ...asked);
+  }
+}
+
+/** Wait until something of another call is over, however it ends, within the time and signal of this one. */
+async function outcome(pending: Promise<void>, { deadline, signal }: Scope): Promise<void> {
+  let cancel = () => {};
+  const late = new Promise<never>((_, reject) => (cancel = deadline.atEnd(() => reject(deadline.passed()))));
+  try {
+    await unlessAborted(Promise.race([pending.catch(() => {}), late]), signal);
+  } finally {
+    cancel();
+  }
+}
+
+/** Whether it is the graph that is not found: a tensor is named by its node. */
+function isOfTheGraph(error: unknown): boolean {
+  return (
+    error instanceof NotFoundError &&
+    error.code === "not_found" &&
+    error.node === undefined &&
+    error.pointer === undefined
+  );
+}
+
+/** A graph that the server keeps, without itself. */
+export interface GraphSummary {
+  readonly graphId: string;
+  readonly description: string;
+  readonly nodeCount: number;
+}
+
+/** What a listing says of a graph. */
+export function summaryOf(stated: JsonObject): GraphSummary {
+  return {
+    graphId: string(stated, "graph_id"),
+    description: maybe(string, stated, "description") ?? "",
+    nodeCount: number(stated, "node_count"),
+  };
+}

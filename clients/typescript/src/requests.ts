@@ -1,0 +1,254 @@
+/** What is sent: method, path, query, headers and body of every request. Nothing here opens a connection. */
+
+import type { Bytes } from "./bytes.js";
+import { DTYPES, type Dtype, isDtype } from "./dtypes.js";
+import { InputError } from "./errors.js";
+import { type Graph, Node, type NodeLike } from "./graph.js";
+import { type JsonObject } from "./json.js";
+import { alone, type Fields, JSON_TYPE, Message, SAFETENSORS_TYPE } from "./message.js";
+import type { Asked, ByNode, Tensors, Types } from "./options.js";
+import { etagOf, Resident, type Store } from "./resident.js";
+import { Tensor, type TensorLike, tensor } from "./tensor.js";
+import type { Form } from "./tensor-json.js";
+
+/**
+ * One request. `takesTime` says whether its query may have a timeout.
+ *
+ * What `keeps` something is repeated under an Idempotency-Key alone.
+ */
+export interface Request {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: string;
+  readonly query?: { readonly [name: string]: string };
+  readonly headers?: { readonly [name: string]: string };
+  readonly body?: readonly Bytes[];
+  readonly takesTime?: boolean;
+  readonly keeps?: boolean;
+}
+
+/** The same with one header more. */
+export function withHeader(request: Request, name: string, value: string): Request {
+  return { ...request, headers: { ...request.headers, [name]: value } };
+}
+
+/** The same call on a registered graph. */
+export function onGraph(request: Request, graphId: string): Request {
+  return { ...request, path: `${pathOfGraph(graphId)}${request.path.slice(request.path.lastIndexOf("/"))}` };
+}
+
+/** A call on a graph, which is not sent where it is registered. Throws InputError. */
+export function computing(call: string, graph: Graph, asked: Asked, isRegistered: boolean): Request {
+  const message = new Message();
+  if (!isRegistered) message.fields["graph"] = stated(graph, message);
+  for (const [name, write] of Object.entries(FIELDS)) {
+    const value = asked[name as keyof Asked];
+    if (value !== undefined) message.fields[name] = write(value as never, name, graph, message);
+  }
+  if (asked.cotangent !== undefined) {
+    const of = graph.find(asked.of ?? graph.size - 1);
+    message.place(fed(asked.cotangent, "cotangent", of), `cotangents.${of.id}`, message.fields, "cotangent");
+  }
+  Object.assign(message.fields, asked.extra);
+  const form = message.form(asked.form);
+  if (form !== "safetensors") message.fields["encoding"] = form;
+  const { media, body } = message.encoded(form);
+  const headers = { "Content-Type": media, Accept: accepted(media, asked) };
+  const keeps = asked.store !== undefined && pairs(asked.store).length > 0;
+  return { method: "POST", path: `/v1/${call}`, headers, body, takesTime: true, keeps };
+}
+
+type Field<T> = (value: T, name: string, graph: Graph, message: Message) => unknown;
+
+const asItIs: Field<unknown> = (value) => value;
+const oneNode: Field<NodeLike> = (node, _name, graph) => graph.find(node).id;
+const nodes: Field<readonly NodeLike[]> = (list, _name, graph) => list.map((node) => graph.find(node).id);
+
+/** The fields of calls, and what each is on the wire, its tensors placed in the message. */
+const FIELDS: { readonly [name: string]: Field<never> } = {
+  call: asItIs,
+  feeds: entries,
+  types,
+  of: oneNode,
+  wrt: nodes,
+  outputs: nodes,
+  mapped: nodes,
+  cotangents: entries,
+  tangents: entries,
+  vectors: entries,
+  batched: asItIs,
+  directions: asItIs,
+  tolerance: asItIs,
+  diagnose: asItIs,
+  store: stores,
+};
+
+/** The answer is to come as the request goes; where a tensor stays with the server, its like may well be large. */
+function accepted(media: string, asked: Asked): string {
+  const isLarge = asked.form === undefined && pairs(asked.feeds ?? {}).some(([, fed]) => fed instanceof Resident);
+  return media === SAFETENSORS_TYPE || isLarge ? SAFETENSORS_TYPE : JSON_TYPE;
+}
+
+function pairs<T>(stated: ByNode<T>): (readonly [NodeLike, T])[] {
+  return Symbol.iterator in stated ? [...(stated as Iterable<readonly [NodeLike, T]>)] : Object.entries(stated);
+}
+
+function entries(tensors: Tensors, role: string, graph: Graph, message: Message): Fields[] {
+  return pairs(tensors).map(([like, value]) => {
+    const node = graph.find(like);
+    if (value instanceof Resident) return { node: node.id, tensor_id: value.name };
+    const entry: Fields = { node: node.id };
+    message.place(fed(value, role, node), `${role}.${node.id}`, entry, "tensor");
+    return entry;
+  });
+}
+
+/** A tensor for a node; what has no dtype of its own, or may have several, gets the one that the node states. */
+function fed(value: TensorLike, role: string, node: Node): Tensor {
+  const stated = node.attrs["dtype"] as Dtype | undefined;
+  const hasItsOwn = value instanceof Tensor || (ArrayBuffer.isView(value) && !isHeldIn(stated, value));
+  try {
+    return hasItsOwn ? tensor(value) : tensor(value, stated);
+  } catch (error) {
+    throw error instanceof InputError ? new InputError(`${role} of ${node.told}: ${error.message}`) : error;
+  }
+}
+
+function isHeldIn(dtype: unknown, array: ArrayBufferView): boolean {
+  return isDtype(dtype) && array instanceof DTYPES[dtype].Elements;
+}
+
+function types(stated: Types, _name: string, graph: Graph): Fields[] {
+  return pairs(stated).map(([node, type]) => {
+    const [dtype, shape] = type instanceof Tensor ? ([type.dtype, type.shape] as const) : type;
+    return { node: graph.find(node).id, dtype, shape };
+  });
+}
+
+function stores(stated: ByNode<string | Store>, _name: string, graph: Graph): Fields[] {
+  return pairs(stated).map(([node, target]) => {
+    const store: Store = typeof target === "string" ? { name: target } : target;
+    return { node: graph.find(node).id, tensor_id: store.name, if_match: store.ifMatch, durable: store.durable };
+  });
+}
+
+/** A graph as it would be sent, its tensors in it as base64. */
+export function toWire(graph: Graph): JsonObject {
+  const message = new Message();
+  message.fields["graph"] = stated(graph, message);
+  message.intoJson("base64");
+  return message.fields["graph"] as JsonObject;
+}
+
+function stated(graph: Graph, message: Message): Fields {
+  return { opset: graph.opset, nodes: [...graph].map((node) => statedNode(node, message)) };
+}
+
+function statedNode({ id, op, operands, attrs, name }: Node, message: Message): Fields {
+  const stated: Fields = {};
+  for (const [key, value] of Object.entries(attrs)) {
+    if (value instanceof Tensor) message.place(value, `constants.${id}`, stated, key);
+    else stated[key] = value;
+  }
+  return {
+    op,
+    operands: operands.length ? operands : undefined,
+    attrs: Object.keys(attrs).length ? stated : undefined,
+    name: name || undefined,
+  };
+}
+
+/** Have the server keep a graph. To repeat it changes nothing. */
+export function registration(graph: Graph, description: string, form: Form | undefined): Request {
+  const message = new Message({ description: description || undefined });
+  message.fields["graph"] = stated(graph, message);
+  const { media, body } = message.encoded(message.form(form));
+  const headers = { "Content-Type": media, Accept: JSON_TYPE };
+  return { method: "POST", path: "/v1/graphs", headers, body, takesTime: true };
+}
+
+/** A version that there has to be, or must not be: its handle, its etag, or "*" for any. */
+export type Version = Resident | string;
+
+/** How a tensor is put. */
+export interface Put {
+  readonly ifMatch?: Version | undefined;
+  readonly ifNoneMatch?: Version | undefined;
+  readonly durable?: boolean | undefined;
+  readonly form?: Form | undefined;
+}
+
+/** Have the server keep a tensor. Without a condition, to repeat it changes nothing. Throws InputError. */
+export function put(name: string, value: TensorLike, { ifMatch, ifNoneMatch, durable, form }: Put): Request {
+  const { media, body } = alone(tensor(value), form);
+  const conditions = conditionsOf(ifMatch, ifNoneMatch);
+  return {
+    method: "PUT",
+    path: pathOf(name),
+    query: stringified({ durable }),
+    headers: { "Content-Type": media, Accept: JSON_TYPE, ...conditions },
+    body,
+    takesTime: true,
+    keeps: Object.keys(conditions).length > 0,
+  };
+}
+
+/** Ask for a tensor that the server keeps: for its bytes, unless another form is asked for. */
+export function get(name: string, { ifMatch, ifNoneMatch, form }: Put): Request {
+  const isBinary = form === undefined || form === "safetensors";
+  const headers = { Accept: isBinary ? SAFETENSORS_TYPE : JSON_TYPE, ...conditionsOf(ifMatch, ifNoneMatch) };
+  return { method: "GET", path: pathOf(name), query: isBinary ? {} : { encoding: form }, headers, takesTime: true };
+}
+
+/** Have the server keep a tensor no more. */
+export function remove(name: string, ifMatch: Version | undefined): Request {
+  return { method: "DELETE", path: pathOf(name), headers: conditionsOf(ifMatch, undefined), keeps: true };
+}
+
+/** Ask for the ops that the server has. */
+export function catalogue(): Request {
+  return { method: "GET", path: "/v1/ops" };
+}
+
+/** A page of a listing, from behind an entry on. */
+export function page(kind: string, limit: number | undefined, after: string | undefined): Request {
+  return { method: "GET", path: `/v1/${kind}`, query: stringified({ limit, after }) };
+}
+
+/** Ask for a graph that the server keeps. */
+export function graphOf(graphId: string): Request {
+  return { method: "GET", path: pathOfGraph(graphId) };
+}
+
+/** Have the server keep a graph no more. */
+export function removeGraph(graphId: string): Request {
+  return { method: "DELETE", path: pathOfGraph(graphId), keeps: true };
+}
+
+function stringified(stated: { readonly [name: string]: unknown }): { [name: string]: string } {
+  const there = Object.entries(stated).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(there.map(([name, value]) => [name, String(value)]));
+}
+
+function pathOfGraph(graphId: string): string {
+  return `/v1/graphs/${segment(graphId)}`;
+}
+
+function pathOf(name: string): string {
+  return `/v1/tensors/${segment(name)}`;
+}
+
+/** A name as a part of a path. URLs leave out `.` and `..`, however they are written, and `//`. */
+function segment(name: string): string {
+  if (["", ".", ".."].includes(name)) throw new InputError(`'${name}' is nothing that a server keeps something under`);
+  return encodeURIComponent(name);
+}
+
+function conditionsOf(ifMatch: Version | undefined, ifNoneMatch: Version | undefined): { [name: string]: string } {
+  const stated = { "If-Match": ifMatch, "If-None-Match": ifNoneMatch };
+  const there = Object.entries(stated).filter((entry): entry is [string, Version] => entry[1] !== undefined);
+  return Object.fromEntries(there.map(([name, version]) => [name, quoted(etagOf(version))]));
+}
+
+function quoted(etag: string): string {
+  return etag === "*" ? etag : `"${etag}"`;
+}

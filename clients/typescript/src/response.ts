@@ -1,0 +1,110 @@
+/** An answer as it came, and what it is by its status and media type. */
+
+import type { Bytes } from "./bytes.js";
+import { ConnectionError, MalformedAnswerError, type Refusal, refusal } from "./errors.js";
+import { type Json, type JsonObject, parse } from "./json.js";
+import { JSON_TYPE, SAFETENSORS_TYPE } from "./message.js";
+import { object, string } from "./reading.js";
+import { decode, isCutOff } from "./safetensors.js";
+import type { Tensor } from "./tensor.js";
+import { fromJson } from "./tensor-json.js";
+
+const PROBLEM_TYPE = "application/problem+json";
+const BINARY_TYPES = [SAFETENSORS_TYPE, "application/octet-stream"];
+
+/** The object that an answer is, and the tensors beside it. */
+export interface Parts {
+  readonly fields: JsonObject;
+  readonly beside: ReadonlyMap<string, Tensor>;
+}
+
+export class Response {
+  constructor(
+    readonly status: number,
+    readonly headers: Headers,
+    readonly body: Bytes,
+  ) {}
+
+  #media(): string {
+    return (this.headers.get("content-type") ?? "").replace(/;.*/s, "").trim().toLowerCase();
+  }
+
+  #isBinary(): boolean {
+    return BINARY_TYPES.includes(this.#media());
+  }
+
+  /**
+   * Itself, where it is an answer. Throws what it refuses, MalformedAnswerError for a redirect, and ConnectionError for
+   * half of an answer: where no length is said, `fetch` of Node takes the end of a connection for the end of a body.
+   */
+  checked(): this {
+    if (this.status >= 400) throw this.#refusal();
+    if (![200, 201, 304].includes(this.status)) {
+      const told = this.status ? `has the status ${this.status}` : "is a redirect";
+      throw new MalformedAnswerError(`the answer ${told}, which a server of gradserve does not give`);
+    }
+    if (!this.headers.has("content-length") && this.#isCutOff()) {
+      throw new ConnectionError("the connection ended within the answer");
+    }
+    return this;
+  }
+
+  #isCutOff(): boolean {
+    if (this.#isBinary()) return isCutOff(this.body);
+    return this.#media() === JSON_TYPE && parsedOrNone(this.body) === undefined;
+  }
+
+  #refusal(): Refusal {
+    const stated = (this.headers.get("retry-after") ?? "").trim();
+    const retryAfterMs = /^\d+$/.test(stated) ? Number(stated) * 1000 : undefined;
+    const isReport = [PROBLEM_TYPE, JSON_TYPE].includes(this.#media());
+    const problem = isReport ? parsedOrNone(this.body) : undefined;
+    return refusal(this.status, isProblem(problem) ? problem : {}, retryAfterMs);
+  }
+
+  /** The object that the body is. Throws MalformedAnswerError. */
+  json(): JsonObject {
+    if (this.#media() !== JSON_TYPE) {
+      throw new MalformedAnswerError(
+        `the answer is ${this.#media() || "of no media type"}, where ${JSON_TYPE} was asked for`,
+      );
+    }
+    return objectOf(this.body);
+  }
+
+  /** The object that the answer is, and the tensors beside it. Throws MalformedAnswerError. */
+  parts(): Parts {
+    if (!this.#isBinary()) return { fields: this.json(), beside: new Map() };
+    const { metadata, tensors } = decode(this.body);
+    return { fields: objectOf(new TextEncoder().encode(metadata["response"] ?? "")), beside: tensors };
+  }
+
+  /** Etag and elements of a resident tensor. Throws MalformedAnswerError. */
+  tensor(): { readonly etag: string; readonly tensor: Tensor } {
+    if (!this.#isBinary()) {
+      const answer = this.json();
+      return { etag: string(answer, "etag"), tensor: fromJson(answer["tensor"]) };
+    }
+    const [tensor, ...others] = decode(this.body).tensors.values();
+    if (!tensor || others.length) throw new MalformedAnswerError("the answer holds not one tensor alone");
+    return { etag: (this.headers.get("etag") ?? "").replace(/^W\//, "").replace(/^"(.*)"$/s, "$1"), tensor };
+  }
+}
+
+function isProblem(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && "code" in value && typeof value.code === "string";
+}
+
+function parsedOrNone(body: Bytes): Json | undefined {
+  try {
+    return parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+function objectOf(body: Bytes): JsonObject {
+  const answer = parsedOrNone(body);
+  if (answer === undefined) throw new MalformedAnswerError("the answer is no JSON");
+  return object(answer, "it");
+}

@@ -1,0 +1,61 @@
+/** Results by node. */
+
+import { InputError } from "./errors.js";
+import type { Graph, Node, NodeLike } from "./graph.js";
+
+/**
+ * Results in the order of the request, looked up by the handle, name or id of their node, or by their place.
+ *
+ * Those that belong to two nodes, as the blocks of a Hessian, are looked up by both.
+ */
+export class Results<T> implements Iterable<T> {
+  readonly #graph: Graph;
+  readonly #nodes: readonly (readonly number[])[];
+  readonly #results: readonly T[];
+
+  constructor(graph: Graph, nodes: readonly (readonly number[])[], results: readonly T[]) {
+    this.#graph = graph;
+    this.#nodes = nodes;
+    this.#results = results;
+  }
+
+  get length(): number {
+    return this.#results.length;
+  }
+
+  [Symbol.iterator](): Iterator<T> {
+    return this.#results[Symbol.iterator]();
+  }
+
+  /** Throws InputError for a node without a result here, and for one that is not in the graph. */
+  get(...key: readonly NodeLike[]): T {
+    const wanted = key.map((like) => this.#graph.find(like));
+    const sought = wanted.map((node) => node.id).join();
+    const place = this.#nodes.findIndex((ids) => ids.join() === sought);
+    if (place < 0) {
+      throw new InputError(`there is no result for ${wanted.map((node) => node.told).join(", ")} in this answer`);
+    }
+    return this.#results[place] as T;
+  }
+
+  /** By place; from the end, where it is negative. Throws InputError where there is none. */
+  at(place: number): T {
+    if (!(place >= -this.length && place < this.length)) {
+      throw new InputError(`there is no result ${place} in an answer of ${this.length}`);
+    }
+    return this.#results.at(place) as T;
+  }
+
+  /** The only one. Throws InputError where there are several, or none. */
+  only(): T {
+    if (this.length !== 1) throw new InputError(`the answer has ${this.length} of these, and not one`);
+    return this.at(0);
+  }
+
+  /** Nodes with their results, in order. */
+  *entries(): Generator<[readonly Node[], T]> {
+    for (const [place, ids] of this.#nodes.entries()) {
+      yield [ids.map((id) => this.#graph.find(id)), this.#results[place] as T];
+    }
+  }
+}

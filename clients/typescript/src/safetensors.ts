@@ -1,0 +1,153 @@
+/**
+ * The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
+ *
+ * https://github.com/huggingface/safetensors#format
+ */
+
+import type { Bytes } from "./bytes.js";
+import { DTYPES, spelled } from "./dtypes.js";
+import { InputError, MalformedAnswerError } from "./errors.js";
+import { type Json, type JsonObject, parseUnique, write } from "./json.js";
+import { type Shape, Tensor } from "./tensor.js";
+
+/** Bytes that a header may have: as many as the format's own reader takes. */
+const MOST_OF_HEADER = 100_000_000n;
+const METADATA = "__metadata__";
+/** Of the header's length, and what data is aligned to. */
+const LENGTH = 8;
+
+/** What a file holds. The tensors are views of its bytes. */
+export interface File {
+  readonly metadata: { readonly [name: string]: string };
+  readonly tensors: ReadonlyMap<string, Tensor>;
+}
+
+/** A file, in pieces: the header, and the bytes of tensors. Wide elements come first, so that all are aligned. */
+export function encode(tensors: ReadonlyMap<string, Tensor>, metadata: JsonObject = {}): Bytes[] {
+  const ordered = [...tensors].sort(([, a], [, b]) => b.data.BYTES_PER_ELEMENT - a.data.BYTES_PER_ELEMENT);
+  const entries: [string, Json][] = Object.keys(metadata).length ? [[METADATA, metadata]] : [];
+  let end = 0;
+  for (const [name, { dtype, shape, data }] of ordered) {
+    const start = end;
+    end += data.byteLength;
+    entries.push([name, { dtype: DTYPES[dtype].spelling, shape, data_offsets: [start, end] }]);
+  }
+  return [headed(write(Object.fromEntries(entries))), ...ordered.map(([, tensor]) => tensor.bytes())];
+}
+
+/** The header behind its length, filled up with spaces. */
+function headed(header: string): Bytes {
+  const text = new TextEncoder().encode(header);
+  const length = Math.ceil(text.length / LENGTH) * LENGTH;
+  const bytes = new Uint8Array(LENGTH + length).fill(0x20);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(length), true);
+  bytes.set(text, LENGTH);
+  return bytes;
+}
+
+/** What a file holds, without copying. Throws MalformedAnswerError. */
+export function decode(file: Bytes): File {
+  const { metadata, ...others } = headerOf(file);
+  const entries = Object.entries(others.tensors).map(([name, stated]) => entryOf(name, stated));
+  const data = file.subarray(others.end);
+  checkThatTheyFill(entries, data.length);
+  return { metadata, tensors: new Map(entries.map((entry) => [entry.name, read(entry, data)])) };
+}
+
+/** Whether a file ends before what its header promises. */
+export function isCutOff(file: Bytes): boolean {
+  if (file.length < LENGTH) return true;
+  const length = new DataView(file.buffer, file.byteOffset).getBigUint64(0, true);
+  if (length > MOST_OF_HEADER || length > BigInt(file.length - LENGTH)) return length <= MOST_OF_HEADER;
+  const { tensors, end } = headerOf(file);
+  return Object.entries(tensors).some(([name, stated]) => entryOf(name, stated).end > file.length - end);
+}
+
+/** The tensor of a name. Throws MalformedAnswerError where there is none. */
+export function named(tensors: File["tensors"], name: string): Tensor {
+  const found = tensors.get(name);
+  if (!found) throw new MalformedAnswerError(`the answer is not as promised: it holds no tensor '${name}'`);
+  return found;
+}
+
+interface Header {
+  readonly metadata: { readonly [name: string]: string };
+  readonly tensors: JsonObject;
+  readonly end: number;
+}
+
+function headerOf(file: Bytes): Header {
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  const length = file.length < LENGTH ? undefined : view.getBigUint64(0, true);
+  if (length === undefined || length > BigInt(file.length - LENGTH)) {
+    throw new MalformedAnswerError("the safetensors file ends before its header does");
+  }
+  if (length > MOST_OF_HEADER) {
+    throw new MalformedAnswerError(`a safetensors header has ${length} bytes, and may have ${MOST_OF_HEADER}`);
+  }
+  const end = LENGTH + Number(length);
+  const { [METADATA]: metadata = {}, ...tensors } = parsed(file.subarray(LENGTH, end));
+  if (!isObject(metadata) || !Object.values(metadata).every((value) => typeof value === "string")) {
+    throw new MalformedAnswerError(`${METADATA} of the safetensors file holds something else than strings`);
+  }
+  return { metadata: metadata as Header["metadata"], tensors, end };
+}
+
+function parsed(text: Bytes): JsonObject {
+  let header: Json;
+  try {
+    header = parseUnique(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(text));
+  } catch {
+    throw new MalformedAnswerError("the header of the safetensors file is not JSON, or has a name twice");
+  }
+  if (!isObject(header)) throw new MalformedAnswerError("the header of the safetensors file is no object");
+  return header;
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Where a tensor lies. */
+interface Entry {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: Shape;
+  readonly start: number;
+  readonly end: number;
+}
+
+function entryOf(name: string, stated: Json): Entry {
+  const { dtype, shape, data_offsets: offsets } = isObject(stated) ? stated : {};
+  const [start, end, ...more] = Array.isArray(offsets) ? (offsets as readonly Json[]) : [];
+  const isPlaced = isOffset(start) && isOffset(end) && start <= end && !more.length;
+  if (typeof dtype !== "string" || !Array.isArray(shape) || !isPlaced) {
+    throw new MalformedAnswerError(`the safetensors file does not say where '${name}' lies`);
+  }
+  return { name, dtype, shape, start, end };
+}
+
+function isOffset(value: Json | undefined): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+/** Tensors lie one behind the other, from the first byte to the last. */
+function checkThatTheyFill(entries: readonly Entry[], length: number): void {
+  let end = 0;
+  for (const entry of [...entries].sort((a, b) => a.start - b.start || a.end - b.end)) {
+    if (entry.start !== end) throw new MalformedAnswerError("tensors of the safetensors file overlap, or leave gaps");
+    end = entry.end;
+  }
+  if (end !== length) throw new MalformedAnswerError("the tensors of the safetensors file do not fill it");
+}
+
+function read({ name, dtype, shape, start, end }: Entry, data: Bytes): Tensor {
+  const known = spelled(dtype);
+  if (!known) throw new MalformedAnswerError(`the safetensors file has '${name}' in ${dtype}, which is unknown`);
+  try {
+    return Tensor.fromBytes(data.subarray(start, end), known, shape);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    throw new MalformedAnswerError(`'${name}' of the safetensors file: ${error.message}`);
+  }
+}

@@ -1,0 +1,179 @@
+/** Tensors of the wire, from and to typed arrays: every value exactly, without a copy where that is possible. */
+
+import { type Bytes, reordered, viewOf } from "./bytes.js";
+import { DTYPE_NAMES, DTYPES, type Dtype, type Elements, isDtype, type TypedArray } from "./dtypes.js";
+import { InputError } from "./errors.js";
+import { fromHalf, toHalf } from "./half.js";
+import { nameOf } from "./json.js";
+
+/** Numbers, and lists of lists of them. Plain numbers are float64, bigints int64, booleans bool, unless one says. */
+export type Nested = number | bigint | boolean | readonly Nested[];
+/** What may stand for a tensor. A typed array has one axis; a Uint16Array is float16 where that is asked for. */
+export type TensorLike = Tensor | TypedArray | Nested;
+export type Shape = readonly number[];
+
+/**
+ * A tensor: `data` has its elements, row-major, of float16 as bits and of bool as zeros and ones.
+ *
+ * Throws InputError for a dtype that the wire lacks, and for elements that are not those of dtype and shape.
+ */
+export class Tensor<D extends Dtype = Dtype> {
+  constructor(
+    readonly dtype: D,
+    readonly shape: Shape,
+    readonly data: Elements[D],
+  ) {
+    const { Elements, kind } = known(dtype);
+    if (!(data instanceof Elements)) throw new InputError(`${dtype} is held in ${Elements.name}, not ${nameOf(data)}`);
+    if (BigInt(data.length) !== sizeOf(shape)) {
+      throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${sizeOf(shape)} elements, not ${data.length}`);
+    }
+    if (kind === "bool" && (data as Uint8Array).some((element) => element > 1)) {
+      throw new InputError("the elements of bool are 0 and 1, and these are others, too");
+    }
+  }
+
+  /** The tensor that these little-endian bytes are, which it views where they lie right for that. */
+  static fromBytes<D extends Dtype>(bytes: Bytes, dtype: D, shape: Shape): Tensor<D> {
+    const { Elements: ArrayType } = known(dtype);
+    const width = ArrayType.BYTES_PER_ELEMENT;
+    const wanted = sizeOf(shape) * BigInt(width);
+    if (BigInt(bytes.length) !== wanted) {
+      throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${wanted} bytes, not ${bytes.length}`);
+    }
+    const ordered = reordered(bytes, width);
+    const { buffer, byteOffset } = ordered.byteOffset % width ? ordered.slice() : ordered;
+    return new Tensor(dtype, shape, new ArrayType(buffer, byteOffset, bytes.length / width) as Elements[D]);
+  }
+
+  /** The elements as little-endian bytes, which remain a part of `data` where they can. */
+  bytes(): Bytes {
+    return reordered(viewOf(this.data), this.data.BYTES_PER_ELEMENT);
+  }
+
+  /** Itself, as one of this dtype. Throws InputError where it is of another. */
+  as<Wanted extends Dtype>(dtype: Wanted): Tensor<Wanted> {
+    if ((this.dtype as Dtype) !== dtype) throw new InputError(`the tensor is ${this.dtype}, and not ${dtype}`);
+    return this as unknown as Tensor<Wanted>;
+  }
+
+  /** The only element: of int64 a bigint, of bool a boolean, else a number. Throws InputError for several. */
+  item(): number | bigint | boolean {
+    const [only] = this.elements();
+    if (only === undefined || this.data.length !== 1) {
+      throw new InputError(`a tensor of shape [${this.shape.join(", ")}] has not one element alone`);
+    }
+    return only;
+  }
+
+  /** Lists of lists of elements, as `item` has them. */
+  nested(): Nested {
+    return this.shape.reduceRight<Nested[]>(
+      (flat, extent, axis) => {
+        const rows = this.shape.slice(0, axis).reduce((size, one) => size * one, 1);
+        return Array.from({ length: rows }, (_, row) => flat.slice(row * extent, (row + 1) * extent));
+      },
+      [...this.elements()],
+    )[0] as Nested;
+  }
+
+  /** The elements one by one, as `item` has them. */
+  *elements(): Generator<number | bigint | boolean> {
+    for (const element of this.data) yield this.#read(element);
+  }
+
+  #read(element: number | bigint): number | bigint | boolean {
+    if (this.dtype === "bool") return element !== 0;
+    return this.dtype === "float16" ? fromHalf(Number(element)) : element;
+  }
+}
+
+/** Of so many bytes each. Throws InputError for a dtype that the wire lacks. */
+function known(dtype: Dtype): (typeof DTYPES)[Dtype] {
+  if (!isDtype(dtype)) throw new InputError(`'${dtype}' is no dtype of the wire, which has ${DTYPE_NAMES}`);
+  return DTYPES[dtype];
+}
+
+/** The number of elements, which no overflow makes smaller. Throws InputError where this is no shape. */
+function sizeOf(shape: unknown): bigint {
+  if (!Array.isArray(shape)) throw new InputError("a shape is a list of extents");
+  if (!shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0)) {
+    throw new InputError("the extents of a shape are whole numbers of at least 0");
+  }
+  return shape.reduce((size: bigint, extent: number) => size * BigInt(extent), 1n);
+}
+
+/**
+ * A tensor of numbers, lists of lists of them, or a typed array, which is not copied.
+ *
+ * `dtype` is that of numbers and lists; of a typed array it says what its elements mean, where that may be several
+ * things. Throws InputError for a dtype that the wire lacks, for lists of unequal lengths, and for numbers that the
+ * dtype does not hold.
+ */
+export function tensor<D extends Dtype>(value: TensorLike, dtype: D): Tensor<D>;
+export function tensor(value: TensorLike, dtype?: Dtype): Tensor;
+export function tensor(value: TensorLike, dtype?: Dtype): Tensor {
+  if (value instanceof Tensor) return dtype === undefined ? value : value.as(dtype);
+  if (ArrayBuffer.isView(value)) return ofTypedArray(value, dtype);
+  const shape = shapeOf(value);
+  const flat: unknown[] = shape.length ? (value as readonly unknown[]).flat(shape.length - 1) : [value];
+  const stated = dtype ?? dtypeOf(flat);
+  return new Tensor(stated, shape, elementsOf(flat, stated));
+}
+
+function ofTypedArray(array: TypedArray, dtype: Dtype | undefined): Tensor {
+  const stated = dtype ?? (Object.keys(DTYPES) as Dtype[]).find((name) => isUsual(name, array));
+  if (!stated) throw new InputError(`${nameOf(array)} is of no dtype of the wire, unless one says so: ${DTYPE_NAMES}`);
+  return new Tensor(stated, [array.length], array);
+}
+
+/** Whether arrays of this type have this dtype where nobody says: bytes are numbers, and bits no floats. */
+function isUsual(dtype: Dtype, array: TypedArray): boolean {
+  return dtype !== "bool" && dtype !== "float16" && array instanceof DTYPES[dtype].Elements;
+}
+
+/** The extents of lists within lists. Throws InputError where they differ. */
+function shapeOf(value: Nested): number[] {
+  if (!Array.isArray(value)) return [];
+  const [first, ...others] = (value as readonly Nested[]).map(shapeOf);
+  if (!first) return [0];
+  if (others.some((other) => other.length !== first.length || other.some((extent, axis) => extent !== first[axis]))) {
+    throw new InputError("this is no tensor: its lists are of unequal lengths");
+  }
+  return [value.length, ...first];
+}
+
+function dtypeOf(flat: readonly unknown[]): Dtype {
+  if (flat.length && flat.every((element) => typeof element === "boolean")) return "bool";
+  return flat.length && flat.every((element) => typeof element === "bigint") ? "int64" : "float64";
+}
+
+/** Numbers as a dtype holds them, rounded to the nearest. Throws InputError for those that it does not. */
+export function elementsOf<D extends Dtype>(values: readonly unknown[], dtype: D): Elements[D] {
+  const { kind, Elements, range } = known(dtype);
+  const elements = new Elements(values.length);
+  for (const [place, value] of values.entries()) {
+    const number = kind === "bool" && typeof value === "boolean" ? Number(value) : value;
+    if (typeof number !== "number" && typeof number !== "bigint") {
+      throw new InputError(`${nameOf(value)} is no number, and no element of ${dtype}`);
+    }
+    elements[place] = range ? wholeOf(number, dtype, range) : floatOf(number, dtype);
+  }
+  return elements as Elements[D];
+}
+
+function wholeOf(value: number | bigint, dtype: Dtype, [low, high]: readonly [bigint, bigint]): number | bigint {
+  const whole = typeof value === "bigint" || Number.isInteger(value) ? BigInt(value) : undefined;
+  if (whole === undefined || whole < low || whole > high) throw new InputError(`${value} is no ${dtype}`);
+  return dtype === "int64" ? whole : Number(whole);
+}
+
+function floatOf(value: number | bigint, dtype: Dtype): number {
+  const number = Number(value);
+  const bits = dtype === "float16" ? toHalf(number) : dtype === "float32" ? Math.fround(number) : number;
+  const isFinite = Number.isFinite(dtype === "float16" ? fromHalf(bits) : bits);
+  if (!isFinite && (typeof value === "bigint" || Number.isFinite(value))) {
+    throw new InputError(`${value} is beyond ${dtype}`);
+  }
+  return bits;
+}

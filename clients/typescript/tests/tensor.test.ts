@@ -1,0 +1,133 @@
+/** Tensors, as far as they are of this language: its arrays, and numbers that do not hold all. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { reordered } from "../src/bytes.js";
+import { fromHalf, toHalf } from "../src/half.js";
+import { InputError, Tensor, tensor } from "../src/index.js";
+import { parse, parseUnique, write } from "../src/json.js";
+import { decode, encode } from "../src/safetensors.js";
+import { fromJson } from "../src/tensor-json.js";
+
+test("typed arrays are not copied, neither into a file nor out of it", () => {
+  const data = new Float32Array([1, 2, 3]);
+  const [header, bytes] = encode(new Map([["t", tensor(data)]]));
+  assert.equal(bytes?.buffer, data.buffer);
+  const file = new Uint8Array(Buffer.concat([header as Uint8Array, bytes as Uint8Array]));
+  assert.equal(decode(file).tensors.get("t")?.data.buffer, file.buffer);
+});
+
+test("bytes that lie askew are read", () => {
+  const bytes = new Uint8Array([9, 0, 0, 128, 63]).subarray(1);
+  assert.deepEqual([...Tensor.fromBytes(bytes, "float32", [1]).data], [1]);
+});
+
+test("shared memory is sent as a copy", () => {
+  const shared = new Float64Array(new SharedArrayBuffer(8));
+  assert.ok(tensor(shared).bytes().buffer instanceof ArrayBuffer);
+});
+
+test("a machine of the other order turns elements around", () => {
+  const bytes = new Uint8Array([1, 2, 3, 4]);
+  assert.deepEqual([...reordered(bytes, 2, false)], [2, 1, 4, 3]);
+  assert.deepEqual([...bytes], [1, 2, 3, 4]);
+});
+
+test("numbers and lists have the dtype that is said, or that of their like", () => {
+  assert.equal(tensor(1).dtype, "float64");
+  assert.deepEqual(tensor([[1n], [2n]]).shape, [2, 1]);
+  assert.equal(tensor([1n]).dtype, "int64");
+  assert.equal(tensor([true, false]).dtype, "bool");
+  assert.equal(tensor([]).dtype, "float64");
+  assert.deepEqual(tensor([[], []]).shape, [2, 0]);
+  assert.deepEqual([...tensor([0.1, NaN, Infinity], "float16").data], [0x2e66, 0x7e00, 0x7c00]);
+  assert.equal(tensor(new Uint16Array([0x3c00]), "float16").nested()?.toString(), "1");
+});
+
+test("what a dtype does not hold is refused", () => {
+  const refused: [Parameters<typeof tensor>[0], Parameters<typeof tensor>[1]][] = [
+    [1.5, "int32"],
+    [256, "uint8"],
+    [2n ** 63n, "int64"],
+    [1e39, "float32"],
+    [65520, "float16"],
+    [2, "bool"],
+    [NaN, "int8"],
+    [[[1], 2], undefined],
+    [[1, true], undefined],
+    [new Uint16Array(1), undefined],
+    [new Uint8Array([2]), "bool"],
+    [new Float64Array(1), "float32"],
+  ];
+  for (const [value, dtype] of refused) assert.throws(() => tensor(value, dtype), InputError, `${value} as ${dtype}`);
+});
+
+test("elements come back as they are read", () => {
+  assert.equal(tensor(5n).item(), 5n);
+  assert.equal(tensor(true).item(), true);
+  assert.equal(tensor(-0, "float16").item(), -0);
+  assert.deepEqual(tensor([[[1, 2], [3, 4], [5, 6]]]).nested(), [[[1, 2], [3, 4], [5, 6]]]);
+  assert.deepEqual(tensor([[], []]).nested(), [[], []]);
+  assert.equal(tensor(7).nested(), 7);
+  assert.throws(() => tensor([1, 2]).item(), InputError);
+  assert.throws(() => tensor(1).as("int8"), InputError);
+  const typed: Float32Array = tensor(1, "float32").data;
+  assert.equal(typed[0], 1);
+});
+
+test("every float16 is read and written as itself", () => {
+  for (let bits = 0; bits < 0x10000; bits += 1) {
+    const number = fromHalf(bits);
+    if (Number.isNaN(number)) assert.ok((bits & 0x7c00) === 0x7c00 && bits & 0x3ff);
+    else assert.equal(toHalf(number), bits);
+  }
+});
+
+test("halfway between two of float16, the even one is nearest", () => {
+  assert.equal(toHalf(1 + 2 ** -11), 0x3c00);
+  assert.equal(toHalf(1 + 3 * 2 ** -11), 0x3c02);
+  assert.equal(toHalf(2 ** -25), 0);
+  assert.equal(toHalf(3 * 2 ** -25), 2);
+  assert.equal(toHalf(2048 - 2 ** -1), 0x6800);
+});
+
+test("whole numbers of JSON beyond those that a number holds are read exactly", () => {
+  const text = '{"dtype":"int64","shape":[3],"data":[9223372036854775807,-9007199254740993,-0]}';
+  assert.deepEqual([...fromJson(parse(text)).data], [2n ** 63n - 1n, -(2n ** 53n) - 1n, 0n]);
+});
+
+const TEXTS = [
+  "[-0, 0, 1e2, -1.5E-3, 9007199254740993, -9007199254740993, 123456789012345678901234567890]",
+  '{"a": {"__proto__": [1, 2]}, "\\u0061\\"\\\\": "x\\\\\\"y\\u2028", "": [], "n": [{}, null, true, false]}',
+  '["12345678901234567890", 12345678901234567890, "-0"]',
+];
+
+for (const text of TEXTS) {
+  test(`JSON is read as the built-in function does, but exactly: ${text}`, () => {
+    const known = JSON.parse(text, (_, value) => (value === 0 ? 0 : value)) as unknown;
+    const rounded = (value: unknown): unknown => JSON.parse(write(value)) as unknown;
+    assert.deepEqual(rounded(parse(text)), JSON.parse(JSON.stringify(known)));
+    assert.deepEqual(parse(write(parse(text))), parse(text));
+  });
+}
+
+test("minus zero has its sign where it is no whole number", () => {
+  assert.deepEqual(parse("[-0.0, -0e0, -0, 9007199254740993]"), [-0, -0, 0, 9007199254740993n]);
+});
+
+test("what is no JSON is refused by both readers", () => {
+  const lists = ["[1,]", "[01]", "[+1]", "[1.]", "[.5]", "[NaN]", '["a]', "['a']", "[1"];
+  for (const text of [...lists, "", '{"a":1,}', '"\\x"', "[1] 2", "tru", '{"a"}']) {
+    assert.throws(() => parse(text), SyntaxError, text);
+    assert.throws(() => parseUnique(text), SyntaxError, text);
+  }
+  assert.throws(() => parseUnique('{"a":1,"a":2}'), SyntaxError);
+  assert.throws(() => parseUnique("[".repeat(1e6)), RangeError);
+});
+
+test("numbers are written so that they are read as what they are", () => {
+  assert.equal(write([-0, 0, 1e21, 0.1]), "[-0.0,0,1e+21,0.1]");
+  assert.equal(write([2 ** 60, 5n ** 30n]), "[1.152921504606847e+18,931322574615478515625]");
+  assert.throws(() => write([NaN]), InputError);
+  assert.throws(() => write({ a: new Map() }), /JSON has no word for Map/);
+});
