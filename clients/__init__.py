@@ -1,1 +1,1 @@
-"""The clients, and what holds all of them to the same cases."""
+"""Clients of gradserve, and what all of them are made from and held to."""

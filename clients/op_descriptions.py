@@ -1,0 +1,79 @@
+"""What an op is to a client, in whatever language: its operands, attributes and words, from the registry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine import Registry, describe
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An earlier node that an op works on. A variadic one stands for one or more."""
+
+    name: str
+    optional: bool
+    variadic: bool
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """What else an op is told.
+
+    `kind` is the word of the catalogue: int, ints, float, bool, string, dtype or tensor; it may be one that a printer
+    does not know. `default` says what holds where it is not stated; None: what `doc` says.
+    """
+
+    name: str
+    kind: str
+    required: bool
+    doc: str
+    default: Any
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OpDescription:
+    """One op. `fed` ones are leaves, whose tensors come with a call; of `several` results, one is read at a time."""
+
+    name: str
+    doc: str
+    gradient: str
+    operands: tuple[Operand, ...]
+    attributes: tuple[Attribute, ...]
+    fed: bool
+    several: bool
+
+    @property
+    def is_of_a_node(self) -> bool:
+        """Whether it is a method of its first operand; else of the graph, having none, or a list of equal ones."""
+        return bool(self.operands) and not any(operand.variadic for operand in self.operands)
+
+
+def described(known: Registry) -> list[OpDescription]:
+    """All ops, by name."""
+    return [_described(row, fed=known.ops[row["name"]].is_leaf) for row in describe(known)]
+
+
+def _described(row: dict[str, Any], *, fed: bool) -> OpDescription:
+    return OpDescription(
+        name=row["name"],
+        doc=row["doc"],
+        gradient=row["gradient"],
+        operands=tuple(Operand(name.rstrip("?."), "?" in name, "..." in name) for name in row["operands"]),
+        attributes=tuple(_attribute(stated) for stated in row["attributes"]),
+        fed=fed,
+        several=row["several_outputs"],
+    )
+
+
+def _attribute(stated: dict[str, Any]) -> Attribute:
+    return Attribute(
+        name=stated["name"],
+        kind=stated["type"],
+        required=stated["required"],
+        doc=stated["doc"],
+        default=stated.get("default"),
+        choices=tuple(stated.get("choices", ())),
+    )

@@ -1,0 +1,49 @@
+"""Write the typed op methods of the clients from the registry of ops; with --check, say whether they are current.
+
+python -m clients.ops [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from clients.op_descriptions import OpDescription, described
+from clients.printers import python
+from engine import registry
+
+CLIENTS: Final = Path(__file__).parent
+#: the file of each language, and what prints it
+PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
+    CLIENTS / "python" / "gradserve_client" / "ops.py": python.printed,
+}
+
+
+def files() -> dict[Path, str]:
+    """What each file has to be."""
+    ops = described(registry())
+    return {path: printed(ops) for path, printed in PRINTERS.items()}
+
+
+def stale(made: Mapping[Path, str]) -> list[Path]:
+    """The files that are not what they have to be."""
+    return [path for path, text in made.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+
+
+def main() -> None:
+    """Write what is stale, or with --check name it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file is not current")
+    check, made = parser.parse_args().check, files()
+    for path in stale(made):
+        print(f"{path.relative_to(CLIENTS.parent)} is {'not current' if check else 'written'}")
+        if not check:
+            path.write_text(made[path], encoding="utf-8")
+    sys.exit(check and bool(stale(made)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The typed op methods, as each language writes them."""

@@ -1,0 +1,162 @@
+"""Op methods in Python: operands by position, attributes by name, and those that are required by position too."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from keyword import iskeyword
+from typing import Final
+
+from clients.op_descriptions import Attribute, OpDescription, Operand
+
+_WIDTH: Final = 120
+#: for text in a docstring, whose first line has quotation marks on both sides
+_ROOM: Final = _WIDTH - 8 - 6
+_HEAD: Final = '''"""The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from gradserve_client.graph import Node
+
+#: attributes whose values are tensors
+TENSOR_ATTRIBUTES: Final = frozenset({%s})
+'''
+_NODE_OPS: Final = '''
+
+class NodeOps:
+    """Ops whose first operand is the node."""
+
+    def _op(self, op: str, /, *others: Node, name: str | None = None, **attrs: Any) -> Node:
+        """An op of the node and others."""
+        raise NotImplementedError
+'''
+_GRAPH_OPS: Final = '''
+
+class GraphOps:
+    """Leaves, and ops on a list of nodes."""
+
+    def op(self, op: str, /, *operands: Node, name: str | None = None, **attrs: Any) -> Node:
+        """Any op by its name."""
+        raise NotImplementedError
+'''
+_TYPES: Final = {
+    "bool": "bool",
+    "int": "int",
+    "ints": "Sequence[int]",
+    "float": "float",
+    "string": "str",
+    "dtype": "npt.DTypeLike",
+    "tensor": "npt.ArrayLike",
+}
+
+
+def printed(ops: Sequence[OpDescription]) -> str:
+    """The module with all methods."""
+    tensors = sorted({f'"{a.name}"' for op in ops for a in op.attributes if a.kind == "tensor"})
+    of_nodes = "\n".join(_method(op) for op in ops if op.is_of_a_node)
+    of_graphs = "\n".join(_method(op) for op in ops if not op.is_of_a_node)
+    return f"{_HEAD % ', '.join(tensors)}{_NODE_OPS}\n{of_nodes}{_GRAPH_OPS}\n{of_graphs}"
+
+
+def _method(op: OpDescription) -> str:
+    head = _wrapped(f"    def {_identifier(op.name)}(", [*_parameters(op)], ") -> Node:")
+    body = _wrapped(
+        "        return self._op(" if op.is_of_a_node else "        return self.op(", [*_arguments(op)], ")"
+    )
+    return f"{head}\n{_docstring(op)}\n{body}\n"
+
+
+def _parameters(op: OpDescription) -> Iterator[str]:
+    """`self`, operands, what is required, and by name alone what is not; behind a list or an absence all by name."""
+    operands = _stated_operands(op)
+    required = [f"{_identifier(a.name)}: {_type(a)}" for a in op.attributes if a.required]
+    named = [f"{_identifier(a.name)}: {_type(a)} | None = None" for a in op.attributes if not a.required]
+    label = ["name: str | None = None"]
+    is_plain = not any(operand.optional or operand.variadic for operand in operands)
+    by_position = [*(label if op.fed else ()), *map(_parameter, operands), *(required if is_plain else ())]
+    by_name = [*(() if is_plain else required), *named, *(() if op.fed else label)]
+    star = [] if any(operand.variadic for operand in operands) else ["*"]
+    yield from ("self", *by_position, *(star + by_name if by_name else ()))
+
+
+def _stated_operands(op: OpDescription) -> Sequence[Operand]:
+    return op.operands[1:] if op.is_of_a_node else op.operands
+
+
+def _parameter(operand: Operand) -> str:
+    name = _identifier(operand.name)
+    if operand.variadic:
+        return f"*{name}: Node"
+    return f"{name}: Node | None = None" if operand.optional else f"{name}: Node"
+
+
+def _argument(operand: Operand) -> str:
+    name = _identifier(operand.name)
+    if operand.variadic:
+        return f"*{name}"
+    return f"*(() if {name} is None else ({name},))" if operand.optional else name
+
+
+def _type(attribute: Attribute) -> str:
+    if attribute.choices:
+        return f"Literal[{', '.join(map(json.dumps, attribute.choices))}]"
+    return _TYPES.get(attribute.kind, "Any")
+
+
+def _arguments(op: OpDescription) -> Iterator[str]:
+    yield json.dumps(op.name)
+    yield from map(_argument, _stated_operands(op))
+    yield "name=name"
+    yield from (f"{_identifier(a.name)}={_identifier(a.name)}" for a in op.attributes)
+
+
+def _docstring(op: OpDescription) -> str:
+    several = ["Several results, each read through get_output."] if op.several else []
+    gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
+    told = [*map(_filled, op.doc.split("\n\n")), *several, *map(_filled, gradient), *_told(op.attributes)]
+    text = "\n\n".join(told)
+    lines = [f'"""{text}', '"""'] if "\n" in text else [f'"""{text}"""']
+    return textwrap.indent("\n".join(lines), "        ", lambda line: bool(line.strip()))
+
+
+def _filled(paragraph: str) -> str:
+    """A paragraph as it is, or broken anew where its lines are too long for where it stands here."""
+    long = any(len(line) > _ROOM for line in paragraph.splitlines())
+    return _broken(paragraph) if long else paragraph
+
+
+def _broken(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, _ROOM, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _told(attributes: Iterable[Attribute]) -> Iterator[str]:
+    lines = [_broken(f"    {_identifier(a.name)}: {a.doc}{_default(a)}", indent=" " * 8) for a in attributes]
+    if lines:
+        yield "\n".join(["Attributes:", *lines])
+
+
+def _default(attribute: Attribute) -> str:
+    return "" if attribute.default is None else f"; {attribute.default!r} unless stated"
+
+
+def _identifier(name: str) -> str:
+    return f"{name}_" if iskeyword(name) else name
+
+
+def _wrapped(before: str, parts: Sequence[str], after: str) -> str:
+    """A list in parentheses: on one line, on one of its own, or with a line for each part, as the formatter has it."""
+    line = before + ", ".join(parts) + after
+    if len(line) <= _WIDTH:
+        return line
+    indent = " " * (len(before) - len(before.lstrip()))
+    inner = f"{indent}    {', '.join(parts)}"
+    if len(inner) <= _WIDTH:
+        return f"{before}\n{inner}\n{indent}{after}"
+    return "\n".join([before, *(f"{indent}    {part}," for part in parts), indent + after])

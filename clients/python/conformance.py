@@ -1,0 +1,306 @@
+"""The program that answers conformance cases with this client: a case a line comes in, a result a line goes out.
+
+What it speaks is in clients/conformance/README.md.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import count
+from typing import Any, Final
+
+import numpy as np
+
+import gradserve_client as gs
+from gradserve_client import safetensors
+from gradserve_client.answers import Response, read
+from gradserve_client.ops import GraphOps, NodeOps
+from gradserve_client.requests import JSON, to_wire
+from gradserve_client.retries import Surroundings
+from gradserve_client.tensors import Array, as_array, bytes_of, default_form, from_bytes, from_json, to_json
+
+Json = dict[str, Any]
+#: errors by what one does about them; the first that fits
+TYPES: Final[tuple[tuple[type[gs.GradserveError], str], ...]] = (
+    (gs.InputError, "input"),
+    (gs.AnswerTooLarge, "too_large"),
+    (gs.TransportError, "transport"),
+    (gs.DeadlineError, "deadline"),
+    (gs.AuthenticationError, "authentication"),
+    (gs.RateError, "rate"),
+    (gs.OverloadError, "overload"),
+    (gs.NotFoundError, "not_found"),
+    (gs.ConditionError, "condition"),
+    (gs.StoreFullError, "store_full"),
+    (gs.ServerError, "server"),
+    (gs.GraphError, "graph"),
+)
+FORMS: Final = {"json": "json", "binary": "safetensors"}
+#: members of a report that have a result of their own
+REPORTED: Final = ("code", "detail", "node", "operand", "expected", "got", "pointer", "request_id")
+LISTS: Final = frozenset({"feeds", "cotangents", "tangents", "vectors"})
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    for line in sys.stdin:
+        case = json.loads(line)
+        print(json.dumps({"id": case["id"], **KINDS[case["kind"]](case)}), flush=True)
+
+
+def encoded(case: Json) -> Json:
+    """A tensor as the client writes it."""
+    try:
+        array = array_of(case["tensor"])
+        form = case["form"] if case["form"] != "default" else default_form(array.nbytes)
+        if form == "safetensors":
+            return {"file": b"".join(safetensors.encode({"t": array}, {})).hex()}
+        return {"wire": json.dumps(to_json(array, form))}
+    except gs.GradserveError as error:
+        return {"error": told(error)}
+
+
+def decoded(case: Json) -> Json:
+    """A tensor as the client reads it."""
+    try:
+        if "wire" in case:
+            answer = Response(200, {"content-type": JSON}, case["wire"].encode())
+            return {"tensor": bits(from_json(answer.json()))}
+        tensors = safetensors.decode(bytes.fromhex(case["file"])).tensors
+        return {"tensor": bits(read(lambda named: named["t"], tensors))}
+    except gs.GradserveError as error:
+        return {"error": told(error)}
+
+
+def built(case: Json) -> Json:
+    """The nodes of a graph."""
+    try:
+        return {"nodes": json.dumps(to_wire(graph_of(case["steps"]))["nodes"])}
+    except gs.GradserveError as error:
+        return {"error": told(error)}
+
+
+def graph_of(steps: list[Json]) -> gs.Graph:
+    """The graph that steps of the builder give."""
+    graph = gs.Graph()
+    for step in steps:
+        operands = [node_of(graph, operand) for operand in step.get("operands", ())]
+        attrs = {name: attribute(value) for name, value in step.get("attrs", {}).items()}
+        method_of(graph, step["op"], operands)(*operands, name=step.get("name"), **attrs)
+    return graph
+
+
+def method_of(graph: gs.Graph, op: str, operands: list[gs.Node]) -> Callable[..., gs.Node]:
+    """The method of an op, which the graph has, or the first operand; for one that is newer, the method of any.
+
+    A method of a node of another graph would write into that one.
+    """
+    if hasattr(GraphOps, op):
+        return partial(getattr(GraphOps, op), graph)
+    return getattr(NodeOps, op) if hasattr(NodeOps, op) and operands[0].graph is graph else partial(graph.op, op)
+
+
+def node_of(graph: gs.Graph, place: int | str) -> gs.Node:
+    """A node by its place, or one of another graph."""
+    return gs.Graph().input() if place == "other" else graph.find(place)
+
+
+def attribute(value: Any) -> Any:
+    """An attribute, of which JSON may not keep the value."""
+    if not isinstance(value, dict):
+        return value
+    if "dtype" in value:
+        return array_of(value)
+    return int(value["int"]) if "int" in value else float(value["float"])
+
+
+def array_of(stated: Json) -> Array:
+    """The array of these bits."""
+    return as_array(from_bytes(bytes.fromhex(stated["hex"]), stated["dtype"], stated["shape"]))
+
+
+def bits(array: Array) -> Json:
+    """An array as bits."""
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "hex": bytes_of(as_array(array)).hex()}
+
+
+class Conversation:
+    """The calls of a case, done by one client on a clock that only its waits move."""
+
+    def __init__(self, url: str, stated: Json) -> None:
+        self.waits: list[int] = []
+        self._now = 0.0
+        self._graphs: dict[str, gs.Graph] = {}
+        self._registered: dict[str, gs.RegisteredGraph] = {}
+        keys = count(1)
+        options = {
+            name: stated[name] for name in ("api_key", "retries", "idempotency", "max_response_bytes") if name in stated
+        }
+        self._client = gs.Client(
+            url,
+            timeout=stated["timeout_ms"] / 1000 if "timeout_ms" in stated else None,
+            surroundings=Surroundings(lambda: self._now, lambda: 0.5, lambda: f"case-{next(keys)}"),
+            sleep=self._wait,
+            **options,
+        )
+
+    def _wait(self, seconds: float) -> None:
+        self._now += seconds
+        self.waits.append(round(seconds * 1000))
+
+    def done(self, call: Json) -> Json:
+        """The result of a call."""
+        try:
+            return {"returned": OTHERS.get(call["do"], Conversation.computed)(self, call)}
+        except gs.GradserveError as error:
+            return {"raised": told(error)}
+
+    def computed(self, call: Json) -> Json:
+        """A call on a graph."""
+        graph = self._graph(call["graph"]["steps"])
+        fields = {name: field(name, value, graph) for name, value in call.items() if name not in ("do", "graph")}
+        target = self._register(call["graph"], at_once=False) if call["graph"].get("registered") else graph
+        answer = getattr(self._client, call["do"])(target, **fields)
+        returned: Json = plain(answer.fields)
+        if isinstance(answer, gs.Derivative):
+            returned["graph"] = json.dumps(to_wire(answer.graph))
+        return returned
+
+    def _graph(self, steps: list[Json]) -> gs.Graph:
+        known = json.dumps(steps)
+        if known not in self._graphs:
+            self._graphs[known] = graph_of(steps)
+        return self._graphs[known]
+
+    def _register(self, call: Json, *, at_once: bool) -> gs.RegisteredGraph:
+        known = json.dumps(call["steps"])
+        if known not in self._registered:
+            graph, described = self._graph(call["steps"]), call.get("description", "")
+            self._registered[known] = self._client.register(graph, description=described, at_once=at_once)
+        return self._registered[known]
+
+    def registered(self, call: Json) -> Json:
+        """Have a graph kept."""
+        kept = self._register(call, at_once=True)
+        return {name: value for name, value in kept.fields.items() if name != "graph"}
+
+    def put(self, call: Json) -> Json:
+        """Have a tensor kept."""
+        conditions = {name: call[name] for name in ("if_match", "if_none_match") if name in call}
+        return handle(self._client.put(call["name"], array_of(call["tensor"]), form=form_of(call), **conditions))
+
+    def got(self, call: Json) -> Json:
+        """A tensor that is kept."""
+        found = self._client.get(call["name"], form=form_of(call))
+        return {"tensor_id": found.handle.name, "etag": found.handle.etag, "tensor": bits(found.array)}
+
+    def deleted(self, call: Json) -> Json:
+        """Have a tensor kept no more."""
+        return handle(self._client.delete(call["name"], if_match=call.get("if_match")))
+
+    def tensors(self, call: Json) -> Json:
+        """What tensors there are."""
+        return {"tensors": [handle(kept) for kept in self._client.tensors(limit=call.get("limit"))]}
+
+    def graphs(self, call: Json) -> Json:
+        """What graphs there are."""
+        return {"graphs": [vars(kept) for kept in self._client.graphs(limit=call.get("limit"))]}
+
+    def ops(self, call: Json) -> Json:
+        """What ops there are."""
+        return self._client.ops()
+
+
+def form_of(call: Json) -> Any:
+    """How tensors of a call are to travel."""
+    return FORMS[call["form"]] if "form" in call else None
+
+
+def handle(kept: gs.Resident) -> Json:
+    """A handle by the names of the wire."""
+    names = {"name": "tensor_id", "nbytes": "bytes", "shape": "shape"}
+    return {names.get(name, name): value for name, value in vars(kept).items() if value is not None}
+
+
+def field(name: str, value: Any, graph: gs.Graph) -> Any:
+    """A field of a call as the client takes it."""
+    if name == "form":
+        return FORMS[value]
+    if name == "of":
+        return node_of(graph, value)
+    if name in ("wrt", "outputs", "mapped"):
+        return [node_of(graph, node) for node in value]
+    if name == "cotangent":
+        return array_of(value)
+    if name in LISTS:
+        return {node_of(graph, entry["node"]): fed(entry) for entry in value}
+    if name == "types":
+        return {node_of(graph, entry["node"]): (entry["dtype"], entry["shape"]) for entry in value}
+    if name == "store":
+        return {node_of(graph, entry["node"]): stored(entry) for entry in value}
+    return value
+
+
+def fed(entry: Json) -> Array | gs.Resident:
+    """What stands for a node."""
+    return gs.Resident(entry["tensor_id"], "") if "tensor_id" in entry else array_of(entry["tensor"])
+
+
+def stored(entry: Json) -> gs.Store:
+    """Where a value is to be kept."""
+    return gs.Store(entry["tensor_id"], entry.get("if_match"), entry.get("durable"))
+
+
+def plain(value: Any) -> Any:
+    """An answer's fields as JSON, arrays as bits."""
+    if isinstance(value, Mapping):
+        return {name: plain(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [plain(entry) for entry in value]
+    return bits(value) if isinstance(value, np.ndarray) else value
+
+
+def told(error: gs.GradserveError) -> Json:
+    """An error as a result has it."""
+    kind = next(name for type_, name in TYPES if isinstance(error, type_))
+    return {"type": kind, "message": f"{type(error).__name__}: {error}", **report(error)}
+
+
+def report(error: gs.GradserveError) -> Json:
+    """What came of a report."""
+    if not isinstance(error, gs.Refusal):
+        return {}
+    stated = {name: getattr(error, name) for name in REPORTED if getattr(error, name) not in (None, "")}
+    errors = {"errors": [report(one) for one in error.errors]} if error.errors else {}
+    extra = {"extra": json.dumps(error.extra)} if error.extra else {}
+    return {"status": error.status, **stated, **errors, **extra}
+
+
+def exchanged(case: Json) -> Json:
+    """Calls of a server."""
+    conversation = Conversation(case["url"], case.get("client", {}))
+    return {"results": [conversation.done(call) for call in case["calls"]], "waits": conversation.waits}
+
+
+OTHERS: Final[Mapping[str, Callable[[Conversation, Json], Json]]] = {
+    "register": Conversation.registered,
+    "put": Conversation.put,
+    "get": Conversation.got,
+    "delete": Conversation.deleted,
+    "list_tensors": Conversation.tensors,
+    "list_graphs": Conversation.graphs,
+    "ops": Conversation.ops,
+}
+KINDS: Final[Mapping[str, Callable[[Json], Json]]] = {
+    "encode": encoded,
+    "decode": decoded,
+    "build": built,
+    "exchange": exchanged,
+    "live": exchanged,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The Python client of gradserve: write a computation graph, send it with its tensors, get gradients back.
+
+import gradserve_client as gs
+
+graph = gs.Graph()
+x, w = graph.input("x"), graph.parameter("w")
+loss = (x * w).tanh().sum()
+with gs.Client("http://127.0.0.1:8000") as client:
+answer = client.gradients(graph, {x: [1.0, 2.0], w: [0.5, 0.5]})
+print(answer.value, answer.gradients[w])
+"""
+
+from __future__ import annotations
+
+from gradserve_client.answers import (
+    Answer,
+    Batched,
+    Certificate,
+    Derivative,
+    Forecast,
+    Gradients,
+    Hessian,
+    Hvp,
+    Jacobian,
+    Results,
+    Tangents,
+    Values,
+)
+from gradserve_client.async_client import AsyncClient, AsyncRegisteredGraph
+from gradserve_client.client import Client, RegisteredGraph
+from gradserve_client.errors import (
+    AnswerTooLarge,
+    AuthenticationError,
+    ConditionError,
+    ConnectionFailed,
+    DeadlineError,
+    DeadlineRefusal,
+    GradserveError,
+    GraphError,
+    InputError,
+    MalformedAnswer,
+    NotFoundError,
+    OverloadError,
+    RateError,
+    Refusal,
+    ServerError,
+    StoreFullError,
+    TransportError,
+)
+from gradserve_client.graph import Graph, Node
+from gradserve_client.registered import GraphSummary, Registered
+from gradserve_client.resident import Resident, ResidentTensor, Store
+
+__version__ = "0.1.0"
+__all__ = [
+    "Answer",
+    "AnswerTooLarge",
+    "AsyncClient",
+    "AsyncRegisteredGraph",
+    "AuthenticationError",
+    "Batched",
+    "Certificate",
+    "Client",
+    "ConditionError",
+    "ConnectionFailed",
+    "DeadlineError",
+    "DeadlineRefusal",
+    "Derivative",
+    "Forecast",
+    "Gradients",
+    "GradserveError",
+    "Graph",
+    "GraphError",
+    "GraphSummary",
+    "Hessian",
+    "Hvp",
+    "InputError",
+    "Jacobian",
+    "MalformedAnswer",
+    "Node",
+    "NotFoundError",
+    "OverloadError",
+    "RateError",
+    "Refusal",
+    "Registered",
+    "RegisteredGraph",
+    "Resident",
+    "ResidentTensor",
+    "Results",
+    "ServerError",
+    "Store",
+    "StoreFullError",
+    "Tangents",
+    "TransportError",
+    "Values",
+]

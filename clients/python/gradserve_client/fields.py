@@ -1,0 +1,110 @@
+"""What calls are asked beside graph and feeds, by the names that docs/wire.md gives the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+import numpy.typing as npt
+
+from gradserve_client.graph import NodeLike
+from gradserve_client.resident import Resident, Store
+from gradserve_client.tensors import Array, ArrayLike, Form
+
+#: an array for a node, or the handle of one that the server keeps
+Tensors = Mapping[NodeLike, ArrayLike | Resident]
+#: dtype and shape of what a leaf would be fed, or an array that has both
+Types = Mapping[NodeLike, tuple[npt.DTypeLike, Sequence[int]] | Array]
+
+
+class CallFields(TypedDict, total=False):
+    """What every call takes.
+
+    `form` is how tensors travel; by default small ones as base64 and large ones as safetensors. `timeout`, in seconds
+    for all tries together, and `idempotency` are the client's unless given here. `extra` has fields of the request that
+    are newer than this client.
+    """
+
+    form: Form
+    timeout: float | None
+    idempotency: bool
+    extra: Mapping[str, Any]
+
+
+class RunFields(CallFields, total=False):
+    """What calls take that give values back."""
+
+    outputs: Sequence[NodeLike]
+    diagnose: bool
+    store: Mapping[NodeLike, str | Store]
+
+
+class GradientsFields(RunFields, total=False):
+    """What `gradients` takes: by default the last node is differentiated, by every parameter."""
+
+    of: NodeLike
+    wrt: Sequence[NodeLike]
+    cotangent: ArrayLike
+
+
+class VjpFields(RunFields, total=False):
+    """What `vjp` takes: a cotangent for each output."""
+
+    cotangents: Tensors
+    wrt: Sequence[NodeLike]
+    batched: bool
+
+
+class JvpFields(RunFields, total=False):
+    """What `jvp` takes: tangents of leaves; others stay."""
+
+    tangents: Tensors
+
+
+class JacobianFields(RunFields, total=False):
+    """What `jacobian` takes."""
+
+    wrt: Sequence[NodeLike]
+
+
+class HessianFields(RunFields, total=False):
+    """What `hessian` takes."""
+
+    of: NodeLike
+    wrt: Sequence[NodeLike]
+
+
+class HvpFields(HessianFields, total=False):
+    """What `hvp` takes: a vector for each node of `wrt`."""
+
+    vectors: Tensors
+
+
+class BatchFields(HessianFields, total=False):
+    """What `batch` takes: the leaves whose feeds have a leading axis."""
+
+    mapped: Sequence[NodeLike]
+
+
+class CheckFields(CallFields, total=False):
+    """What `check` takes."""
+
+    of: NodeLike
+    wrt: Sequence[NodeLike]
+    directions: int
+    tolerance: float
+
+
+class DifferentiateFields(CallFields, total=False):
+    """What `differentiate` takes."""
+
+    of: NodeLike
+    wrt: Sequence[NodeLike]
+
+
+class PlanFields(DifferentiateFields, total=False):
+    """What `plan` takes: the call that is to be planned, and what that would take."""
+
+    call: str
+    mapped: Sequence[NodeLike]
+    outputs: Sequence[NodeLike]

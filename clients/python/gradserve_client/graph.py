@@ -1,0 +1,238 @@
+"""Graphs as a program writes them: every method appends a node and returns its handle."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gradserve_client.errors import InputError
+from gradserve_client.ops import TENSOR_ATTRIBUTES, GraphOps, NodeOps
+from gradserve_client.tensors import Array, as_array, dtype_name, from_json
+
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Node(NodeOps):
+    """A node of a graph: the handle under which it is an operand, is fed, and has its results looked up.
+
+    Arithmetic and comparisons make nodes, but `==`, which says whether two handles are the same one. Python's numbers
+    take the dtype of the node in arithmetic; in comparisons they are float64 or int64, and so are compared exactly.
+    """
+
+    graph: Graph
+    id: int
+    op: str
+    operands: tuple[int, ...]
+    attrs: Mapping[str, Any]
+    name: str | None
+    line: str
+
+    # NumPy leaves operators with its arrays to this class.
+    __array_ufunc__ = None
+
+    def __repr__(self) -> str:
+        called = f" {self.name!r}" if self.name else ""
+        return f"<node {self.id}: {self.op}{called}>"
+
+    def __bool__(self) -> bool:
+        raise InputError(f"{self.told} has no value before the graph is run; where() chooses within it")
+
+    @property
+    def told(self) -> str:
+        """The node as messages name it."""
+        return _told(self.op, self.line)
+
+    def _op(self, op: str, /, *others: Node, name: str | None = None, **attrs: Any) -> Node:
+        return self.graph.op(op, self, *others, name=name, **attrs)
+
+    def _operand(self, other: Node | Array) -> Node:
+        return other if isinstance(other, Node) else self.graph.constant(other)
+
+    def _compared(self, other: Node | float | Array) -> Node:
+        return self._operand(np.asarray(other) if isinstance(other, int | float) else other)
+
+    def __neg__(self) -> Node:
+        return self.neg()
+
+    def __abs__(self) -> Node:
+        return self.abs()
+
+    def __add__(self, other: Node | float | Array) -> Node:
+        return self.add_scalar(other) if isinstance(other, int | float) else self.add(self._operand(other))
+
+    def __radd__(self, other: float | Array) -> Node:
+        return self.add_scalar(other) if isinstance(other, int | float) else self._operand(other).add(self)
+
+    def __sub__(self, other: Node | float | Array) -> Node:
+        return self.sub_scalar(other) if isinstance(other, int | float) else self.sub(self._operand(other))
+
+    def __rsub__(self, other: float | Array) -> Node:
+        return self.neg().add_scalar(other) if isinstance(other, int | float) else self._operand(other).sub(self)
+
+    def __mul__(self, other: Node | float | Array) -> Node:
+        return self.mul_scalar(other) if isinstance(other, int | float) else self.mul(self._operand(other))
+
+    def __rmul__(self, other: float | Array) -> Node:
+        return self.mul_scalar(other) if isinstance(other, int | float) else self._operand(other).mul(self)
+
+    def __truediv__(self, other: Node | float | Array) -> Node:
+        return self.div_scalar(other) if isinstance(other, int | float) else self.div(self._operand(other))
+
+    def __rtruediv__(self, other: float | Array) -> Node:
+        if not isinstance(other, int | float):
+            return self._operand(other).div(self)
+        return self.reciprocal() if other == 1 else self.reciprocal().mul_scalar(other)
+
+    def __pow__(self, other: Node | float | Array) -> Node:
+        return self.pow_scalar(other) if isinstance(other, int | float) else self.pow(self._operand(other))
+
+    def __rpow__(self, other: Array) -> Node:
+        return self._operand(other).pow(self)
+
+    def __mod__(self, other: Node | Array) -> Node:
+        return self.mod(self._operand(other))
+
+    def __rmod__(self, other: Array) -> Node:
+        return self._operand(other).mod(self)
+
+    def __matmul__(self, other: Node | Array) -> Node:
+        return self.matmul(self._operand(other))
+
+    def __rmatmul__(self, other: Array) -> Node:
+        return self._operand(other).matmul(self)
+
+    def __lt__(self, other: Node | float | Array) -> Node:  # type: ignore[misc] # arrays leave it to nodes
+        return self.less(self._compared(other))
+
+    def __le__(self, other: Node | float | Array) -> Node:  # type: ignore[misc] # arrays leave it to nodes
+        return self.less_equal(self._compared(other))
+
+    def __gt__(self, other: Node | float | Array) -> Node:  # type: ignore[misc] # arrays leave it to nodes
+        return self.greater(self._compared(other))
+
+    def __ge__(self, other: Node | float | Array) -> Node:  # type: ignore[misc] # arrays leave it to nodes
+        return self.greater_equal(self._compared(other))
+
+
+#: a node by its handle, by its name, or by its id, which is its place in the list of nodes
+NodeLike = Node | str | int
+
+
+class Graph(GraphOps):
+    """A computation graph. What has operands is written as methods and operators of nodes, all else as methods here.
+
+    `opset` is the version of the set of ops, where it is not to be the server's usual one.
+    """
+
+    def __init__(self, opset: int | None = None) -> None:
+        self.opset = opset
+        self._nodes: list[Node] = []
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._nodes)
+
+    def __repr__(self) -> str:
+        return f"<graph of {len(self)} nodes>"
+
+    def op(self, op: str, /, *operands: Node, name: str | None = None, **attrs: Any) -> Node:
+        """Any op by its name, also one that is newer than this client. Attributes that are None are not stated.
+
+        Raises InputError for an operand of another graph, and for what an attribute cannot be.
+        """
+        line = _line_of_the_caller()
+        return self._append(op, operands, attrs, name, line)
+
+    def _append(self, op: str, operands: Iterable[Node], attrs: Mapping[str, Any], name: str | None, line: str) -> Node:
+        ids = tuple(self._own(operand, op, line, i) for i, operand in enumerate(operands))
+        stated = {key: _sent(value, key, op, line) for key, value in attrs.items() if value is not None}
+        node = Node(self, len(self), op, ids, stated, name, line)
+        self._nodes.append(node)
+        return node
+
+    def _own(self, operand: object, op: str, line: str, i: int) -> int:
+        if not isinstance(operand, Node):
+            raise InputError(f"{_told(op, line)} has {type(operand).__name__} as operand {i}, where a node is expected")
+        if operand.graph is not self:
+            raise InputError(f"{_told(op, line)} has {operand.told} as operand {i}, which is a node of another graph")
+        return operand.id
+
+    def find(self, node: NodeLike) -> Node:
+        """A node of this graph. Raises InputError where there is none, or there are several of the name."""
+        if isinstance(node, Node):
+            if node.graph is not self:
+                raise InputError(f"{node.told} is a node of another graph")
+            return node
+        if isinstance(node, str):
+            return self._named(node)
+        if not 0 <= node < len(self):
+            raise InputError(f"there is no node {node} in a graph of {len(self)}")
+        return self._nodes[node]
+
+    def _named(self, name: str) -> Node:
+        found = [node for node in self._nodes if node.name == name]
+        if not found:
+            raise InputError(f"no node of the graph is called {name!r}")
+        if len(found) > 1:
+            raise InputError(f"{len(found)} nodes are called {name!r}, {found[0].told} and {found[1].told} among them")
+        return found[0]
+
+    @classmethod
+    def from_wire(cls, graph: Mapping[str, Any]) -> Graph:
+        """The graph that an answer holds, whatever its ops are."""
+        made, line = cls(graph.get("opset")), "the server"
+        for node in graph["nodes"]:
+            operands = [made.find(i) for i in node.get("operands", ())]
+            attrs = {name: _received(value) for name, value in node.get("attrs", {}).items()}
+            made._append(node["op"], operands, attrs, node.get("name"), line)
+        return made
+
+
+def _sent(value: Any, name: str, op: str, line: str) -> Any:
+    """An attribute as JSON has it, but for tensors, which travel in several forms."""
+    try:
+        return as_array(value) if name in TENSOR_ATTRIBUTES else _plain(value)
+    except InputError as error:
+        raise InputError(f"{_told(op, line)}, attribute {name}: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case np.ndarray():
+            return as_array(value)
+        case np.generic():
+            return _plain(value.item())
+        case type() | np.dtype():
+            return dtype_name(value)
+        case float() if not math.isfinite(value):
+            raise InputError(f"{value} is no number of JSON")
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case bool() | int() | float() | str() | dict():
+            return value
+    raise InputError(f"{type(value).__name__} is nothing that an attribute can be")
+
+
+def _received(value: Any) -> Any:
+    return from_json(value) if isinstance(value, dict) and {"dtype", "shape"} <= value.keys() else value
+
+
+def _told(op: str, line: str) -> str:
+    return f"{op} ({line})"
+
+
+def _line_of_the_caller() -> str:
+    """Where the program calls into this package, as `train.py:12`."""
+    frame = sys._getframe(1)  # noqa: SLF001 - the documented way to the caller's line
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

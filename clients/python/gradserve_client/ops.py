@@ -1,0 +1,1859 @@
+"""The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from gradserve_client.graph import Node
+
+#: attributes whose values are tensors
+TENSOR_ATTRIBUTES: Final = frozenset({"value"})
+
+
+class NodeOps:
+    """Ops whose first operand is the node."""
+
+    def _op(self, op: str, /, *others: Node, name: str | None = None, **attrs: Any) -> Node:
+        """An op of the node and others."""
+        raise NotImplementedError
+
+    def abs(self, *, name: str | None = None) -> Node:
+        """y = |x|. At 0 the gradient is 0, in every order.
+
+        Gradient: g · sign x.
+        """
+        return self._op("abs", name=name)
+
+    def acos(self, *, name: str | None = None) -> Node:
+        """y = arccos x in [0, π], NaN for |x| > 1. At ±1 the derivative is infinite.
+
+        Gradient: −g / √(1 − x²).
+        """
+        return self._op("acos", name=name)
+
+    def acosh(self, *, name: str | None = None) -> Node:
+        """y = arcosh x, NaN for x < 1. At 1 the derivative is infinite.
+
+        Gradient: g / sinh y = g / √(x² − 1).
+        """
+        return self._op("acosh", name=name)
+
+    def add(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a + b, elementwise, broadcasting as NumPy.
+
+        Gradient: da = g, db = g.
+        """
+        return self._op("add", b, name=name)
+
+    def add_scalar(self, scalar: float, *, name: str | None = None) -> Node:
+        """y = x + scalar.
+
+        Gradient: g.
+
+        Attributes:
+            scalar: the constant
+        """
+        return self._op("add_scalar", name=name, scalar=scalar)
+
+    def all(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = whether all elements over axes are true; a number is true unless it is 0. True over nothing.
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("all", name=name, axes=axes, keepdims=keepdims)
+
+    def any(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = whether any element over axes is true; a number is true unless it is 0. False over nothing.
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("any", name=name, axes=axes, keepdims=keepdims)
+
+    def argmax(self, axis: int, *, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before
+        all.
+
+        Attributes:
+            axis: the axis to search
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("argmax", name=name, axis=axis, keepdims=keepdims)
+
+    def argmin(self, axis: int, *, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before
+        all.
+
+        Attributes:
+            axis: the axis to search
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("argmin", name=name, axis=axis, keepdims=keepdims)
+
+    def argsort(self, axis: int, *, name: str | None = None) -> Node:
+        """y = the int64 positions that put x in ascending order along an axis; equal entries keep theirs, NaN last.
+
+        Attributes:
+            axis: the axis to sort along
+        """
+        return self._op("argsort", name=name, axis=axis)
+
+    def asin(self, *, name: str | None = None) -> Node:
+        """y = arcsin x in [−π/2, π/2], NaN for |x| > 1. At ±1 the derivative is infinite.
+
+        Gradient: g / √(1 − x²).
+        """
+        return self._op("asin", name=name)
+
+    def asinh(self, *, name: str | None = None) -> Node:
+        """y = arsinh x.
+
+        Gradient: g / cosh y = g / √(x² + 1).
+        """
+        return self._op("asinh", name=name)
+
+    def atan(self, *, name: str | None = None) -> Node:
+        """y = arctan x in [−π/2, π/2].
+
+        Gradient: g / (1 + x²).
+        """
+        return self._op("atan", name=name)
+
+    def atan2(self, b: Node, *, name: str | None = None) -> Node:
+        """y = the angle in [−π, π] of the point with abscissa b and ordinate a, broadcasting.
+
+        At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none. At infinity they
+        are 0.
+
+        Gradient: da = g · b / (a² + b²), db = −g · a / (a² + b²).
+        """
+        return self._op("atan2", b, name=name)
+
+    def atanh(self, *, name: str | None = None) -> Node:
+        """y = artanh x: ±∞ at ±1, NaN beyond.
+
+        Gradient: g / (1 − x²).
+        """
+        return self._op("atanh", name=name)
+
+    def attention(
+        self,
+        k: Node,
+        v: Node,
+        mask: Node | None = None,
+        *,
+        scale: float | None = None,
+        causal: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its key fits.
+
+        q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes
+        broadcast. The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also
+        hides key j from query i where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that
+        outweigh q, k and v are not held in memory, but for tangents and second derivatives. A. Vaswani et al.,
+        "Attention is all you need" (2017).
+
+        Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q,
+        dv = pᵀ g.
+
+        Attributes:
+            scale: what q kᵀ is multiplied by; absent: 1/√d
+            causal: hide key j from query i where j > i; False unless stated
+        """
+        return self._op("attention", k, v, *(() if mask is None else (mask,)), name=name, scale=scale, causal=causal)
+
+    def avg_pool2d(
+        self,
+        kernel_size: Sequence[int],
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as zeros.
+
+        x [..., h, w]. Integers give float64. As PyTorch's avg_pool2d.
+
+        Gradient: conv_transpose2d of g / kernel size with ones.
+
+        Attributes:
+            kernel_size: extents of the windows along each spatial axis
+            stride: distance of the windows along each spatial axis; absent: the kernel size
+            padding: added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
+        """
+        return self._op("avg_pool2d", name=name, kernel_size=kernel_size, stride=stride, padding=padding)
+
+    def batch_norm(
+        self,
+        weight: Node | None = None,
+        bias: Node | None = None,
+        *,
+        axis: int | None = None,
+        eps: float | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
+
+        `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand
+        (as in training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC
+        normalises the whole tensor: reshape it to [n, 1].
+
+        Gradient: as of layer_norm, over all axes but the features'.
+
+        Attributes:
+            axis: the axis of the features; 1 unless stated
+            eps: added to the variance or mean square; positive; 1e-05 unless stated
+        """
+        return self._op(
+            "batch_norm",
+            *(() if weight is None else (weight,)),
+            *(() if bias is None else (bias,)),
+            name=name,
+            axis=axis,
+            eps=eps,
+        )
+
+    def bce_with_logits(
+        self, y: Node, *, reduction: Literal["mean", "sum", "none"] | None = None, name: str | None = None
+    ) -> Node:
+        """loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the
+        mean.
+
+        x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.
+
+        Gradient: dx = g · (σ(x) − y) / n, dy = −g · x / n.
+
+        Attributes:
+            reduction: what is made of the single losses; none: they are the result; 'mean' unless stated
+        """
+        return self._op("bce_with_logits", y, name=name, reduction=reduction)
+
+    def betaln(self, b: Node, *, name: str | None = None) -> Node:
+        """y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y| is less.
+
+        Units are those in the last place of a float64, on NumPy. Where an operand is large, `lgamma` would leave
+        few digits of y, and SciPy's own loses up to 9 of 16. Where an operand is not positive, y is SciPy's; at
+        infinity it is −∞.
+
+        The derivative by a is as accurate, or, where b < a < 100, to 1e-15 · a / b of its value; and likewise by
+        b.
+
+        Gradient: da = g · (digamma(a) − digamma(a + b)), db = g · (digamma(b) − digamma(a + b)).
+        """
+        return self._op("betaln", b, name=name)
+
+    def broadcast_to(self, *, shape: Sequence[int] | None = None, name: str | None = None) -> Node:
+        """y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rule.
+
+        Gradient: g, summed over the axes that were repeated.
+
+        Attributes:
+            shape: the result's shape; [] unless stated
+        """
+        return self._op("broadcast_to", name=name, shape=shape)
+
+    def cast(self, dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
+        """y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
+
+        float → float is differentiable; through integers and bool there is no path.
+
+        Gradient: g, cast back.
+
+        Attributes:
+            dtype: the result's dtype
+        """
+        return self._op("cast", name=name, dtype=dtype)
+
+    def ceil(self, *, name: str | None = None) -> Node:
+        """y = ⌈x⌉: up to the next whole number."""
+        return self._op("ceil", name=name)
+
+    def cholesky(self, *, name: str | None = None) -> Node:
+        """y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last two axes.
+
+        x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction. A
+        matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not
+        there. Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray,
+        Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+
+        Gradient: (s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+        """
+        return self._op("cholesky", name=name)
+
+    def chunk(self, chunks: int, *, axis: int | None = None, name: str | None = None) -> Node:
+        """y0, y1, … = x cut along `axis` into at most `chunks` parts of extent ⌈n / chunks⌉, the last of what is
+        left.
+
+        As PyTorch: there may be fewer parts than asked for (6 entries in 4 chunks: 2, 2, 2); an empty axis gives
+        `chunks` empty parts. Several results, read through get_output.
+
+        Several results, each read through get_output.
+
+        Gradient: the parts' cotangents, joined; zeros for parts that are not read.
+
+        Attributes:
+            chunks: the most parts to cut into
+            axis: the axis that is cut; 0 unless stated
+        """
+        return self._op("chunk", name=name, chunks=chunks, axis=axis)
+
+    def clamp(self, *, min: float | None = None, max: float | None = None, name: str | None = None) -> Node:
+        """y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
+
+        NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there
+        are: whole numbers within its range; else they give float64.
+
+        Gradient: g where min ≤ x ≤ max or x is NaN, else 0.
+
+        Attributes:
+            min: the lower bound; absent: none
+            max: the upper bound; absent: none
+        """
+        return self._op("clamp", name=name, min=min, max=max)
+
+    def conv1d(
+        self,
+        kernel: Node,
+        bias: Node | None = None,
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        dilation: Sequence[int] | None = None,
+        groups: int | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[n, o, i] = Σ x[n, c, i·s + a·d − p] · kernel[o, c, a] + bias[o], a cross-correlation.
+
+        x [n, channels, w], zero outside; kernel [features, channels / groups, kw]; y [n, features, w'] with w' =
+        ⌊(w + 2p − d·(kw − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv1d.
+
+        Gradient: dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed.
+
+        Attributes:
+            stride: distance of the windows along each spatial axis; [1] unless stated
+            padding: zeros put on both sides of each spatial axis; [0] unless stated
+            dilation: distance of the kernel's taps along each spatial axis; [1] unless stated
+            groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+        """
+        return self._op(
+            "conv1d",
+            kernel,
+            *(() if bias is None else (bias,)),
+            name=name,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+        )
+
+    def conv2d(
+        self,
+        kernel: Node,
+        bias: Node | None = None,
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        dilation: Sequence[int] | None = None,
+        groups: int | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[n, o, i, j] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p] · kernel[o, c, a, b] + bias[o], a
+        cross-correlation.
+
+        x [n, channels, h, w], zero outside; kernel [features, channels / groups, kh, kw]; y [n, features, h', w']
+        with h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's
+        conv2d.
+
+        Gradient: dx = conv_transpose2d(g, kernel), d kernel = conv2d(x, g) over images, d bias = g summed.
+
+        Attributes:
+            stride: distance of the windows along each spatial axis; [1, 1] unless stated
+            padding: zeros put on both sides of each spatial axis; [0, 0] unless stated
+            dilation: distance of the kernel's taps along each spatial axis; [1, 1] unless stated
+            groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+        """
+        return self._op(
+            "conv2d",
+            kernel,
+            *(() if bias is None else (bias,)),
+            name=name,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+        )
+
+    def conv3d(
+        self,
+        kernel: Node,
+        bias: Node | None = None,
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        dilation: Sequence[int] | None = None,
+        groups: int | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[n, o, i, j, k] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p, k·s + e·d − p] · kernel[o, c, a, b, e] +
+        bias[o].
+
+        x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n, features,
+        d', h', w'] with extents as conv2d's, a cross-correlation. As PyTorch's conv3d.
+
+        Gradient: dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed.
+
+        Attributes:
+            stride: distance of the windows along each spatial axis; [1, 1, 1] unless stated
+            padding: zeros put on both sides of each spatial axis; [0, 0, 0] unless stated
+            dilation: distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated
+            groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+        """
+        return self._op(
+            "conv3d",
+            kernel,
+            *(() if bias is None else (bias,)),
+            name=name,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+        )
+
+    def conv_transpose2d(
+        self,
+        kernel: Node,
+        bias: Node | None = None,
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        dilation: Sequence[int] | None = None,
+        groups: int | None = None,
+        output_padding: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[n, o, i·s + a·d − p, j·s + b·d − p] = Σ x[n, c, i, j] · kernel[c, o, a, b] + bias[o]: the adjoint of
+        conv2d.
+
+        x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with
+        h' = (h − 1)·s − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+
+        Gradient: dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed.
+
+        Attributes:
+            stride: distance of the windows along each spatial axis; [1, 1] unless stated
+            padding: zeros put on both sides of each spatial axis; [0, 0] unless stated
+            dilation: distance of the kernel's taps along each spatial axis; [1, 1] unless stated
+            groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+            output_padding: extent added at the end of each spatial axis of the result; [0, 0] unless stated
+        """
+        return self._op(
+            "conv_transpose2d",
+            kernel,
+            *(() if bias is None else (bias,)),
+            name=name,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            output_padding=output_padding,
+        )
+
+    def conv_transpose3d(
+        self,
+        kernel: Node,
+        bias: Node | None = None,
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        dilation: Sequence[int] | None = None,
+        groups: int | None = None,
+        output_padding: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[n, o, i·s + a·d − p, …] = Σ x[n, c, i, j, k] · kernel[c, o, a, b, e] + bias[o]: the adjoint of conv3d.
+
+        x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w']
+        with extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+
+        Gradient: dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed.
+
+        Attributes:
+            stride: distance of the windows along each spatial axis; [1, 1, 1] unless stated
+            padding: zeros put on both sides of each spatial axis; [0, 0, 0] unless stated
+            dilation: distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated
+            groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+            output_padding: extent added at the end of each spatial axis of the result; [0, 0, 0] unless stated
+        """
+        return self._op(
+            "conv_transpose3d",
+            kernel,
+            *(() if bias is None else (bias,)),
+            name=name,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            output_padding=output_padding,
+        )
+
+    def copy_to_device(self, *, name: str | None = None) -> Node:
+        """y = x.
+
+        Where a graph runs is the server's choice, so there is nothing to move; the gradient passes through.
+
+        Gradient: g.
+        """
+        return self._op("copy_to_device", name=name)
+
+    def cos(self, *, name: str | None = None) -> Node:
+        """y = cos x.
+
+        Gradient: −g · sin x.
+        """
+        return self._op("cos", name=name)
+
+    def cosh(self, *, name: str | None = None) -> Node:
+        """y = cosh x.
+
+        Gradient: g · sinh x.
+        """
+        return self._op("cosh", name=name)
+
+    def cross_entropy(
+        self, targets: Node, *, reduction: Literal["mean", "sum", "none"] | None = None, name: str | None = None
+    ) -> Node:
+        """loss = −Σ p · log softmax(logits) over the last axis, which holds the classes; then the mean over all
+        rows.
+
+        logits [..., classes]; targets are class indices [...] of an integer dtype (p is 1 at the index), or the
+        distribution p itself, float, of the logits' shape. Indices lie in [0, classes).
+
+        Gradient: d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows
+        if float.
+
+        Attributes:
+            reduction: what is made of the single losses; none: they are the result; 'mean' unless stated
+        """
+        return self._op("cross_entropy", targets, name=name, reduction=reduction)
+
+    def cumsum(self, axis: int, *, name: str | None = None) -> Node:
+        """y[i] = x[0] + … + x[i] along `axis`. Integers and bool add up in int64, float16 in float32.
+
+        Gradient: g, added up from the end.
+
+        Attributes:
+            axis: the axis to add up along
+        """
+        return self._op("cumsum", name=name, axis=axis)
+
+    def diag(self, *, offset: int | None = None, name: str | None = None) -> Node:
+        """The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that
+        diagonal.
+
+        x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m].
+        A negative offset counts downwards: y[…, i] = x[…, i − offset, i].
+
+        Gradient: diag(g) for a vector; for matrices, g on the diagonal and 0 elsewhere.
+
+        Attributes:
+            offset: which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated
+        """
+        return self._op("diag", name=name, offset=offset)
+
+    def digamma(self, *, name: str | None = None) -> Node:
+        """y = ψ(x) = Γ'(x) / Γ(x): −∞ at 0, NaN at −1, −2, …. To 10 units; near its zeros below −1 to 1e-15.
+
+        SciPy's loses one digit with each digit by which x < 0 is closer to a pole; this one keeps all.
+
+        Gradient: g · polygamma(x, order=1).
+        """
+        return self._op("digamma", name=name)
+
+    def div(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a / b, elementwise, broadcasting as NumPy; integers give floats, x / 0 gives ±inf or NaN.
+
+        Gradient: da = g / b, db = −y · g / b.
+        """
+        return self._op("div", b, name=name)
+
+    def div_scalar(self, scalar: float, *, name: str | None = None) -> Node:
+        """y = x / scalar. A scalar of 0 gives ±inf or NaN, as `div`.
+
+        Gradient: g / scalar.
+
+        Attributes:
+            scalar: the constant
+        """
+        return self._op("div_scalar", name=name, scalar=scalar)
+
+    def elu(self, *, alpha: float | None = None, name: str | None = None) -> Node:
+        """y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
+
+        D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
+
+        Gradient: g where x > 0 or NaN, else g · alpha · eˣ.
+
+        Attributes:
+            alpha: −y for x → −∞; 1.0 unless stated
+        """
+        return self._op("elu", name=name, alpha=alpha)
+
+    def embedding(self, indices: Node, *, name: str | None = None) -> Node:
+        """y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
+
+        weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…,
+        features…].
+
+        Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
+        """
+        return self._op("embedding", indices, name=name)
+
+    def equal(self, b: Node, *, name: str | None = None) -> Node:
+        """y = (a = b), elementwise; NaN equals nothing."""
+        return self._op("equal", b, name=name)
+
+    def erf(self, *, name: str | None = None) -> Node:
+        """y = erf x = 2/√π ∫₀ˣ exp(−t²) dt, to 2 units in the last place.
+
+        Gradient: g · 2/√π · exp(−x²).
+        """
+        return self._op("erf", name=name)
+
+    def erfc(self, *, name: str | None = None) -> Node:
+        """y = erfc x = 1 − erf x, to 2 units in the last place, also where it is small.
+
+        Gradient: −g · 2/√π · exp(−x²).
+        """
+        return self._op("erfc", name=name)
+
+    def erfinv(self, *, name: str | None = None) -> Node:
+        """y with erf y = x: ±∞ at ±1, NaN beyond. To 2 units.
+
+        Gradient: g · √π/2 · exp(y²).
+        """
+        return self._op("erfinv", name=name)
+
+    def exp(self, *, name: str | None = None) -> Node:
+        """y = eˣ.
+
+        Gradient: g · y.
+        """
+        return self._op("exp", name=name)
+
+    def expm1(self, *, name: str | None = None) -> Node:
+        """y = eˣ − 1, accurate near 0.
+
+        Gradient: g · eˣ.
+        """
+        return self._op("expm1", name=name)
+
+    def flatten(self, *, axes: Sequence[int] | None = None, name: str | None = None) -> Node:
+        """y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1].
+
+        Gradient: g, reshaped back.
+
+        Attributes:
+            axes: neighbouring axes to merge; absent: all
+        """
+        return self._op("flatten", name=name, axes=axes)
+
+    def flip(self, *, axes: Sequence[int] | None = None, name: str | None = None) -> Node:
+        """y = x with the order of the entries reversed on `axes`; absent: on all.
+
+        Gradient: g, flipped.
+
+        Attributes:
+            axes: axes to reverse; absent: all
+        """
+        return self._op("flip", name=name, axes=axes)
+
+    def floor(self, *, name: str | None = None) -> Node:
+        """y = ⌊x⌋: down to the next whole number."""
+        return self._op("floor", name=name)
+
+    def gather(
+        self,
+        index: Node | None = None,
+        *,
+        axis: int | None = None,
+        indices: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
+
+        `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one
+        operand, the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0,
+        extent).
+
+        Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
+
+        Attributes:
+            axis: the axis that is indexed; 0 unless stated
+            indices: positions on the axis, in place of `index`
+        """
+        return self._op("gather", *(() if index is None else (index,)), name=name, axis=axis, indices=indices)
+
+    def gelu(self, *, approximate: Literal["none", "tanh"] | None = None, name: str | None = None) -> Node:
+        """y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel,
+        arXiv:1606.08415.
+
+        `approximate` tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models were
+        trained with.
+
+        Gradient: g · (Φ(x) + x · Φ′(x)).
+
+        Attributes:
+            approximate: none: by the error function; tanh: its approximation; 'none' unless stated
+        """
+        return self._op("gelu", name=name, approximate=approximate)
+
+    def get_output(self, index: int, *, name: str | None = None) -> Node:
+        """One result of an op that has several: y = x[index].
+
+        Gradient: g lands on that result; the others of the same op have 0.
+
+        Attributes:
+            index: which result, from 0
+        """
+        return self._op("get_output", name=name, index=index)
+
+    def grad(self, x: Node, cotangent: Node | None = None, *, name: str | None = None) -> Node:
+        """The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
+
+        A node like any other: usable downstream, and differentiable again, to any order. x may be any float node;
+        zeros where y does not depend on it.
+
+        Gradient: the gradient is written out as nodes first, and those are differentiated.
+        """
+        return self._op("grad", x, *(() if cotangent is None else (cotangent,)), name=name)
+
+    def greater(self, b: Node, *, name: str | None = None) -> Node:
+        """y = (a > b), elementwise; false beside NaN."""
+        return self._op("greater", b, name=name)
+
+    def greater_equal(self, b: Node, *, name: str | None = None) -> Node:
+        """y = (a ≥ b), elementwise; false beside NaN."""
+        return self._op("greater_equal", b, name=name)
+
+    def identity(self, *, name: str | None = None) -> Node:
+        """y = x, as a node of its own.
+
+        Gradient: g.
+        """
+        return self._op("identity", name=name)
+
+    def inv(self, *, name: str | None = None) -> Node:
+        """y = x⁻¹, for matrices on the last two axes.
+
+        Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if
+        it were not there. To solve a system, `solve` is quicker and more accurate. Integers give float64; float16
+        is computed in a wider float, and rounded once.
+
+        Gradient: −yᵀ g yᵀ.
+        """
+        return self._op("inv", name=name)
+
+    def is_finite(self, *, name: str | None = None) -> Node:
+        """y = whether x is neither infinite nor NaN."""
+        return self._op("is_finite", name=name)
+
+    def layer_norm(
+        self,
+        weight: Node | None = None,
+        bias: Node | None = None,
+        *,
+        axes: Sequence[int] | None = None,
+        eps: float | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator) over `axes`.
+
+        weight and bias have x's extents on `axes`, in ascending order. J. L. Ba, J. R. Kiros, G. E. Hinton,
+        "Layer normalization" (2016). CJC normalises the whole tensor: give all axes.
+
+        Gradient: with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps).
+
+        Attributes:
+            axes: axes to normalise over; [-1] unless stated
+            eps: added to the variance or mean square; positive; 1e-05 unless stated
+        """
+        return self._op(
+            "layer_norm",
+            *(() if weight is None else (weight,)),
+            *(() if bias is None else (bias,)),
+            name=name,
+            axes=axes,
+            eps=eps,
+        )
+
+    def leaky_relu(self, *, alpha: float | None = None, name: str | None = None) -> Node:
+        """y = x for x > 0, else alpha · x. The derivative at 0 is alpha.
+
+        Gradient: g where x > 0 or NaN, else g · alpha.
+
+        Attributes:
+            alpha: the slope for x ≤ 0; 0.01 unless stated
+        """
+        return self._op("leaky_relu", name=name, alpha=alpha)
+
+    def less(self, b: Node, *, name: str | None = None) -> Node:
+        """y = (a < b), elementwise; false beside NaN."""
+        return self._op("less", b, name=name)
+
+    def less_equal(self, b: Node, *, name: str | None = None) -> Node:
+        """y = (a ≤ b), elementwise; false beside NaN."""
+        return self._op("less_equal", b, name=name)
+
+    def lgamma(self, *, name: str | None = None) -> Node:
+        """y = log |Γ(x)|: ∞ at 0, −1, −2, …. To 4 units; near its zeros below 0 (−2.457, −2.748, −3.144, …) to
+        1e-15.
+
+        SciPy's has no correct digit left where x is within 1e-16 of 1 or 2, the zeros above 0; this one keeps
+        all.
+
+        Gradient: g · digamma(x).
+        """
+        return self._op("lgamma", name=name)
+
+    def linear(
+        self,
+        w: Node,
+        b: Node | None = None,
+        *,
+        activation: Literal["none", "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "selu", "sin"] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = activation(x @ w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is added.
+
+        b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+
+        Gradient: with h = g · activation′: dx = h @ wᵀ, dw = xᵀ @ h, db = Σ h over the rows.
+
+        Attributes:
+            activation: the op that is applied to the sum; 'none' unless stated
+        """
+        return self._op("linear", w, *(() if b is None else (b,)), name=name, activation=activation)
+
+    def log(self, *, name: str | None = None) -> Node:
+        """y = ln x: −∞ at 0, NaN for x < 0.
+
+        Gradient: g / x.
+        """
+        return self._op("log", name=name)
+
+    def log1p(self, *, name: str | None = None) -> Node:
+        """y = ln(1 + x), accurate near 0.
+
+        Gradient: g / (1 + x).
+        """
+        return self._op("log1p", name=name)
+
+    def log2(self, *, name: str | None = None) -> Node:
+        """y = log₂ x: −∞ at 0, NaN for x < 0.
+
+        Gradient: g / (x · ln 2).
+        """
+        return self._op("log2", name=name)
+
+    def log_eps(self, *, eps: float | None = None, name: str | None = None) -> Node:
+        """y = ln(x + eps): finite at 0.
+
+        Gradient: g / (x + eps).
+
+        Attributes:
+            eps: what is added to x; 1e-05 unless stated
+        """
+        return self._op("log_eps", name=name, eps=eps)
+
+    def log_ndtr(self, *, name: str | None = None) -> Node:
+        """y = log Φ(x), of the standard normal distribution function Φ, in both tails. To 4 units.
+
+        Its derivative φ(x) / Φ(x) keeps its relative accuracy where Φ(x) is too small for a number, and so do the
+        derivatives of that. Where x > 0, it is as accurate as exp(−x²/2): to x²/2 units.
+
+        Gradient: g · φ(x) / Φ(x), φ the density.
+        """
+        return self._op("log_ndtr", name=name)
+
+    def log_sigmoid(self, *, name: str | None = None) -> Node:
+        """y = ln sigmoid x = −softplus(−x).
+
+        Gradient: g · sigmoid(−x).
+        """
+        return self._op("log_sigmoid", name=name)
+
+    def log_softmax(self, *, axis: int | None = None, name: str | None = None) -> Node:
+        """y = x − log Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
+
+        A row that is −inf throughout gives NaN.
+
+        Gradient: g − exp(y) · Σ g, the sum along the axis.
+
+        Attributes:
+            axis: the axis that adds up to 1; -1 unless stated
+        """
+        return self._op("log_softmax", name=name, axis=axis)
+
+    def logaddexp(self, b: Node, *, name: str | None = None) -> Node:
+        """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half
+        each.
+
+        Gradient: da = g · sigmoid(a − b), db = g · sigmoid(b − a).
+        """
+        return self._op("logaddexp", b, name=name)
+
+    def logical_and(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
+        return self._op("logical_and", b, name=name)
+
+    def logical_not(self, *, name: str | None = None) -> Node:
+        """y = not x, elementwise. Numbers are true where they are not 0; NaN is true."""
+        return self._op("logical_not", name=name)
+
+    def logical_or(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
+        return self._op("logical_or", b, name=name)
+
+    def logsumexp(
+        self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None
+    ) -> Node:
+        """y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
+
+        Where all of x is −inf, y is −inf and the gradient 0. Where some of it is inf, these share the gradient.
+        Where one is NaN, so are y and the gradient. Integers give float64.
+
+        Gradient: g · exp(x − y).
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("logsumexp", name=name, axes=axes, keepdims=keepdims)
+
+    def map_lookup(self, key_index: int, total_keys: int, *, name: str | None = None) -> Node:
+        """The value under one key of a map that is kept as one tensor, keys in insertion order.
+
+        The leading axis is cut into `total_keys` equal parts, and y is the part `key_index`; the axis stays.
+
+        Gradient: g on that part, 0 on the others.
+
+        Attributes:
+            key_index: which key, from 0, in insertion order
+            total_keys: how many keys the map has
+        """
+        return self._op("map_lookup", name=name, key_index=key_index, total_keys=total_keys)
+
+    def matmul(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a @ b, as NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], and the axes before broadcast.
+
+        A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the
+        result. float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
+
+        Gradient: da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast.
+        """
+        return self._op("matmul", b, name=name)
+
+    def max(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+
+        Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("max", name=name, axes=axes, keepdims=keepdims)
+
+    def max_pool2d(
+        self,
+        kernel_size: Sequence[int],
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
+
+        x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
+
+        Gradient: g, added at the first maximum (in row-major order) of each window.
+
+        Attributes:
+            kernel_size: extents of the windows along each spatial axis
+            stride: distance of the windows along each spatial axis; absent: the kernel size
+            padding: added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
+        """
+        return self._op("max_pool2d", name=name, kernel_size=kernel_size, stride=stride, padding=padding)
+
+    def max_pool2d_back(
+        self,
+        x: Node,
+        kernel_size: Sequence[int],
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first maximum, in row-major
+        order.
+
+        g [..., h', w'], x [..., h, w]: what is 0 elsewhere, and what max_pool2d gives back of g. A NaN counts as
+        a maximum.
+
+        Gradient: dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces.
+
+        Attributes:
+            kernel_size: extents of the windows along each spatial axis
+            stride: distance of the windows along each spatial axis; absent: the kernel size
+            padding: added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
+        """
+        return self._op("max_pool2d_back", x, name=name, kernel_size=kernel_size, stride=stride, padding=padding)
+
+    def max_pool2d_indices(
+        self,
+        kernel_size: Sequence[int],
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[…, i, j] = where the first maximum (in row-major order) of the window at (i, j) lies: h · width + w.
+
+        int64, flat within its plane, as PyTorch's return_indices; a NaN counts as a maximum.
+
+        Attributes:
+            kernel_size: extents of the windows along each spatial axis
+            stride: distance of the windows along each spatial axis; absent: the kernel size
+            padding: added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
+        """
+        return self._op("max_pool2d_indices", name=name, kernel_size=kernel_size, stride=stride, padding=padding)
+
+    def maximum(self, b: Node, *, name: str | None = None) -> Node:
+        """y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN.
+
+        Gradient: da = g where a > b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+        """
+        return self._op("maximum", b, name=name)
+
+    def mean(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64.
+
+        Gradient: g / n, broadcast back over the axes.
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("mean", name=name, axes=axes, keepdims=keepdims)
+
+    def min(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+
+        Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("min", name=name, axes=axes, keepdims=keepdims)
+
+    def minimum(self, b: Node, *, name: str | None = None) -> Node:
+        """y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN.
+
+        Gradient: da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+        """
+        return self._op("minimum", b, name=name)
+
+    def mlp_layer(
+        self,
+        w: Node,
+        b: Node,
+        *,
+        activation: Literal["none", "relu", "tanh", "sigmoid", "gelu", "silu", "elu", "selu", "sin"] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = activation(x @ wᵀ + b) for x[…, in], w[out, in] and b[out]: y[…, out].
+
+        b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults;
+        CJC's `gelu` here is the tanh form: write that one as parts.
+
+        Gradient: with h = g · activation′: dx = h @ w, dw = hᵀ @ x, db = Σ h over the rows.
+
+        Attributes:
+            activation: the op that is applied to the sum; 'none' unless stated
+        """
+        return self._op("mlp_layer", w, b, name=name, activation=activation)
+
+    def mod(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a − b · ⌊a / b⌋: the remainder, with the divisor's sign, as Python's % and NumPy's mod.
+
+        A float modulo 0 is NaN, an integer modulo 0 is 0.
+
+        Gradient: da = g, db = −g · ⌊a / b⌋.
+        """
+        return self._op("mod", b, name=name)
+
+    def mse_loss(
+        self, y: Node, *, reduction: Literal["mean", "sum", "none"] | None = None, name: str | None = None
+    ) -> Node:
+        """loss = (x − y)², elementwise on equal shapes; then the mean.
+
+        Gradient: dx = g · 2 (x − y) / n, dy = −dx.
+
+        Attributes:
+            reduction: what is made of the single losses; none: they are the result; 'mean' unless stated
+        """
+        return self._op("mse_loss", y, name=name, reduction=reduction)
+
+    def mul(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a · b, elementwise, broadcasting as NumPy.
+
+        Gradient: da = g · b, db = g · a.
+        """
+        return self._op("mul", b, name=name)
+
+    def mul_scalar(self, scalar: float, *, name: str | None = None) -> Node:
+        """y = x · scalar.
+
+        Gradient: g · scalar.
+
+        Attributes:
+            scalar: the constant
+        """
+        return self._op("mul_scalar", name=name, scalar=scalar)
+
+    def neg(self, *, name: str | None = None) -> Node:
+        """y = −x.
+
+        Gradient: −g.
+        """
+        return self._op("neg", name=name)
+
+    def norm(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
+
+        At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element
+        gets g, with its sign. Where one is NaN, so are y and the gradient.
+
+        Gradient: g · x / y, and 0 where y = 0.
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("norm", name=name, axes=axes, keepdims=keepdims)
+
+    def not_equal(self, b: Node, *, name: str | None = None) -> Node:
+        """y = (a ≠ b), elementwise; NaN differs from everything."""
+        return self._op("not_equal", b, name=name)
+
+    def one_hot(self, classes: int, *, dtype: npt.DTypeLike | None = None, name: str | None = None) -> Node:
+        """y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent `classes`. Indices lie in [0,
+        classes).
+
+        Attributes:
+            classes: the number of classes
+            dtype: the result's dtype; 'float64' unless stated
+        """
+        return self._op("one_hot", name=name, classes=classes, dtype=dtype)
+
+    def pad(self, pad_width: Sequence[int], *, fill: float | None = None, name: str | None = None) -> Node:
+        """y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
+
+        Gradient: g where x is.
+
+        Attributes:
+            pad_width: entries before and after, for one axis after the other
+            fill: the number around x; 0.0 unless stated
+        """
+        return self._op("pad", name=name, pad_width=pad_width, fill=fill)
+
+    def polygamma(self, order: int, *, name: str | None = None) -> Node:
+        """y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma` itself.
+
+        ±∞ at 0, −1, −2, …, with the sign that it has to the right of 0. To 10 units; for even orders, near the
+        zeros below 0, to 10 units of what the nearest poles add up to. Values of less than 1e-307 · n! are
+        inaccurate or 0.
+
+        Orders go to 170, whose factorial is the largest in a float64; `polygamma` of order 170 has no derivative.
+
+        Gradient: g · polygamma(x, order + 1).
+
+        Attributes:
+            order: which derivative of digamma: 0 to 170
+        """
+        return self._op("polygamma", name=name, order=order)
+
+    def pow(self, b: Node | None = None, *, exponent: float | None = None, name: str | None = None) -> Node:
+        """y = aᵇ, broadcasting; with one operand y = a^exponent, which is `pow_scalar`. 0⁰ = 1.
+
+        A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where
+        a = 0 and b ≥ 0, or where a = ∞ and b < 0. Powers of integers are integers: they wrap around as NumPy's,
+        and to a negative exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where
+        NumPy refuses) with 0⁻¹ → 0.
+
+        Gradient: da = g · b · aᵇ⁻¹, db = g · y · log a.
+
+        Attributes:
+            exponent: the exponent, where there is no operand b
+        """
+        return self._op("pow", *(() if b is None else (b,)), name=name, exponent=exponent)
+
+    def pow_scalar(self, exponent: float, *, name: str | None = None) -> Node:
+        """y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
+
+        Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
+
+        Attributes:
+            exponent: the exponent
+        """
+        return self._op("pow_scalar", name=name, exponent=exponent)
+
+    def prod(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
+
+        The gradient is that of a tree of products, exact whatever the number of zeros, and so are those of higher
+        order.
+
+        Gradient: g · (product of all other elements).
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("prod", name=name, axes=axes, keepdims=keepdims)
+
+    def reciprocal(self, *, name: str | None = None) -> Node:
+        """y = 1 / x; integers give floats, as `div`.
+
+        Gradient: −g · y².
+        """
+        return self._op("reciprocal", name=name)
+
+    def relu(self, *, at_zero: float | None = None, name: str | None = None) -> Node:
+        """y = max(x, 0). The derivative at 0 is `at_zero`; some systems let the gradient pass there.
+
+        Gradient: g where x > 0 or NaN, g · at_zero where x = 0, else 0.
+
+        Attributes:
+            at_zero: the derivative at 0; 0.0 unless stated
+        """
+        return self._op("relu", name=name, at_zero=at_zero)
+
+    def reshape(
+        self,
+        *,
+        shape: Sequence[int] | None = None,
+        original_shape: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the
+        others.
+
+        An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
+
+        Gradient: g, reshaped back.
+
+        Attributes:
+            shape: the result's shape; one -1 is inferred; [] unless stated
+            original_shape: x's shape, checked where given
+        """
+        return self._op("reshape", name=name, shape=shape, original_shape=original_shape)
+
+    def rms_norm(
+        self,
+        weight: Node | None = None,
+        *,
+        axes: Sequence[int] | None = None,
+        eps: float | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
+
+        B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
+
+        Gradient: with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps).
+
+        Attributes:
+            axes: axes to normalise over; [-1] unless stated
+            eps: added to the variance or mean square; positive; 1e-05 unless stated
+        """
+        return self._op("rms_norm", *(() if weight is None else (weight,)), name=name, axes=axes, eps=eps)
+
+    def roll(self, shifts: Sequence[int], *, axes: Sequence[int] | None = None, name: str | None = None) -> Node:
+        """y[(i + shift) mod n] = x[i] on each of `axes`; without axes, on the flattened tensor.
+
+        As many shifts as axes, and one without axes. Negative shifts go towards the front.
+
+        Gradient: g, rolled back.
+
+        Attributes:
+            shifts: how far to move, for each axis
+            axes: the axes to move along; absent: the flattened tensor
+        """
+        return self._op("roll", name=name, shifts=shifts, axes=axes)
+
+    def round(self, *, name: str | None = None) -> Node:
+        """y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2."""
+        return self._op("round", name=name)
+
+    def rsqrt(self, *, name: str | None = None) -> Node:
+        """y = 1 / √x, NaN for x < 0.
+
+        Gradient: −g · y³ / 2.
+        """
+        return self._op("rsqrt", name=name)
+
+    def scatter_add(self, index: Node, updates: Node, *, axis: int | None = None, name: str | None = None) -> Node:
+        """y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
+
+        `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated
+        indices accumulate. The adjoint of `gather`.
+
+        Gradient: dx = g, d updates = gather(g, index); none for index.
+
+        Attributes:
+            axis: the axis that is indexed; 0 unless stated
+        """
+        return self._op("scatter_add", index, updates, name=name, axis=axis)
+
+    def segment_sum(self, segment_ids: Node, segments: int, *, name: str | None = None) -> Node:
+        """y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
+
+        x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool add up
+        in int64, float16 in float32.
+
+        Gradient: dx[i, …] = g[segment_ids[i], …]; none for segment_ids.
+
+        Attributes:
+            segments: how many segments there are
+        """
+        return self._op("segment_sum", segment_ids, name=name, segments=segments)
+
+    def select(self, index: int, *, axis: int | None = None, name: str | None = None) -> Node:
+        """y = x at one `index` along `axis`, without that axis: x[index], x[:, index], …
+
+        A negative index counts from the end. As PyTorch's select; `gather` reads at many indices.
+
+        Gradient: g at the index, 0 elsewhere.
+
+        Attributes:
+            index: the position to read at
+            axis: the axis that is read at one position; 0 unless stated
+        """
+        return self._op("select", name=name, index=index, axis=axis)
+
+    def selu(self, *, name: str | None = None) -> Node:
+        """y = 1.0507… · elu(x, alpha = 1.6732…): keeps mean 0 and variance 1 of what it is applied to.
+
+        G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, arXiv:1706.02515.
+
+        Gradient: 1.0507… · that of elu.
+        """
+        return self._op("selu", name=name)
+
+    def sigmoid(self, *, name: str | None = None) -> Node:
+        """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number.
+
+        Gradient: g · y · (1 − y).
+        """
+        return self._op("sigmoid", name=name)
+
+    def sign(self, *, name: str | None = None) -> Node:
+        """y = −1, 0 or 1: the sign of x. NaN stays NaN."""
+        return self._op("sign", name=name)
+
+    def silu(self, *, name: str | None = None) -> Node:
+        """y = x · sigmoid x; 0 at −∞.
+
+        Gradient: g · (s + x · s · (1 − s)), s = sigmoid x.
+        """
+        return self._op("silu", name=name)
+
+    def sin(self, *, name: str | None = None) -> Node:
+        """y = sin x.
+
+        Gradient: g · cos x.
+        """
+        return self._op("sin", name=name)
+
+    def sinh(self, *, name: str | None = None) -> Node:
+        """y = sinh x.
+
+        Gradient: g · cosh x.
+        """
+        return self._op("sinh", name=name)
+
+    def slice(
+        self,
+        *,
+        starts: Sequence[int] | None = None,
+        stops: Sequence[int] | None = None,
+        steps: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
+
+        A list may be shorter: the axes that it does not reach are whole, or every position of theirs is read.
+        Bounds as NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at
+        least 1.
+
+        Gradient: g at the positions that were read, 0 elsewhere.
+
+        Attributes:
+            starts: first position on each axis; absent: 0
+            stops: the position to stop before, on each axis; absent: the extent
+            steps: distance between positions on each axis; absent: 1
+        """
+        return self._op("slice", name=name, starts=starts, stops=stops, steps=steps)
+
+    def slogdet(self, *, name: str | None = None) -> Node:
+        """sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x = sign ·
+        exp(log).
+
+        The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0
+        and the logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if
+        it were not there. The sign carries no gradient. Several results, read through get_output. Integers give
+        float64; float16 is computed in a wider float, and rounded once.
+
+        Several results, each read through get_output.
+
+        Gradient: g · x⁻ᵀ, g the cotangent of log|det x|.
+        """
+        return self._op("slogdet", name=name)
+
+    def softmax(self, *, axis: int | None = None, name: str | None = None) -> Node:
+        """y = exp(x) / Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
+
+        A row that is −inf throughout gives NaN, as 0 / 0.
+
+        Gradient: y · (g − Σ g·y), the sum along the axis.
+
+        Attributes:
+            axis: the axis that adds up to 1; -1 unless stated
+        """
+        return self._op("softmax", name=name, axis=axis)
+
+    def softplus(self, *, name: str | None = None) -> Node:
+        """y = ln(1 + eˣ).
+
+        Gradient: g · sigmoid x.
+        """
+        return self._op("softplus", name=name)
+
+    def solve(self, b: Node, *, name: str | None = None) -> Node:
+        """y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
+
+        b is a vector if it is 1-d, as in NumPy 2, or one for each matrix if it has a's shape without the last
+        axis and its last two axes cannot be matrices of n rows; else they are. Where a is singular y is NaN, or,
+        where rounding hides that, very large; the other systems of the batch are as if it were not there.
+        Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles, Collected
+        matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
+
+        Gradient: db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast.
+        """
+        return self._op("solve", b, name=name)
+
+    def sort(self, axis: int, *, name: str | None = None) -> Node:
+        """y = x in ascending order along an axis; equal entries keep their order, NaN comes last.
+
+        Gradient: g, put back where the entries came from.
+
+        Attributes:
+            axis: the axis to sort along
+        """
+        return self._op("sort", name=name, axis=axis)
+
+    def split(self, sizes: Sequence[int], *, axis: int | None = None, name: str | None = None) -> Node:
+        """y0, y1, … = x cut along `axis` into parts of `sizes`, which add up to the extent; a part may be empty.
+
+        Several results, read through get_output.
+
+        Several results, each read through get_output.
+
+        Gradient: the parts' cotangents, joined; zeros for parts that are not read.
+
+        Attributes:
+            sizes: the parts' extents on the axis
+            axis: the axis that is cut; 0 unless stated
+        """
+        return self._op("split", name=name, sizes=sizes, axis=axis)
+
+    def sqrt(self, *, name: str | None = None) -> Node:
+        """y = √x, NaN for x < 0. At 0 the derivative is infinite.
+
+        Gradient: g / 2y.
+        """
+        return self._op("sqrt", name=name)
+
+    def square(self, *, name: str | None = None) -> Node:
+        """y = x².
+
+        Gradient: g · 2x.
+        """
+        return self._op("square", name=name)
+
+    def squeeze(self, *, axes: Sequence[int] | None = None, name: str | None = None) -> Node:
+        """y = x without `axes`, each of which must have extent 1; absent: without all axes of extent 1.
+
+        Gradient: g, reshaped back.
+
+        Attributes:
+            axes: axes of extent 1; absent: all there are
+        """
+        return self._op("squeeze", name=name, axes=axes)
+
+    def stop_gradient(self, *, name: str | None = None) -> Node:
+        """y = x, and no derivative passes: for differentiation y is a constant."""
+        return self._op("stop_gradient", name=name)
+
+    def struct_field(self, field_index: int, total_fields: int, *, name: str | None = None) -> Node:
+        """One field of a record that is kept as one tensor.
+
+        The leading axis is cut into `total_fields` equal parts, and y is the part `field_index`; the axis stays.
+
+        Gradient: g on that part, 0 on the others.
+
+        Attributes:
+            field_index: which field, from 0
+            total_fields: how many fields the record has
+        """
+        return self._op("struct_field", name=name, field_index=field_index, total_fields=total_fields)
+
+    def sub(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a − b, elementwise, broadcasting as NumPy.
+
+        Gradient: da = g, db = −g.
+        """
+        return self._op("sub", b, name=name)
+
+    def sub_scalar(self, scalar: float, *, name: str | None = None) -> Node:
+        """y = x − scalar.
+
+        Gradient: g.
+
+        Attributes:
+            scalar: the constant
+        """
+        return self._op("sub_scalar", name=name, scalar=scalar)
+
+    def sum(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
+        """y = Σ x over axes. Integers and bool add up in int64, float16 in float32.
+
+        Gradient: g, broadcast back over the axes.
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+        """
+        return self._op("sum", name=name, axes=axes, keepdims=keepdims)
+
+    def take_along(self, index: Node, *, axis: int | None = None, name: str | None = None) -> Node:
+        """y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's take_along_axis.
+
+        `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in
+        [0, extent).
+
+        Gradient: g added where it was read: repeated indices accumulate; none for index.
+
+        Attributes:
+            axis: the axis that is indexed; 0 unless stated
+        """
+        return self._op("take_along", index, name=name, axis=axis)
+
+    def tan(self, *, name: str | None = None) -> Node:
+        """y = tan x.
+
+        Gradient: g · (1 + y²).
+        """
+        return self._op("tan", name=name)
+
+    def tanh(self, *, name: str | None = None) -> Node:
+        """y = tanh x.
+
+        Gradient: g · (1 − y²).
+        """
+        return self._op("tanh", name=name)
+
+    def tile(self, repeats: Sequence[int], *, name: str | None = None) -> Node:
+        """y = x repeated `repeats` times along each axis. As NumPy: the shorter of shape and repeats is led by ones.
+
+        Gradient: g, summed over the repetitions.
+
+        Attributes:
+            repeats: how many times, for each axis
+        """
+        return self._op("tile", name=name, repeats=repeats)
+
+    def topk(self, k: int, *, axis: int | None = None, name: str | None = None) -> Node:
+        """values, indices = the k largest entries of x along `axis`, largest first, and their int64 positions there.
+
+        Of equal entries the one with the lowest index comes first; NaN counts as largest. Two results, read
+        through get_output.
+
+        Several results, each read through get_output.
+
+        Gradient: that of the values, put back where they came from; none for indices.
+
+        Attributes:
+            k: how many, at most the axis's extent
+            axis: the axis to search; 0 unless stated
+        """
+        return self._op("topk", name=name, k=k, axis=axis)
+
+    def transpose(self, *, axes: Sequence[int] | None = None, name: str | None = None) -> Node:
+        """y = x with its axes permuted.
+
+        Without `axes` the last two are swapped (born reverses all: give `axes`). As many entries as axes: y's
+        axis i is x's axis axes[i]. Two entries on another rank: those two are swapped (minima).
+
+        Gradient: g, permuted back.
+
+        Attributes:
+            axes: a permutation, or two axes to swap; absent: the last two
+        """
+        return self._op("transpose", name=name, axes=axes)
+
+    def triangular_solve(
+        self, b: Node, *, lower: bool | None = None, transpose: bool | None = None, name: str | None = None
+    ) -> Node:
+        """y with t y = b, or tᵀ y = b where `transpose`; t is the lower (else the upper) triangle of a, with the
+        diagonal.
+
+        a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m],
+        read as in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN. Integers
+        compute in float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and
+        reverse mode algorithmic differentiation (2008).
+
+        Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+
+        Attributes:
+            lower: read the lower triangle of a; false: the upper one; True unless stated
+            transpose: solve with the triangle's transpose; False unless stated
+        """
+        return self._op("triangular_solve", b, name=name, lower=lower, transpose=transpose)
+
+    def tril(self, *, offset: int | None = None, name: str | None = None) -> Node:
+        """y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset.
+
+        Gradient: tril(g).
+
+        Attributes:
+            offset: which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated
+        """
+        return self._op("tril", name=name, offset=offset)
+
+    def triu(self, *, offset: int | None = None, name: str | None = None) -> Node:
+        """y = x on and above a diagonal of the last two axes, 0 below: y[…, i, j] = x[…, i, j] where j − i ≥ offset.
+
+        Gradient: triu(g).
+
+        Attributes:
+            offset: which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated
+        """
+        return self._op("triu", name=name, offset=offset)
+
+    def unsqueeze(self, *, axes: Sequence[int] | None = None, name: str | None = None) -> Node:
+        """y = x with axes of extent 1 put in; `axes` are their positions in the result.
+
+        Gradient: g, reshaped back.
+
+        Attributes:
+            axes: positions of the new axes in the result; must be given
+        """
+        return self._op("unsqueeze", name=name, axes=axes)
+
+    def update_slice(self, update: Node, starts: Sequence[int], *, name: str | None = None) -> Node:
+        """y = x, with `update` in place of the box of its shape that begins at `starts`, one entry for each axis.
+
+        A negative start counts from the end, as in slice; a box that reaches beyond x is refused, not moved. The
+        result has the common dtype of x and update.
+
+        Gradient: dx = g, zero where the update lies; d update = g there.
+
+        Attributes:
+            starts: first position of the update on each axis
+        """
+        return self._op("update_slice", update, name=name, starts=starts)
+
+    def var(
+        self,
+        *,
+        axes: Sequence[int] | None = None,
+        keepdims: bool | None = None,
+        ddof: int | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
+
+        Computed in two passes, the mean first, so that a large mean costs no digits. Where n ≤ ddof it divides by
+        zero, as NumPy does: NaN, or infinity.
+
+        Gradient: g · 2 (x − mean x) / (n − ddof).
+
+        Attributes:
+            axes: axes to reduce over; absent: all
+            keepdims: keep the reduced axes, with extent 1; False unless stated
+            ddof: what is taken off n: 1 for the unbiased estimate; 0 unless stated
+        """
+        return self._op("var", name=name, axes=axes, keepdims=keepdims, ddof=ddof)
+
+    def where(self, on_true: Node, on_false: Node, *, name: str | None = None) -> Node:
+        """y = on_true where cond, else on_false; the three broadcast. A number as cond is true where it is not zero.
+
+        Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch
+        holds.
+
+        Gradient: d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond.
+        """
+        return self._op("where", on_true, on_false, name=name)
+
+
+class GraphOps:
+    """Leaves, and ops on a list of nodes."""
+
+    def op(self, op: str, /, *operands: Node, name: str | None = None, **attrs: Any) -> Node:
+        """Any op by its name."""
+        raise NotImplementedError
+
+    def arange(
+        self,
+        stop: float,
+        *,
+        start: float | None = None,
+        step: float | None = None,
+        dtype: npt.DTypeLike | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+
+        Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole
+        start and step, and a range that they hold.
+
+        Attributes:
+            start: the first number; 0.0 unless stated
+            stop: the end, not included
+            step: the distance; negative to count down, not 0; 1.0 unless stated
+            dtype: the result's dtype; 'int64' unless stated
+        """
+        return self.op("arange", name=name, start=start, stop=stop, step=step, dtype=dtype)
+
+    def cat(
+        self, *x: Node, axis: int | None = None, sizes: Sequence[int] | None = None, name: str | None = None
+    ) -> Node:
+        """y = the operands one after the other along `axis`; elsewhere their extents are the same.
+
+        The result has their common dtype. `sizes`, where given, must be their extents on the axis.
+
+        Gradient: g, cut apart.
+
+        Attributes:
+            axis: the axis to join along; 0 unless stated
+            sizes: the operands' extents on the axis, checked where given
+        """
+        return self.op("cat", *x, name=name, axis=axis, sizes=sizes)
+
+    def constant(self, value: npt.ArrayLike, *, name: str | None = None) -> Node:
+        """A tensor that is part of the graph: y = value.
+
+        Attributes:
+            value: the tensor
+        """
+        return self.op("constant", name=name, value=value)
+
+    def einsum(self, a: Node, *b: Node, equation: str, name: str | None = None) -> Node:
+        """y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
+
+        `equation` is, for two operands, "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands,
+        and after the arrow the axes of the result. A letter stands for one extent, at most once in each operand.
+        No ellipsis and no implicit output; spaces do not count. One operand is allowed as well, 32 at most. The
+        result has the common dtype of the operands, as NumPy's.
+
+        Operands are multiplied in pairs, each time the pair with the fewest multiplications, so that no step
+        costs more than the equation written as one loop (greedy order, as in numpy.einsum_path).
+
+        Gradient: for each operand the einsum of g with the other operands.
+
+        Attributes:
+            equation: letters of each operand, and after -> those of the result
+        """
+        return self.op("einsum", a, *b, name=name, equation=equation)
+
+    def full(
+        self,
+        *,
+        shape: Sequence[int] | None = None,
+        fill: float | None = None,
+        dtype: npt.DTypeLike | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """A tensor of one number, made on the server: y[…] = fill.
+
+        An absent or empty `shape` makes a 0-d tensor.
+
+        Attributes:
+            shape: the result's shape; [] unless stated
+            fill: the number; 0.0 unless stated
+            dtype: the result's dtype; 'float64' unless stated
+        """
+        return self.op("full", name=name, shape=shape, fill=fill, dtype=dtype)
+
+    def input(
+        self,
+        name: str | None = None,
+        *,
+        dtype: npt.DTypeLike | None = None,
+        shape: Sequence[int] | None = None,
+        zero_d: bool | None = None,
+    ) -> Node:
+        """Data, fed with the request.
+
+        Differentiated with respect to only when `wrt` names it. A declared `dtype` or `shape` must match the
+        feed.
+
+        Attributes:
+            dtype: declares the feed's dtype; absent: any
+            shape: declares the feed's shape, -1 for a free extent; absent: any
+            zero_d: declares a 0-d feed; False unless stated
+        """
+        return self.op("input", name=name, dtype=dtype, shape=shape, zero_d=zero_d)
+
+    def parameter(
+        self,
+        name: str | None = None,
+        *,
+        dtype: npt.DTypeLike | None = None,
+        shape: Sequence[int] | None = None,
+        zero_d: bool | None = None,
+    ) -> Node:
+        """A trainable tensor, fed with the request.
+
+        As `input`, but part of `wrt` by default.
+
+        Attributes:
+            dtype: declares the feed's dtype; absent: any
+            shape: declares the feed's shape, -1 for a free extent; absent: any
+            zero_d: declares a 0-d feed; False unless stated
+        """
+        return self.op("parameter", name=name, dtype=dtype, shape=shape, zero_d=zero_d)
+
+    def stack(self, *x: Node, axis: int | None = None, name: str | None = None) -> Node:
+        """y = the operands, all of one shape, one after the other along a new axis; `axis` is its place in the
+        result.
+
+        The result has their common dtype.
+
+        Gradient: to each operand its part of g.
+
+        Attributes:
+            axis: the new axis, counted in the result; 0 unless stated
+        """
+        return self.op("stack", *x, name=name, axis=axis)

@@ -1,0 +1,29 @@
+"""Arrays of every dtype of the wire, with the values that are easily lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from gradserve_client.tensors import DTYPES
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> np.ndarray[Any, Any]:
+    """Any bits that an array of the wire can have: every NaN, both zeros, subnormals."""
+    dtype = np.dtype(draw(st.sampled_from([*DTYPES])))
+    shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
+    count = int(np.prod(shape))
+    if dtype == np.bool_:
+        raw = bytes(draw(st.lists(st.integers(0, 1), min_size=count, max_size=count)))
+    else:
+        raw = draw(st.binary(min_size=count * dtype.itemsize, max_size=count * dtype.itemsize))
+    return np.frombuffer(bytearray(raw), dtype.newbyteorder("<")).reshape(shape) if count else np.empty(shape, dtype)
+
+
+def same_bits(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays are of one dtype and shape, and every bit is the same."""
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()

@@ -1,0 +1,159 @@
+"""Graphs: handles, operators, and what is refused with the line that wrote it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import registry
+from gradserve_client.errors import InputError
+from gradserve_client.graph import Graph, Node
+
+
+def written(graph: Graph) -> list[tuple[str, tuple[int, ...], dict[str, Any]]]:
+    return [(node.op, node.operands, dict(node.attrs)) for node in graph]
+
+
+def test_methods_append_nodes() -> None:
+    graph = Graph()
+    x, w = graph.input("x"), graph.parameter("w", dtype=np.float32, shape=(2, -1))
+    loss = x.matmul(w).softmax(axis=0).sum(axes=[0], keepdims=True, name="loss")
+    assert [(node.id, node.op, node.operands, node.attrs, node.name) for node in graph] == [
+        (0, "input", (), {}, "x"),
+        (1, "parameter", (), {"dtype": "float32", "shape": [2, -1]}, "w"),
+        (2, "matmul", (0, 1), {}, None),
+        (3, "softmax", (2,), {"axis": 0}, None),
+        (4, "sum", (3,), {"axes": [0], "keepdims": True}, "loss"),
+    ]
+    assert loss is graph.find("loss") is graph.find(4)
+
+
+@pytest.mark.parametrize(
+    ("write", "nodes"),
+    [
+        (lambda x, y: x + y, [("add", (0, 1), {})]),
+        (lambda x, y: x - 2, [("sub_scalar", (0,), {"scalar": 2})]),
+        (lambda x, y: 2 - x, [("neg", (0,), {}), ("add_scalar", (2,), {"scalar": 2})]),
+        (lambda x, y: 3 * x, [("mul_scalar", (0,), {"scalar": 3})]),
+        (lambda x, y: x / y, [("div", (0, 1), {})]),
+        (lambda x, y: 1 / x, [("reciprocal", (0,), {})]),
+        (lambda x, y: 2 / x, [("reciprocal", (0,), {}), ("mul_scalar", (2,), {"scalar": 2})]),
+        (lambda x, y: x**2, [("pow_scalar", (0,), {"exponent": 2})]),
+        (lambda x, y: x**y, [("pow", (0, 1), {})]),
+        (lambda x, y: x @ y, [("matmul", (0, 1), {})]),
+        (lambda x, y: x % y, [("mod", (0, 1), {})]),
+        (lambda x, y: -abs(x), [("abs", (0,), {}), ("neg", (2,), {})]),
+        (lambda x, y: x < y, [("less", (0, 1), {})]),
+        (lambda x, y: y >= x, [("greater_equal", (1, 0), {})]),
+    ],
+)
+def test_operators_are_ops(write: Any, nodes: list[Any]) -> None:
+    graph = Graph()
+    write(graph.input(), graph.input())
+    assert written(graph)[2:] == nodes
+
+
+@pytest.mark.parametrize("write", [lambda x, a: a * x, lambda x, a: a @ x, lambda x, a: a - x, lambda x, a: a / x])
+def test_an_array_beside_a_node_is_a_constant(write: Any) -> None:
+    graph = Graph()
+    write(graph.input(), np.ones((2, 2), np.float32))
+    assert [node.op for node in graph][:2] == ["input", "constant"]
+    assert graph.find(1).attrs["value"].dtype == np.float32
+    assert graph.find(2).operands == (1, 0)
+
+
+def test_a_number_is_compared_as_it_is() -> None:
+    graph = Graph()
+    assert (graph.input() > 0).operands == (0, 1)
+    assert graph.find(1).attrs["value"].dtype == np.int64
+
+
+def test_handles_are_keys_and_have_no_truth() -> None:
+    graph = Graph()
+    x, y = graph.input(), graph.input()
+    assert {x: 1, y: 2}[x] == 1
+    with pytest.raises(InputError, match=r"less \(test_graph.py:\d+\)"):
+        bool(x < y)
+
+
+def test_any_op_by_its_name() -> None:
+    graph = Graph()
+    x = graph.input()
+    assert graph.op("newer", x, x, level=np.int64(3), sizes=(1, 2), name="n").attrs == {"level": 3, "sizes": [1, 2]}
+
+
+def test_what_is_not_stated_is_not_sent() -> None:
+    graph = Graph()
+    assert graph.input().sum(axes=None, keepdims=False).attrs == {"keepdims": False}
+
+
+def line() -> int:
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def test_a_node_of_another_graph_is_refused_with_both_lines() -> None:
+    one, other = Graph(), Graph()
+    x, y, here = one.input(), other.input(), line()
+    with pytest.raises(InputError) as caught:
+        x.add(y)
+    assert str(caught.value) == (
+        f"add (test_graph.py:{here + 2}) has input (test_graph.py:{here}) as operand 1, "
+        "which is a node of another graph"
+    )
+    assert len(one) == 1
+
+
+@pytest.mark.parametrize(
+    ("write", "told"),
+    [
+        (lambda g, x: g.full(fill=math.nan), "attribute fill: nan"),
+        (lambda g, x: x.mul_scalar(math.inf), "attribute scalar: inf"),
+        (lambda g, x: x.cast(np.complex64), "attribute dtype: complex64"),
+        (lambda g, x: g.constant([1j]), "attribute value: complex128"),
+        (lambda g, x: g.constant([[1], [1, 2]]), "attribute value: this is no array"),
+        (lambda g, x: x.sum(axes=[object()]), "attribute axes: object"),
+        (lambda g, x: g.op("add", x, 1), "int as operand 1"),
+    ],
+)
+def test_what_cannot_be_sent_names_the_op_and_its_line(write: Any, told: str) -> None:
+    graph = Graph()
+    with pytest.raises(InputError, match=rf"^\w+ \(test_graph.py:\d+\).*{told}"):
+        write(graph, graph.input())
+
+
+@pytest.mark.parametrize("node", ["absent", "twice", 9, -1])
+def test_what_is_not_found(node: Any) -> None:
+    graph = Graph()
+    graph.input("twice").exp(name="twice")
+    with pytest.raises(InputError):
+        graph.find(node)
+
+
+def test_a_graph_from_the_wire() -> None:
+    wire = {
+        "opset": 2,
+        "nodes": [
+            {"op": "constant", "attrs": {"value": {"dtype": "int8", "shape": [1], "data": [3]}}, "name": "c"},
+            {"op": "unheard_of", "operands": [0], "attrs": {"level": 2}},
+        ],
+    }
+    graph = Graph.from_wire(wire)
+    assert graph.find("c").attrs["value"].tolist() == [3]
+    assert written(graph)[1] == ("unheard_of", (0,), {"level": 2})
+
+
+@pytest.mark.parametrize("name", registry().ops)
+def test_every_op_has_its_method_with_all_that_it_takes(name: str) -> None:
+    op = registry().ops[name]
+    owner = Node if hasattr(Node, name) else Graph
+    parameters = [*inspect.signature(getattr(owner, name)).parameters][1:]
+    operands = [operand.rstrip("?.") for operand in op.operands][1 if owner is Node else 0 :]
+    assert sorted(parameters) == sorted([*operands, *op.attrs, "name"])
+    assert getattr(owner, name).__doc__

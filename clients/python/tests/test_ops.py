@@ -1,0 +1,18 @@
+"""The methods of ops are those of the registry, and the check that says so notices when they are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clients.ops import files, stale
+
+
+def test_they_are_current() -> None:
+    assert stale(files()) == []
+
+
+def test_drift_is_noticed(tmp_path: Path) -> None:
+    (text,) = files().values()
+    (tmp_path / "ops.py").write_text(text.replace("softmax", "hardmax"), encoding="utf-8")
+    assert stale({tmp_path / "ops.py": text}) == [tmp_path / "ops.py"]
+    assert stale({tmp_path / "absent.py": text}) == [tmp_path / "absent.py"]

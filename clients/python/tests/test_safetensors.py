@@ -1,0 +1,105 @@
+"""safetensors: as the format's own library reads and writes them, and nothing that is broken."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clients.python.tests.arrays import arrays, same_bits
+from gradserve_client import safetensors as own
+from gradserve_client.errors import MalformedAnswer
+
+NAMES = st.text("abc.019", min_size=1, max_size=6)
+
+
+@given(st.dictionaries(NAMES, arrays(), max_size=4), st.dictionaries(NAMES, st.text(max_size=5), max_size=2))
+def test_there_and_back(tensors: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str]) -> None:
+    read = own.decode(b"".join(own.encode(tensors, metadata)))
+    assert read.metadata == metadata
+    assert {name for name in tensors if same_bits(read.tensors[name], tensors[name])} == set(tensors)
+
+
+@given(st.dictionaries(NAMES, arrays(), min_size=1, max_size=3))
+def test_the_formats_own_library_says_the_same(tensors: dict[str, np.ndarray[Any, Any]]) -> None:
+    theirs = safetensors.numpy.load(b"".join(own.encode(tensors, {"a": "b"})))
+    assert {name for name in tensors if same_bits(theirs[name], tensors[name])} == set(tensors)
+    read = own.decode(safetensors.numpy.save(tensors)).tensors
+    assert {name for name in tensors if same_bits(read[name], tensors[name])} == set(tensors)
+
+
+def test_nothing_is_copied_either_way() -> None:
+    array = np.arange(1000.0)
+    _, piece = own.encode({"a": array}, {})
+    assert np.shares_memory(np.frombuffer(piece, np.uint8), array)
+    body = bytearray(b"".join(own.encode({"a": array}, {})))
+    read = own.decode(body).tensors["a"]
+    assert np.shares_memory(read, np.frombuffer(body, np.uint8))
+    assert read.flags.writeable
+    assert read.flags.aligned
+
+
+def test_wide_elements_come_first_so_that_all_are_aligned() -> None:
+    body = b"".join(own.encode({"a": np.ones(3, np.int8), "b": np.ones(2), "c": np.ones(1, np.float16)}, {}))
+    assert all(array.flags.aligned for array in own.decode(body).tensors.values())
+
+
+def file(header: Any, data: bytes = b"") -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def entry(start: int, end: int, dtype: str = "U8", shape: Any = None) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": [end - start] if shape is None else shape, "data_offsets": [start, end]}
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"", "ends before"),
+        (b"\0" * 7, "ends before"),
+        ((9).to_bytes(8, "little") + b"{}", "ends before"),
+        (b"\xff" * 8 + b"{}", "ends before"),
+        (file(b"{"), "not JSON"),
+        (file(b"\xff\xfe"), "not JSON"),
+        (file(b"[" * 100_000), "not JSON"),
+        (file([]), "no object"),
+        (file(b'{"a": 1, "a": 2}'), "twice"),
+        (file({"__metadata__": {"a": 1}}), "strings"),
+        (file({"a": entry(0, 1)}), "fill"),
+        (file({"a": entry(0, 1)}, b"\0\0"), "fill"),
+        (file({"a": entry(0, 2), "b": entry(1, 3)}, b"\0" * 3), "overlap"),
+        (file({"a": entry(0, 1), "b": entry(2, 3)}, b"\0" * 3), "gaps"),
+        (file({"a": entry(1, 2)}, b"\0" * 2), "gaps"),
+        (file({"a": entry(0, 2, shape=[3])}, b"\0" * 2), "3 bytes"),
+        (file({"a": entry(0, 2, shape=[-2])}, b"\0" * 2), "at least 0"),
+        (file({"a": entry(0, 0, shape=[2**62, 2**62])}), "bytes"),
+        (file({"a": entry(0, 2, dtype="BF16", shape=[1])}, b"\0" * 2), "BF16"),
+        (file({"a": entry(0, 1, dtype="BOOL")}, b"\2"), "0 and 1"),
+        (file({"a": {"dtype": "U8", "shape": [1]}}, b"\0"), "where"),
+        (file({"a": {"dtype": "U8", "shape": [1], "data_offsets": [1, 0]}}, b"\0"), "where"),
+        (file({"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1, 2]}}, b"\0"), "where"),
+        (file({"a": 1}), "where"),
+    ],
+)
+def test_what_is_broken_is_refused(body: bytes, told: str) -> None:
+    with pytest.raises(MalformedAnswer, match=told):
+        own.decode(body)
+
+
+def test_a_header_of_more_than_100_megabytes_is_refused_before_it_is_read() -> None:
+    length = own.MOST_OF_HEADER + 1
+    body = memoryview(np.zeros(8 + length, np.uint8))  # pages of zeros, which take no memory until they are read
+    body[:8] = length.to_bytes(8, "little")
+    with pytest.raises(MalformedAnswer, match="may have"):
+        own.decode(body)
+
+
+def test_empty_tensors_may_lie_anywhere() -> None:
+    body = file({"a": entry(0, 1), "b": entry(1, 1, shape=[0, 5]), "c": entry(1, 2)}, b"\1\2")
+    assert {name: array.tolist() for name, array in own.decode(body).tensors.items()} == {"a": [1], "b": [], "c": [2]}

@@ -1,0 +1,151 @@
+"""Tensors in JSON: every bit there and back, and nothing that is no tensor."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clients.python.tests.arrays import arrays, same_bits
+from gradserve_client.errors import InputError, MalformedAnswer
+from gradserve_client.tensors import LARGE, as_array, bytes_of, default_form, dtype_name, from_bytes, from_json, to_json
+
+
+@given(arrays(), st.sampled_from(["json", "base64"]))
+def test_there_and_back(array: np.ndarray[Any, Any], form: Any) -> None:
+    text = json.dumps(to_json(as_array(array), form), allow_nan=False)
+    assert same_bits(from_json(json.loads(text)), array)
+
+
+@pytest.mark.parametrize(
+    ("value", "payload"),
+    [
+        (np.array([1.5, -0.0]), "data"),
+        (np.array([math.nan]), "data_b64"),
+        (np.array([math.inf], np.float16), "data_b64"),
+        (np.array([2**53]), "data"),
+        (np.array([2**53 + 1]), "data_b64"),
+        (np.array([-(2**53) - 1]), "data_b64"),
+        (np.array([True]), "data"),
+    ],
+)
+def test_json_takes_base64_where_it_has_no_such_number(value: Any, payload: str) -> None:
+    assert payload in to_json(as_array(value), "json")
+
+
+def test_a_bool_is_a_number_in_json() -> None:
+    assert to_json(as_array([True, False]), "json")["data"] == [1, 0]
+
+
+def test_the_default_switches_at_four_kibibytes() -> None:
+    assert (default_form(LARGE - 1), default_form(LARGE)) == ("base64", "safetensors")
+    assert LARGE == 4096
+
+
+def test_an_array_of_the_wire_is_taken_as_it_is() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    assert np.shares_memory(as_array(array), array)
+    assert np.shares_memory(bytes_of(array), array)
+
+
+@pytest.mark.parametrize("array", [np.arange(6.0).reshape(2, 3).T, np.arange(3, dtype=">i4"), np.arange(9)[::3]])
+def test_other_layouts_have_the_same_elements(array: np.ndarray[Any, Any]) -> None:
+    taken = as_array(array)
+    assert (taken == array).all()
+    assert taken.flags.c_contiguous
+    assert bytes_of(taken) == array.astype(array.dtype.newbyteorder("<")).tobytes()
+
+
+def test_numbers_take_the_dtype_that_is_stated_and_arrays_keep_theirs() -> None:
+    assert as_array([1, 2], "float32").dtype == np.float32
+    assert as_array(np.array([1, 2]), "float32").dtype == np.int64
+
+
+@pytest.mark.parametrize("value", [1j, "text", [[1], [1, 2]], np.array([1], np.uint16), np.array([None])])
+def test_what_the_wire_lacks_is_refused(value: Any) -> None:
+    with pytest.raises(InputError):
+        as_array(value)
+
+
+def test_a_word_may_be_newer_than_the_client_and_a_dtype_of_numpy_may_not() -> None:
+    assert dtype_name("bfloat16") == "bfloat16"
+    assert dtype_name(np.float16) == "float16"
+    with pytest.raises(InputError, match="complex128"):
+        dtype_name(np.complex128)
+
+
+@pytest.mark.parametrize(
+    ("raw", "dtype", "shape", "told"),
+    [
+        (b"\0" * 7, "float64", [1], "8 bytes, and these are 7"),
+        (b"\0" * 8, "float64", [2], "16 bytes"),
+        (b"", "float64", [-1], "at least 0"),
+        (b"", "float64", [2**40, 2**40], "bytes"),
+        (b"\0" * 8, "complex64", [1], "no dtype"),
+        (b"\2", "bool", [1], "0 and 1"),
+        (b"", "float64", [0] * 65, "64 extents"),
+    ],
+)
+def test_bytes_have_to_fit(raw: bytes, dtype: str, shape: list[int], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        from_bytes(raw, dtype, shape)
+
+
+F64: dict[str, Any] = {"dtype": "float64", "shape": [1]}
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        [],
+        {"shape": [1], "data": [1]},
+        {"dtype": "float64", "data": [1]},
+        {"dtype": "float64", "shape": "1", "data": [1]},
+        {"dtype": "float64", "shape": [True], "data": [1]},
+        {"dtype": "bfloat16", "shape": [1], "data": [1]},
+        F64,
+        F64 | {"data": [1, 2]},
+        F64 | {"data": ["1"]},
+        F64 | {"data": [None]},
+        F64 | {"data": [True]},
+        F64 | {"data": [[1]]},
+        F64 | {"data": [math.nan]},
+        F64 | {"data": [math.inf]},
+        F64 | {"data": [10**400]},
+        F64 | {"data": [1], "data_b64": "AAAAAAAA8D8="},
+        F64 | {"data_b64": "AAAAAAAA8D8"},
+        F64 | {"data_b64": "AAAAAAAA8D8=="},
+        F64 | {"data_b64": "AAAA AAAA8D8="},
+        F64 | {"data_b64": "AAAAAAAA"},
+        F64 | {"data_b64": 1},
+        {"dtype": "float32", "shape": [1], "data": [1e39]},
+        {"dtype": "int8", "shape": [1], "data": [128]},
+        {"dtype": "int64", "shape": [1], "data": [2**63]},
+        {"dtype": "int32", "shape": [1], "data": [0.5]},
+        {"dtype": "bool", "shape": [1], "data": [2]},
+        {"dtype": "bool", "shape": [1], "data_b64": "Ag=="},
+    ],
+)
+def test_what_is_no_tensor_is_refused(tensor: Any) -> None:
+    with pytest.raises(MalformedAnswer):
+        from_json(tensor)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "value"),
+    [
+        (F64 | {"data": [1]}, [1.0]),
+        (F64 | {"data": [], "data_b64": "AAAAAAAA8D8="}, [1.0]),
+        (F64 | {"data": [1], "data_b64": ""}, [1.0]),
+        ({"dtype": "int64", "shape": [2], "data": [1.0, 2**63 - 1]}, [1, 2**63 - 1]),
+        ({"dtype": "float32", "shape": [0]}, []),
+        ({"dtype": "int8", "shape": [1], "data": [-128], "later": 1}, [-128]),
+    ],
+)
+def test_what_is_a_tensor_is_read(tensor: Any, value: Any) -> None:
+    assert from_json(tensor).tolist() == value
