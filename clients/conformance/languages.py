@@ -21,5 +21,6 @@ class Language:
 
 
 LANGUAGES: Final = {
+    "go": Language(CLIENTS / "go", ("./build/conformance",), (("go", "build", "-o", "build/conformance", "./cmd/conformance"),)),
     "python": Language(CLIENTS / "python", (sys.executable, "conformance.py")),
 }
