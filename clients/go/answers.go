@@ -287,10 +287,14 @@ func (r *reader) differentiate() DifferentiateAnswer {
 	return answer
 }
 
-// placeConstants puts the tensors beside a graph where they belong.
+// placeConstants puts the tensors beside a graph where they belong. Those whose role is not known are passed over.
 func placeConstants(graph *Graph, beside map[string]*Tensor) error {
 	for place, tensor := range beside {
-		id, err := strconv.Atoi(strings.TrimPrefix(place, "constants."))
+		stated, is := strings.CutPrefix(place, "constants.")
+		if !is {
+			continue
+		}
+		id, err := strconv.Atoi(stated)
 		if err != nil {
 			return inputErrorf("there is a tensor %q beside it", place)
 		}

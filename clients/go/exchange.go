@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+const keyHeader = "Idempotency-Key"
+
 // begin is a call that begins now; done is to be called when it is over.
 func (c *Client) begin(ctx context.Context, timeout time.Duration) (begun *running, done func()) {
 	if timeout == 0 {
@@ -31,7 +33,7 @@ type exchange struct {
 func (r *running) exchange(request *request, idempotency bool) *exchange {
 	made := &exchange{running: r, request: request, hasKey: request.keeps && idempotency}
 	if made.hasKey {
-		request.header["Idempotency-Key"] = r.client.surroundings.NewKey()
+		request.header[keyHeader] = r.client.surroundings.NewKey()
 	}
 	made.tries = tries{wait: firstWait, chance: r.client.surroundings.Chance, deadline: &r.deadline}
 	if made.hasKey || !request.keeps {

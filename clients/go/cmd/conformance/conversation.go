@@ -31,7 +31,8 @@ type conversation struct {
 	failed error
 }
 
-func begin(url string, stated clientCase) *conversation {
+// begin has clock, chance and keys handed in where the server is a script.
+func begin(url string, stated clientCase, isScripted bool) *conversation {
 	c := &conversation{
 		now:        time.Unix(0, 0),
 		waits:      []int64{},
@@ -40,12 +41,14 @@ func begin(url string, stated clientCase) *conversation {
 	}
 	options := []gs.ClientOption{
 		gs.WithTimeout(time.Duration(stated.TimeoutMS) * time.Millisecond),
-		gs.WithSurroundings(gs.Surroundings{
+	}
+	if isScripted {
+		options = append(options, gs.WithSurroundings(gs.Surroundings{
 			Now:    func() time.Time { return c.now },
 			Wait:   c.wait,
 			Chance: func() float64 { return 0.5 },
 			NewKey: c.newKey,
-		}),
+		}))
 	}
 	if stated.APIKey != nil {
 		options = append(options, gs.WithAPIKey(*stated.APIKey))

@@ -126,7 +126,7 @@ func built(stated request) (members, error) {
 
 // exchanged are the results of calls.
 func exchanged(stated request) members {
-	conversation := begin(stated.URL, stated.Client)
+	conversation := begin(stated.URL, stated.Client, stated.Kind == "exchange")
 	results := make([]members, len(stated.Calls))
 	for i, call := range stated.Calls {
 		returned, err := conversation.do(call)

@@ -34,9 +34,13 @@ func returned(answer any, err error) (members, error) {
 		made["hessian"] = blocks(a.Hessian, "row", "column")
 		return made, nil
 	case *gs.CheckAnswer:
-		return raw(a.Fields), nil
+		made := raw(a.Fields)
+		made["passed"] = a.Passed
+		return made, nil
 	case *gs.PlanAnswer:
-		return raw(a.Fields), nil
+		made := raw(a.Fields)
+		made["admitted"] = a.Admitted
+		return made, nil
 	case *gs.DifferentiateAnswer:
 		return differentiated(a)
 	}
@@ -46,35 +50,61 @@ func returned(answer any, err error) (members, error) {
 func forward(answer gs.ForwardAnswer) members {
 	made := raw(answer.Fields)
 	made["values"] = results(answer.Values)
+	if answer.Stored.Len() > 0 {
+		stored := []members{}
+		for node, resident := range answer.Stored.All() {
+			entry, _ := handle(resident, nil)
+			entry["node"] = node.ID()
+			stored = append(stored, entry)
+		}
+		made["stored"] = stored
+	}
 	return made
 }
 
 func gradients(answer gs.GradientsAnswer) members {
 	made := forward(answer.ForwardAnswer)
-	made["gradients"] = results(answer.Gradients)
+	made["gradients"], made["disconnected"] = results(answer.Gradients), ids(answer.Disconnected)
 	return made
 }
 
+func ids(nodes []*gs.Node) []int {
+	made := []int{}
+	for _, node := range nodes {
+		made = append(made, node.ID())
+	}
+	return made
+}
+
+// results are looked up by their nodes, as users do.
 func results(all gs.Results[*gs.Tensor]) []members {
 	made := []members{}
-	for node, tensor := range all.All() {
-		made = append(made, members{"node": node.ID(), "tensor": bits(tensor)})
+	for node := range all.All() {
+		if tensor, err := all.Of(node); err == nil {
+			made = append(made, members{"node": node.ID(), "tensor": bits(tensor)})
+		}
 	}
 	return made
 }
 
 func blocks(all gs.Blocks, first, second string) []members {
 	made := []members{}
-	for pair, tensor := range all.All() {
-		made = append(made, members{first: pair[0].ID(), second: pair[1].ID(), "tensor": bits(tensor)})
+	for pair := range all.All() {
+		if tensor, err := all.Of(pair[0], pair[1]); err == nil {
+			made = append(made, members{first: pair[0].ID(), second: pair[1].ID(), "tensor": bits(tensor)})
+		}
 	}
 	return made
 }
 
 func differentiated(answer *gs.DifferentiateAnswer) (members, error) {
 	made := raw(answer.Fields)
+	gradients := []members{}
+	for node, gradient := range answer.Gradients.All() {
+		gradients = append(gradients, members{"node": node.ID(), "gradient_node": gradient.ID()})
+	}
 	graph, err := json.Marshal(answer.Graph)
-	made["graph"] = string(graph)
+	made["gradients"], made["disconnected"], made["graph"] = gradients, ids(answer.Disconnected), string(graph)
 	return made, err
 }
 
