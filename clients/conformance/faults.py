@@ -33,10 +33,15 @@ def faults_of(language: Language) -> list[Fault]:
 
 
 def caught(language: Language, fault: Fault, chosen: Sequence[Case], around: Servers) -> Verdict | None:
-    """The first case that fails with the mistake; None where none does."""
+    """The first case that fails with the mistake, and not without it; None where none does."""
     with _copy(language, fault) as faulty:
         build(faulty)
-        return next((verdict for verdict in verdicts(faulty, chosen, around) if verdict.fault is not None), None)
+        failing = (verdict for verdict in verdicts(faulty, chosen, around) if verdict.fault is not None)
+        return next((verdict for verdict in failing if _passes(language, verdict.case, around)), None)
+
+
+def _passes(language: Language, case: Case, around: Servers) -> bool:
+    return all(verdict.fault is None for verdict in verdicts(language, [case], around))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Calls of a live case, asked without any client: what a server answers is what all clients have to return.
 
-Tensors travel as base64, and nothing is kept, registered or tried again here that the case does not say.
+Tensors travel as base64, graphs in every call, also where they are registered before; and nothing is tried again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from clients.conformance.compare import TENSOR_MEMBERS
 _OURS: Final = frozenset({"do", "graph", "form"})
 #: of an answer, what a client need not return
 _LEFT_OUT: Final = {"register": {"graph"}}
-#: members of answers that are another each time
-_NEW_EACH_TIME: Final = frozenset({"etag", "request_id"})
+#: members of answers that are another each time, or another in each form
+_NOT_COMPARED: Final = frozenset({"etag", "request_id", "response_bytes"})
 #: of stats, what does not depend on the moment
 _LASTING: Final = ("device", "graph_id", "opset", "dtype")
 _TYPES: Final = {401: "authentication", 403: "authentication", 404: "not_found", 408: "deadline", 504: "deadline"} | {
@@ -67,8 +67,7 @@ class PlainClient:
     def _send(self, call: Json) -> httpx.Response:
         match call["do"]:
             case "register":
-                described = {name: call[name] for name in ("description",) if name in call}
-                return self._http.post("/v1/graphs", json={"graph": {"nodes": nodes_of(call["steps"])}} | described)
+                return self._register(call["steps"], {name: call[name] for name in ("description",) if name in call})
             case "put":
                 return self._http.put(_path(call), json=to_json(call["tensor"]), headers=_conditions(call))
             case "get":
@@ -78,7 +77,14 @@ class PlainClient:
             case "list_tensors" | "list_graphs" | "ops":
                 return self._http.get(f"/v1/{call['do'].removeprefix('list_')}")
             case name:
+                if call["graph"].get("registered"):
+                    registration = self._register(call["graph"]["steps"], {})
+                    if registration.is_error:
+                        return registration
                 return self._http.post(f"/v1/{name}", json=_request(call))
+
+    def _register(self, steps: list[Json], described: Json) -> httpx.Response:
+        return self._http.post("/v1/graphs", json={"graph": {"nodes": nodes_of(steps)}} | described)
 
 
 def _path(call: Json) -> str:
@@ -129,10 +135,17 @@ def _returned(value: Any, name: str = "") -> Any:
         return from_json(dict(value))
     if name == "stats":
         return {key: value[key] for key in _LASTING}
-    return {key: _returned(member, key) for key, member in value.items() if key not in _NEW_EACH_TIME}
+    return {key: _returned(member, key) for key, member in value.items() if key not in _NOT_COMPARED}
 
 
 def _error(problem: Json, status: int) -> Json:
-    named = {key: problem[key] for key in ("code", "detail", "node", "operand", "pointer") if key in problem}
     usual = "server" if status >= 500 else "graph"
-    return {"type": _TYPES.get(status, usual), "status": status} | named
+    return {"type": _TYPES.get(status, usual), "status": status} | _report(problem)
+
+
+def _report(problem: Json) -> Json:
+    """What of a problem does not depend on the moment; a sentence may name an etag."""
+    named: Json = {name: problem[name] for name in ("status", "code", "node", "operand", "pointer") if name in problem}
+    if "errors" in problem:
+        named["errors"] = [_report(error) for error in problem["errors"]]
+    return named

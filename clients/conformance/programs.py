@@ -21,7 +21,7 @@ ENVIRONMENT_KEY: Final = "gs_of_the_environment"
 #: a program that says nothing for so long never will
 _PATIENCE: Final = 120.0
 #: of what it wrote to standard error, where it ends early
-_SHOWN: Final = 2000
+_SHOWN: Final = 300
 #: how often a program is started again, with no result in between
 _TRIES: Final = 3
 
@@ -111,7 +111,7 @@ class _Running:
         except BrokenPipeError:
             line = None
         if line is None:
-            raise ProgramError(f"the program ended: {self._logged()[-_SHOWN:].strip()}")
+            raise ProgramError(f"the program ended: {self._last_words()}")
         return _result(line, case), line + self._logged()[len(logged) :]
 
     def _send(self, case: Case) -> None:
@@ -121,6 +121,10 @@ class _Running:
 
     def _logged(self) -> str:
         return Path(self._log.name).read_text(encoding="utf-8", errors="replace")
+
+    def _last_words(self) -> str:
+        """The end of what it wrote to standard error, in one line."""
+        return " ".join(self._logged().split())[-_SHOWN:] or "it said nothing"
 
     def end(self) -> None:
         """Close its input, and insist after ten seconds."""

@@ -55,6 +55,7 @@ def _passes(name: str, chosen: Sequence[Case], around: Servers) -> bool:
 
 def _all_caught(name: str, chosen: Sequence[Case], around: Servers) -> bool:
     """Whether every mistake of a language is caught; says by what."""
+    build(LANGUAGES[name])
     missed = 0
     for fault in faults_of(LANGUAGES[name]):
         found = caught(LANGUAGES[name], fault, chosen, around)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("engine", "schemas", "service")
-EVERYTHING = (*PACKAGES, "tests", "examples", "scripts", "benchmarks", "deploy")
+EVERYTHING = (*PACKAGES, "clients/conformance", "tests", "examples", "scripts", "benchmarks", "deploy")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

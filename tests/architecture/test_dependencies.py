@@ -13,7 +13,7 @@ import pytest
 
 from tests.architecture.source import PACKAGES, ROOT, files, imports
 
-OWN = {*PACKAGES, "tests", "examples", "scripts", "benchmarks", "deploy"}
+OWN = {*PACKAGES, "clients", "tests", "examples", "scripts", "benchmarks", "deploy"}
 OPTIONAL = {"cupy", "cupyx", "opentelemetry"}  # by the extras cuda12, cuda13 and otel, imported lazily
 PARTS = {"pydantic_core": "pydantic"}  # pinned by the one that it is a part of
 
@@ -62,7 +62,7 @@ def test_what_the_examples_import_is_declared() -> None:
 def test_what_the_tests_import_is_declared() -> None:
     optional = {"jax"}  # by the extra reference; its tests skip without it
     everything = declared() | declared("demo") | declared("docs") | declared("dev")
-    assert not undeclared(third_party("tests", "scripts") - optional, everything)
+    assert not undeclared(third_party("tests", "scripts", "clients/conformance") - optional, everything)
 
 
 def test_something_undeclared_is_noticed() -> None:

@@ -223,5 +223,18 @@ def test_values(want: Any, got: Any, same: bool) -> None:
     assert (difference(want, got) is None) is same
 
 
+def test_errors_say_what_they_have_to() -> None:
+    case = next(case for case in EXCHANGES if case["want"]["results"][0].get("raised", {}).get("mentions"))
+    for message, said in (
+        ("make it idempotency=False", None),
+        ("no", "does not mention idempotency"),
+        ("", "no error"),
+    ):
+        result = right(case)
+        result["results"][0]["raised"]["message"] = message
+        found = fault(case, result)
+        assert found is said or said in found
+
+
 def test_what_is_closed_has_no_more() -> None:
     assert difference({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}}, closed=True) == ".a: has c, too"

@@ -93,6 +93,11 @@ def test_a_seeded_fault_is_caught(around: Servers, tmp_path: Path) -> None:
     assert caught(language, Fault("nothing", "main.py", "import base64", "import base64 "), ENCODED, around) is None
 
 
+def test_what_fails_without_a_fault_catches_none(around: Servers, tmp_path: Path) -> None:
+    wrong = [ENCODED[0] | {"id": "wrong", "want": {"as": "file"}}]
+    assert caught(small_client(tmp_path), Fault("any", "main.py", '["dtype"]', '["shape"]'), wrong, around) is None
+
+
 def test_a_fault_that_fits_nowhere_is_told(around: Servers, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is 0 times"):
         caught(small_client(tmp_path), Fault("none", "main.py", "no such text", ""), ENCODED, around)

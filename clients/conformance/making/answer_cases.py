@@ -113,7 +113,7 @@ def _parts() -> dict[str, tuple[Json, dict[str, list[tuple[Json, Bits]]]]]:
     """The fields of each call, and tensors of its answer."""
     feeds = [at(0, floats(1.0, 2.0))]
     value, slope = ({"node": 1}, floats(1.0, 4.0)), ({"node": 0}, floats(2.0, 4.0))
-    both = [({"row": 0, "column": 0}, bits_of(np.diag([2.0, 2.0])))]
+    both = [({"row": row, "column": column}, floats(row, column)) for row in (0, 1) for column in (1, 0)]
     block = [({"of": 1, "wrt": 0}, bits_of(np.diag([2.0, 4.0])))]
     matrix = bits_of(np.array([[1.0], [2.0]]))
     return {
@@ -131,7 +131,10 @@ def _parts() -> dict[str, tuple[Json, dict[str, list[tuple[Json, Bits]]]]]:
             {"feeds": feeds, "of": 1, "vectors": [at(0, floats(1.0, 0.0))]},
             {"values": [value], "gradients": [slope], "hvp": [({"node": 0}, floats(2.0, 0.0))]},
         ),
-        "hessian": ({"feeds": feeds, "of": 1}, {"values": [value], "gradients": [slope], "hessian": both}),
+        "hessian": (
+            {"feeds": feeds, "of": 1, "wrt": [0, 1]},
+            {"values": [value], "gradients": [slope], "hessian": both},
+        ),
         "batch": (
             {"feeds": [at(0, matrix)], "mapped": [0], "of": 1},
             {"values": [({"node": 1}, matrix)], "gradients": [({"node": 0}, matrix)]},
@@ -147,7 +150,8 @@ def _differentiate() -> Iterator[Case]:
     beside = [*STEPS, {"op": "constant"}, {"op": "mul", "operands": [2, 0]}]
     rest: Json = {"gradients": [{"node": 0, "gradient_node": 3}], "disconnected": []}
     returned = rest | {"graph": json.dumps({"nodes": nodes})}
-    file = {"response": rest | {"graph": {"opset": 1, "nodes": beside}}, "tensors": {"constants.2": constant}}
+    tensors = {"constants.2": constant, "imagined.new": constant}
+    file = {"response": rest | {"graph": {"opset": 1, "nodes": beside}}, "tensors": tensors}
     sent = {"do": "differentiate", "graph": {"steps": STEPS}} | asked
     seen = {"method": "POST", "path": "/v1/differentiate", "body": {"graph": {"nodes": STEPS}} | asked}
     for form, answer in (("json", {"json": rest | {"graph": {"opset": 1, "nodes": nodes}}}), ("file", {"file": file})):
@@ -176,7 +180,11 @@ def _not_promised() -> Iterator[Case]:
         "a-file-without-a-response": {"hex": "0800000000000000" + "7b7d202020202020"},
         "a-tensor-too-short": {"json": ANSWER | {"values": [{"node": 1, "tensor": short}]}},
         "a-tensor-of-an-unknown-dtype": {"json": ANSWER | {"values": [{"node": 1, "tensor": unlike}]}},
-        "an-entry-without-a-tensor": {"file": {"response": _RESPONSE, "tensors": {"values.1": number(9.0)}}},
+        "values-a-number": {"json": ANSWER | {"values": 1}},
+        "an-entry-a-number": {"json": ANSWER | {"values": [1]}},
+        "an-entry-without-a-tensor": {"json": ANSWER | {"values": [{"node": 1}]}},
+        "a-tensor-null": {"json": ANSWER | {"values": [{"node": 1, "tensor": None}]}},
+        "a-tensor-that-is-not-beside": {"file": {"response": _RESPONSE, "tensors": {"values.1": number(9.0)}}},
     }
     for name, answer in wrong.items():
         yield _answered(f"not-promised-{name}", answer, _TRANSPORT)
@@ -185,7 +193,19 @@ def _not_promised() -> Iterator[Case]:
         yield _answered(f"not-promised-redirect-{status}", moved, _TRANSPORT, client={"api_key": "gs_of_the_case"})
     yield _answered("refused-by-a-page", html | {"status": 403}, raised("authentication", 403))
     yield _answered("refused-by-half-of-a-problem", _half_a_problem(), raised("graph", 422))
+    unlike = problem("bad_tensor") | {"node": "first", "errors": None, "detail": 7}
+    yield _answered("refused-by-members-of-other-types", _refusal(unlike), raised("graph", 422))
+    yield _answered(
+        "refused-by-a-code-of-another-type", _refusal(problem("bad_tensor") | {"code": 5}), raised("graph", 422)
+    )
+    yield _answered(
+        "refused-by-errors-of-other-types", _refusal(problem("bad_tensor") | {"errors": [1]}), raised("graph", 422)
+    )
     yield _answered("refused-by-a-list", json_type | {"status": 422, "text": "[1]"}, raised("graph", 422))
+
+
+def _refusal(report: Json) -> Json:
+    return {"status": 422, "json": report}
 
 
 def _half_a_problem() -> Json:
@@ -216,7 +236,9 @@ def _tomorrow() -> Iterator[Case]:
     yield _answered("tomorrow-fields-everywhere", {"json": grown}, DONE)
     file = {"response": _RESPONSE | new, "tensors": _VALUES}
     yield _answered("tomorrow-fields-in-a-file", {"file": file}, DONE)
-    extra = {"retry_of": "a", "quota": {"left": 9007199254740993, "unit": None}, "ratio": -0.0}
+    beside = {"response": _RESPONSE, "tensors": _VALUES | {"imagined.1.2": number(1.0)}}
+    yield _answered("tomorrow-tensors-in-a-file", {"file": beside}, DONE)
+    extra = {"retry_of": "a", "quota": {"left": 9007199254740991, "unit": None}, "ratio": 0.5}
     report = {"status": 422, "json": problem("bad_tensor") | {"code": "brand_new"} | extra}
     yield _answered("tomorrow-members-of-a-problem", report, raised("graph", 422, "brand_new", extra=json.dumps(extra)))
     yield from _words_of_tomorrow(new)

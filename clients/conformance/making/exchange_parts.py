@@ -23,7 +23,7 @@ STEPS: Final[list[Json]] = [{"op": "parameter", "name": "w"}, {"op": "square", "
 
 def floats(*values: float) -> Bits:
     """A vector of float64."""
-    return bits_of(np.array(values))
+    return bits_of(np.array(values, "float64"))
 
 
 def number(value: float) -> Bits:

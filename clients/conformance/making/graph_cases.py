@@ -110,7 +110,7 @@ def _written() -> dict[str, list[Json]]:
         "the-same-twice": [_leaf("input"), _on("tanh", 0), _on("tanh", 0), _on("mul", 1, 2), _on("mul", 1, 1)],
         "gradient-of-a-gradient": [_leaf("parameter"), _on("square", 0), _on("grad", 1, 0), _on("grad", 2, 0)],
         "weighted-gradient": [_leaf("input"), _on("tanh", 0), _leaf("input"), _on("grad", 1, 0, 2)],
-        "many-operands": [*(_leaf("input") for _ in range(7)), _on("concat", *range(7), axis=0)],
+        "many-operands": [*(_leaf("input") for _ in range(7)), _on("cat", *range(7), axis=0)],
         "unknown-op": [_leaf("input"), _on("an_op_of_tomorrow", 0, scale=2.5, names=["a", "b"], exact=True)],
         "unknown-leaf": [_leaf("a_leaf_of_tomorrow", shape=[2])],
         "another-spelling": [_leaf("input"), _on("MULTIPLY", 0, 0)],
@@ -142,7 +142,7 @@ def _mistaken() -> dict[str, list[Json]]:
     return {
         "refused-node-of-another-graph": [_leaf("input"), _on("tanh", "other")],
         "refused-second-operand-of-another-graph": [_leaf("input"), _on("add", 0, "other")],
-        "refused-one-of-many-of-another-graph": [*two, _on("concat", 0, 1, "other", axis=0)],
+        "refused-one-of-many-of-another-graph": [*two, _on("cat", 0, 1, "other", axis=0)],
         "refused-other-in-a-gradient": [_leaf("parameter"), _on("sum", 0), _on("grad", 1, "other")],
         "refused-other-in-an-unknown-op": [_leaf("input"), _on("an_op_of_tomorrow", "other")],
         "refused-nan": [_leaf("input"), _on("mul_scalar", 0, scalar={"float": "nan"})],

@@ -66,9 +66,9 @@ def _calls_on(name: str, steps: list[Json], feeds: Sequence[Bits], rng: np.rando
         "gradients": fed | {"wrt": [0, 1], "outputs": [last, 2]},
         "vjp": fed | {"outputs": [last], "cotangents": [{"node": last, "tensor": one}]},
         "jvp": fed | {"tangents": [{"node": 1, "tensor": direction}]},
-        "jacobian": fed | {"outputs": [2], "wrt": [1]},
-        "hvp": fed | {"wrt": [1], "vectors": [{"node": 1, "tensor": direction}]},
-        "hessian": fed | {"wrt": [1]},
+        "jacobian": fed | {"outputs": [2, 3], "wrt": [1, 0]},
+        "hvp": fed | {"wrt": [1, 0], "vectors": [{"node": 1, "tensor": direction}, fed["feeds"][0]]},
+        "hessian": fed | {"wrt": [0, 1]},
         "batch": mapped,
         "plan": types | {"call": "hessian"},
         "check": fed | {"directions": 2, "tolerance": 1e-5},
@@ -82,7 +82,7 @@ def _calls_on(name: str, steps: list[Json], feeds: Sequence[Bits], rng: np.rando
 
 def _dtypes() -> Iterator[Case]:
     """Tensors of every dtype go through a graph that changes nothing, in every form."""
-    steps = [_leaf("input", "x"), _on("reshape", 0, shape=[-1, 2]), _on("concat", 1, 1, axis=0)]
+    steps = [_leaf("input", "x"), _on("reshape", 0, shape=[-1, 2]), _on("cat", 1, 1, axis=0)]
     for dtype in SAFETENSORS:
         kind = np.dtype(dtype).kind
         values = np.array([np.nan, -0.0, np.inf, 1.5] if kind == "f" else [0, 1, 1, 0], dtype)
@@ -134,7 +134,7 @@ def _refusals() -> Iterator[Case]:
     feeds = [{"node": 0, "tensor": bits_of(np.array([1.0, 2.0]))}]
     wrong: dict[str, tuple[list[Json], Json]] = {
         "unknown-op": ([x, _on("an_op_that_nobody_has", 0)], {}),
-        "operand-count": ([x, _on("unheard_of", 0), _on("also_unheard_of", 1)], {}),
+        "two-faults": ([x, _on("unheard_of", 0), _on("also_unheard_of", 1)], {}),
         "bad-attribute": ([x, _on("sum", 0, axes=[5])], {}),
         "missing-feed": ([x, _leaf("input", "y"), _on("add", 0, 1)], {}),
         "unexpected-feed": ([x, _on("tanh", 0)], {"feeds": [{"node": 1, "tensor": feeds[0]["tensor"]}]}),

@@ -46,6 +46,8 @@ def _arrays(dtype: str) -> Iterator[tuple[str, Array]]:
     elif dtype != "bool":
         yield "extremes", _extremes(dtype)
     if dtype == "int64":
+        yield "above-2-to-53", _filled(dtype, [1, _EXACT + 1])
+        yield "below-2-to-53", _filled(dtype, [1, -_EXACT - 1])
         yield "beyond-2-to-53", _filled(dtype, [2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 2**62 + 3])
 
 

@@ -1,0 +1,115 @@
+"""The files of cases are current, of the form that their schema says, and leave out no op, code, dtype or call."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from clients.conformance.bits import SAFETENSORS
+from clients.conformance.cases import FOLDER, KINDS, Case, cases, read, told
+from clients.conformance.make import content
+from engine import registry
+from engine.graph.dtypes import ELEMENT_TYPES
+from service.calls import calls
+from service.errors import KINDS as CODES
+
+SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
+#: cases in which ops are named that there are not
+NEWER = ("unknown", "two-faults", "another-spelling")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_are_current(kind: str) -> None:
+    written = (FOLDER / f"{kind}.json").read_text(encoding="utf-8")
+    assert written == content(kind), "python -m clients.conformance.make writes it"
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema_rs.meta.validate(SCHEMA)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_have_the_form_that_is_said(kind: str) -> None:
+    jsonschema_rs.validate(SCHEMA, read(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("tensors", {"kind": "build"}),
+        ("tensors", {"form": "text"}),
+        ("tensors", {"more": 1}),
+        ("tensors", {"want": {}}),
+        ("graphs", {"steps": [{"op": "input", "operands": ["this"]}]}),
+        ("graphs", {"id": "With spaces"}),
+        ("exchanges", {"calls": [{"do": "nothing"}]}),
+        ("exchanges", {"answers": [{"close": "behind"}]}),
+        ("exchanges", {"want": {"results": [{"raised": {"type": "unheard"}}], "waits": []}}),
+        ("live", {"client": {"colour": "blue"}}),
+    ],
+)
+def test_files_of_another_form_are_told(kind: str, changes: dict[str, Any]) -> None:
+    file = read(kind)
+    file["cases"][0] = file["cases"][0] | changes
+    assert not jsonschema_rs.is_valid(SCHEMA, file)
+
+
+def test_ids_are_unique_and_many() -> None:
+    ids = [case["id"] for case in cases()]
+    assert len(ids) == len(set(ids)) >= 400
+
+
+def test_the_dtypes_are_those_of_the_wire() -> None:
+    assert {element.name: element.safetensors for element in ELEMENT_TYPES} == SAFETENSORS
+
+
+@pytest.mark.parametrize("dtype", SAFETENSORS)
+@pytest.mark.parametrize("kind", ["encode", "decode"])
+def test_every_dtype_is_there_in_every_form(kind: str, dtype: str) -> None:
+    ids = {case["id"] for case in cases(["tensors"], f"{kind}-{dtype}-")}
+    for form in ("json", "base64", "safetensors"):
+        for name in ("zero-d", "empty", "rows"):
+            assert f"{kind}-{dtype}-{name}-{form}" in ids
+
+
+def ops_of(case: Case) -> set[str]:
+    steps = [*case.get("steps", ())]
+    for call in case.get("calls", ()):
+        steps += [*call.get("steps", ()), *call.get("graph", {}).get("steps", ())]
+    return {step["op"] for step in steps}
+
+
+def test_every_op_is_built() -> None:
+    built = {op for case in cases(["graphs"]) for op in ops_of(case)}
+    assert set(registry().ops) <= built
+
+
+def test_ops_are_those_that_there_are() -> None:
+    known = set(registry().ops)
+    wrong = {case["id"]: ops_of(case) - known for case in cases() if ops_of(case) - known}
+    assert not {name for name in wrong if not any(word in name for word in NEWER)}
+
+
+def test_every_code_is_met() -> None:
+    met = {
+        result["raised"].get("code")
+        for case in cases(["exchanges"])
+        for result in case["want"]["results"]
+        if "raised" in result
+    }
+    assert set(CODES) <= met
+
+
+@pytest.mark.parametrize("kind", ["exchanges", "live"])
+def test_every_call_is_made(kind: str) -> None:
+    made = {call["do"] for case in cases([kind]) for call in case["calls"]}
+    others = {"register", "put", "get", "delete", "list_tensors", "list_graphs", "ops"}
+    assert made == set(calls()) | others
+
+
+def test_no_program_is_told_what_is_wanted() -> None:
+    for case in cases():
+        assert not {"want", "saw", "answers"} & set(told(case, "http://127.0.0.1:1"))
