@@ -21,6 +21,8 @@ class Language:
 
 
 LANGUAGES: Final = {
-    "go": Language(CLIENTS / "go", ("./build/conformance",), (("go", "build", "-o", "build/conformance", "./cmd/conformance"),)),
+    "go": Language(
+        CLIENTS / "go", ("./build/conformance",), (("go", "build", "-o", "build/conformance", "./cmd/conformance"),)
+    ),
     "python": Language(CLIENTS / "python", (sys.executable, "conformance.py")),
 }

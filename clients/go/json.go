@@ -105,11 +105,21 @@ func appendFloat(text []byte, number float64) []byte {
 	return strconv.AppendFloat(text, number, 'g', -1, 64)
 }
 
+// number is a number as it is, or what plain refuses.
+func number(value Number) any {
+	if kind := reflect.ValueOf(value).Kind(); value == nil || reflect.Int <= kind && kind <= reflect.Float64 {
+		return value
+	}
+	return inputErrorf("a %T is no number", value)
+}
+
 // plain is a value as JSON has it; nil for one that is absent. Tensors stay what they are.
 func plain(value any) (any, error) {
 	switch known := value.(type) {
 	case json.RawMessage:
 		return known, nil
+	case *InputError:
+		return nil, known
 	case *Tensor:
 		if known != nil {
 			return known, nil

@@ -90,9 +90,9 @@ type ArangeOptions struct {
 func (g *Graph) Arange(stop Number, options ...ArangeOptions) *Node {
 	o := given(options)
 	return g.typed("arange", 0, nil, Attrs{
-		"start": o.Start,
-		"stop":  stop,
-		"step":  o.Step,
+		"start": number(o.Start),
+		"stop":  number(stop),
+		"step":  number(o.Step),
 		"dtype": o.DType,
 	})
 }
@@ -389,7 +389,10 @@ type ClampOptions struct {
 // Gradient: g where min ≤ x ≤ max or x is NaN, else 0.
 func (g *Graph) Clamp(x *Node, options ...ClampOptions) *Node {
 	o := given(options)
-	return g.typed("clamp", 1, []*Node{x}, Attrs{"min": o.Min, "max": o.Max})
+	return g.typed("clamp", 1, []*Node{x}, Attrs{
+		"min": number(o.Min),
+		"max": number(o.Max),
+	})
 }
 
 // Constant is the op constant: A tensor that is part of the graph: y = value.
@@ -807,7 +810,7 @@ func (g *Graph) Full(options ...FullOptions) *Node {
 	o := given(options)
 	return g.typed("full", 0, nil, Attrs{
 		"shape": o.Shape,
-		"fill":  o.Fill,
+		"fill":  number(o.Fill),
 		"dtype": o.DType,
 	})
 }
@@ -1426,7 +1429,10 @@ type PadOptions struct {
 // padWidth: entries before and after, for one axis after the other.
 func (g *Graph) Pad(x *Node, padWidth []int, options ...PadOptions) *Node {
 	o := given(options)
-	return g.typed("pad", 1, []*Node{x}, Attrs{"pad_width": padWidth, "fill": o.Fill})
+	return g.typed("pad", 1, []*Node{x}, Attrs{
+		"pad_width": padWidth,
+		"fill":      number(o.Fill),
+	})
 }
 
 // ParameterOptions are what Parameter takes beside what is required.

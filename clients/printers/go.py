@@ -67,7 +67,7 @@ def _method(op: OpDescription) -> str:
 
 def _call(op: OpDescription) -> str:
     """What appends the node, on one line or with its attributes on lines of their own."""
-    stated = [f'"{a.name}": {_identifier(a.name) if a.required else f"o.{_camel(a.name)}"}' for a in op.attributes]
+    stated = [f'"{a.name}": {_value(a)}' for a in op.attributes]
     head = f'g.typed("{op.name}", {_operands(op)}, Attrs{{'
     line = f"{head}{', '.join(stated)}}})"
     if len(line) < _WIDTH - 40 or len(stated) < 2:
@@ -76,6 +76,12 @@ def _call(op: OpDescription) -> str:
     width = max(len(each.partition(" ")[0]) for each in stated)
     pairs = [each.partition(" ") for each in stated]
     return head + "\n" + "".join(f"\t\t{name:{width}} {value},\n" for name, _, value in pairs) + "\t})"
+
+
+def _value(attribute: Attribute) -> str:
+    """What a method states of an attribute; what is a number is looked at, since its type admits all."""
+    value = _identifier(attribute.name) if attribute.required else f"o.{_camel(attribute.name)}"
+    return f"number({value})" if _type(attribute) == "Number" else value
 
 
 def _operands(op: OpDescription) -> str:
