@@ -44,7 +44,8 @@ func TestNumbersKeepAllOfTheirDigits(t *testing.T) {
 	graph.Full(FullOptions{Fill: math.Copysign(0, -1)})
 	graph.Arange(3)
 	got := nodesOf(t, graph)
-	for _, number := range []string{":9223372036854775807}", ":18446744073709551615}", ":0.10000000149011612}", ":-0.0}", ":3}"} {
+	numbers := []string{":9223372036854775807}", ":18446744073709551615}", ":0.10000000149011612}", ":-0.0}", ":3}"}
+	for _, number := range numbers {
 		if !strings.Contains(got, number) {
 			t.Errorf("no %s in %s", number, got)
 		}

@@ -1,0 +1,32 @@
+"""Go's client: what its printer takes for granted of the ops, and what it says of itself."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from clients.printers import go
+from engine import registry
+
+ROOT = Path(__file__).parents[2]
+CLIENT = ROOT / "clients" / "go"
+
+
+def test_numbers_keep_their_digits_where_ops_keep_them() -> None:
+    attributes = [(name, attr.kind) for op in registry().ops.values() for name, attr in op.attrs.items()]
+    exact = {name for name, kind in attributes if kind == "number"}
+    assert exact == go.EXACT
+    assert not exact & {name for name, kind in attributes if kind == "float"}
+
+
+def test_its_version_is_the_servers() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert re.findall(r'const Version = "(.*)"', (CLIENT / "client.go").read_text(encoding="utf-8")) == [
+        project["version"]
+    ]
+
+
+def test_it_needs_the_standard_library_alone() -> None:
+    assert "require" not in (CLIENT / "go.mod").read_text(encoding="utf-8")
+    assert not (CLIENT / "go.sum").exists()
