@@ -86,12 +86,13 @@ func NewClient(url string, options ...ClientOption) (*Client, error) {
 	return &made, err
 }
 
+// usualTransport forgets idle connections before the server does, which keeps them for 75 s unless told otherwise.
 func usualTransport() http.RoundTripper {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConnsPerHost: 16,
-		IdleConnTimeout:     90 * time.Second,
+		IdleConnTimeout:     time.Minute,
 		TLSHandshakeTimeout: 10 * time.Second,
 	}
 }

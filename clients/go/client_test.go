@@ -74,6 +74,7 @@ func TestResultsAreLookedUp(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+	w.Named("")
 	if _, err := found.Gradients.Named(""); !isInput(err) {
 		t.Errorf("%v", err)
 	}
@@ -237,6 +238,29 @@ func TestARegisteredGraphIsWhatItWas(t *testing.T) {
 	graph.Tanh(loss)
 	if _, err := client.Gradients(context.Background(), registered, three(graph)); err != nil || body["graph"] != nil {
 		t.Errorf("%v, %v", body, err)
+	}
+}
+
+// The cotangent is that of the last node, of a registered graph the one that was the last.
+func TestACotangentBesideTheRequestIsNamedByItsNode(t *testing.T) {
+	var tensors map[string]*Tensor
+	client, graph := served(t, func(response http.ResponseWriter, request *http.Request) {
+		body, _ := io.ReadAll(request.Body)
+		tensors, _, _ = DecodeSafetensors(body)
+		answer(response, request, 200, `{"graph_id": "g", `+square[1:])
+	})
+	registered, err := client.RegisterLater(graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, _ := graph.Find("loss")
+	graph.Tanh(loss)
+	for name, on := range map[string]Computable{"cotangents.1": registered, "cotangents.2": graph} {
+		options := GradientsOptions{Cotangent: Scalar(1.0)}
+		options.Form = Safetensors
+		if _, err := client.Gradients(context.Background(), on, three(graph), options); err != nil || tensors[name] == nil {
+			t.Errorf("%v, %v", tensors, err)
+		}
 	}
 }
 

@@ -100,6 +100,7 @@ func TestNodesAreFound(t *testing.T) {
 	x := graph.Input("x")
 	y := graph.Tanh(x).Named("y")
 	graph.Tanh(y).Named("y")
+	graph.Tanh(y)
 	if found, err := graph.Find("x"); found != x || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
@@ -111,7 +112,7 @@ func TestNodesAreFound(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	for _, id := range []int{-1, 3} {
+	for _, id := range []int{-1, 4} {
 		if _, err := graph.Node(id); !isInput(err) {
 			t.Errorf("%d: %v", id, err)
 		}

@@ -102,6 +102,9 @@ func TestShapesThatDoNotFitAreRefused(t *testing.T) {
 			t.Errorf("%v: %v", shape, err)
 		}
 	}
+	if _, err := NewTensor([]uint8{1, 2, 3, 4}, 4, 1<<62+1); !isInput(err) {
+		t.Errorf("a product beyond 64 bits: %v", err)
+	}
 	if tensor, err := NewTensor([]int64{}, 0, 1<<62, 1<<62); err != nil || tensor.Len() != 0 {
 		t.Errorf("%v, %v", tensor, err)
 	}
