@@ -118,7 +118,7 @@ func TestCancelledWithinAWait(t *testing.T) {
 		response.Header().Set("Retry-After", "3600")
 		answer(response, request, 503, "")
 		cancel()
-	})
+	}, WithTimeout(0))
 	if _, err := client.Gradients(ctx, graph, three(graph)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
