@@ -1,6 +1,7 @@
 package gradserve
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -53,6 +54,9 @@ func (g *Graph) Op(op string, operands []*Node, attrs Attrs) *Node {
 		stated, err := plain(value)
 		if err != nil {
 			g.fail(node, within("attribute "+name, err))
+		} else if tensor, is := stated.(*Tensor); is {
+			// What happens to its memory later is none of the graph's.
+			node.attrs[name] = &Tensor{tensor.dtype, tensor.shape, bytes.Clone(tensor.raw)}
 		} else if stated != nil {
 			node.attrs[name] = stated
 		}

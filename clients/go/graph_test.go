@@ -87,10 +87,11 @@ func TestTheFirstErrorIsKeptAndNamesTheOp(t *testing.T) {
 }
 
 func TestWhatIsStatedIsCopied(t *testing.T) {
-	graph, axes := NewGraph(), []int{0}
+	graph, axes, elements := NewGraph(), []int{0}, []uint8{0}
 	graph.Sum(graph.Input(""), SumOptions{Axes: axes})
-	axes[0] = 7
-	if got := nodesOf(t, graph); strings.Contains(got, "7") {
+	graph.Constant(Vector(elements))
+	axes[0], elements[0] = 7, 0xef // "7" in base64
+	if got := nodesOf(t, graph); strings.Contains(got, "7") || !strings.Contains(got, `"AA=="`) {
 		t.Error(got)
 	}
 }
