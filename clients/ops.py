@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from clients.op_descriptions import OpDescription, described
-from clients.printers import python, typescript
+from clients.printers import go, python, typescript
 from engine import registry
 
 CLIENTS: Final = Path(__file__).parent
 #: the files of each language, and what prints them
 PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
+    CLIENTS / "go" / "ops.go": go.methods,
+    CLIENTS / "go" / "cmd" / "conformance" / "ops.go": go.program,
     CLIENTS / "python" / "gradserve_client" / "ops.py": python.printed,
     CLIENTS / "typescript" / "src" / "ops.ts": typescript.printed,
     CLIENTS / "typescript" / "signatures.ts": typescript.signatures,

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	gs "gradserve.example/gradserve"
+)
+
+// step is one call of the builder.
+type step struct {
+	Op       string                     `json:"op"`
+	Operands []json.RawMessage          `json:"operands"`
+	Attrs    map[string]json.RawMessage `json:"attrs"`
+	Name     string                     `json:"name"`
+	// nodes are the operands in the graph, and err what was wrong with an attribute.
+	nodes []*gs.Node
+	err   error
+}
+
+// graphOf is the graph that steps give.
+func graphOf(steps []step) (*gs.Graph, error) {
+	graph := gs.NewGraph()
+	for _, each := range steps {
+		each.nodes = make([]*gs.Node, len(each.Operands))
+		for i, place := range each.Operands {
+			node, err := nodeOf(graph, place)
+			if err != nil {
+				return nil, err
+			}
+			each.nodes[i] = node
+		}
+		made := each.appended(graph)
+		if each.err != nil {
+			return nil, each.err
+		}
+		if each.Name != "" {
+			made.Named(each.Name)
+		}
+	}
+	return graph, nil
+}
+
+// nodeOf is a node by its place, or one of another graph.
+func nodeOf(graph *gs.Graph, place json.RawMessage) (*gs.Node, error) {
+	if string(place) == `"other"` {
+		return gs.NewGraph().Input(""), nil
+	}
+	id, err := strconv.Atoi(string(place))
+	if err != nil {
+		return nil, err
+	}
+	return graph.Node(id)
+}
+
+func nodesOf(graph *gs.Graph, places []json.RawMessage) (nodes []*gs.Node, err error) {
+	for _, place := range places {
+		node, err := nodeOf(graph, place)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes, nil
+}
+
+// operand is nil where the step has no more.
+func (s *step) operand(place int) *gs.Node {
+	if place >= len(s.nodes) {
+		return nil
+	}
+	return s.nodes[place]
+}
+
+// any appends an op by its name.
+func (s *step) any(g *gs.Graph) *gs.Node {
+	attrs := gs.Attrs{}
+	for name := range s.Attrs {
+		attrs[name] = attr[any](s, name)
+	}
+	return g.Op(s.Op, s.nodes, attrs)
+}
+
+// optional is an attribute, or nil where the step does not state it.
+func optional[T any](s *step, name string) *T {
+	if _, is := s.Attrs[name]; !is {
+		return nil
+	}
+	value := attr[T](s, name)
+	return &value
+}
+
+// attr is an attribute, of which JSON may not keep the value.
+func attr[T any](s *step, name string) (value T) {
+	stated, is := s.Attrs[name]
+	if !is {
+		return value
+	}
+	var read any = &value
+	var err error
+	switch into := read.(type) {
+	case **gs.Tensor:
+		var bits tensor
+		if err = json.Unmarshal(stated, &bits); err == nil {
+			*into, err = bits.read()
+		}
+	case *float64:
+		var number any
+		if number, err = valueOf(stated); err == nil {
+			*into = floatOf(number)
+		}
+	case *any:
+		*into, err = valueOf(stated)
+	case *gs.Number:
+		*into, err = valueOf(stated)
+	case *[]int:
+		*into, err = wholesOf(stated)
+	default:
+		err = json.Unmarshal(stated, read)
+	}
+	if err != nil {
+		s.err = err
+	}
+	return value
+}
+
+func floatOf(number any) float64 {
+	if whole, is := number.(int64); is {
+		return float64(whole)
+	}
+	stated, _ := number.(float64)
+	return stated
+}
+
+func wholesOf(stated json.RawMessage) ([]int, error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(stated, &entries); err != nil {
+		return nil, err
+	}
+	wholes := make([]int, len(entries))
+	for i, entry := range entries {
+		whole, err := valueOf(entry)
+		if err != nil {
+			return nil, err
+		}
+		number, _ := whole.(int64)
+		wholes[i] = int(number)
+	}
+	return wholes, nil
+}
+
+// valueOf is a value as Go has it; numbers with a point are float64, others int64.
+func valueOf(stated json.RawMessage) (any, error) {
+	var special struct {
+		Int   *string `json:"int"`
+		Float *string `json:"float"`
+	}
+	if json.Unmarshal(stated, &special) == nil && special.Int != nil {
+		return strconv.ParseInt(*special.Int, 10, 64)
+	}
+	if special.Float != nil {
+		return strconv.ParseFloat(*special.Float, 64)
+	}
+	var value any
+	if err := json.Unmarshal(stated, &value); err != nil {
+		return nil, err
+	}
+	if _, is := value.(float64); is && !strings.ContainsAny(string(stated), ".eE") {
+		return strconv.ParseInt(string(stated), 10, 64)
+	}
+	return value, nil
+}

@@ -1,0 +1,3 @@
+module gradserve.example/gradserve
+
+go 1.24

@@ -1,0 +1,203 @@
+package gradserve
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// request is one that is to be sent. What keeps something is repeated under an Idempotency-Key alone; takesTime says
+// whether its query may have a timeout.
+type request struct {
+	method    string
+	path      string
+	query     url.Values
+	header    map[string]string
+	body      [][]byte
+	takesTime bool
+	keeps     bool
+}
+
+// within is the path and the query, saying how much time is left.
+func (r *request) within(left time.Duration, limited bool) string {
+	query := url.Values{}
+	for name, values := range r.query {
+		query[name] = values
+	}
+	if limited && r.takesTime {
+		query.Set("timeout_ms", strconv.FormatInt(max(1, left.Milliseconds()), 10))
+	}
+	if len(query) == 0 {
+		return r.path
+	}
+	return r.path + "?" + query.Encode()
+}
+
+func (r *request) length() (total int64) {
+	for _, piece := range r.body {
+		total += int64(len(piece))
+	}
+	return total
+}
+
+// reader gives the body, which is not copied; nil where there is none.
+func (r *request) reader() io.ReadCloser {
+	if len(r.body) == 0 {
+		return nil
+	}
+	pieces := make([]io.Reader, len(r.body))
+	for i, piece := range r.body {
+		pieces[i] = bytes.NewReader(piece)
+	}
+	return io.NopCloser(io.MultiReader(pieces...))
+}
+
+// computing is a call on the first nodes of a graph, which are not sent where they are registered.
+func computing(call string, graph *Graph, count int, asked asked, isRegistered bool) (*request, error) {
+	message := message{fields: map[string]any{}}
+	if !isRegistered {
+		message.fields["graph"] = message.graph(graph, count)
+	}
+	if err := message.fill(graph, count, asked); err != nil {
+		return nil, within(call, err)
+	}
+	form := message.form(asked.Form)
+	if form != Safetensors {
+		message.fields["encoding"] = form
+	}
+	media, body, err := message.encoded(form)
+	if err != nil {
+		return nil, within(call, err)
+	}
+	return &request{
+		method:    "POST",
+		path:      "/v1/" + call,
+		header:    map[string]string{"Content-Type": media, "Accept": accepted(media, asked)},
+		body:      body,
+		takesTime: true,
+		keeps:     len(asked.store) > 0,
+	}, nil
+}
+
+// accepted has the answer come as the request goes; where a tensor stays with the server, its like may well be large.
+func accepted(media string, asked asked) string {
+	isResident := false
+	for _, value := range asked.tensors["feeds"] {
+		if _, is := value.(*Resident); is {
+			isResident = true
+		}
+	}
+	if media == mediaSafetensors || isResident && asked.Form == "" {
+		return mediaSafetensors
+	}
+	return mediaJSON
+}
+
+// registering has the server keep a graph. To repeat it changes nothing.
+func registering(graph *Graph, options RegisterOptions) (*request, error) {
+	message := message{fields: map[string]any{}}
+	if options.Description != "" {
+		message.fields["description"] = options.Description
+	}
+	message.fields["graph"] = message.graph(graph, len(graph.nodes))
+	media, body, err := message.encoded(message.form(options.Form))
+	if err != nil {
+		return nil, err
+	}
+	header := map[string]string{"Content-Type": media, "Accept": mediaJSON}
+	return &request{method: "POST", path: "/v1/graphs", header: header, body: body, takesTime: true}, nil
+}
+
+// putting has the server keep a tensor. Without a condition, to repeat it changes nothing.
+func putting(name string, tensor *Tensor, options PutOptions) (*request, error) {
+	path, err := tensorPath(name)
+	if err != nil {
+		return nil, err
+	}
+	if tensor == nil {
+		return nil, inputErrorf("there is no tensor to be put as %s (it is nil)", name)
+	}
+	media, body, err := alone(tensor, options.Form)
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{}
+	if options.Durable != nil {
+		query.Set("durable", strconv.FormatBool(*options.Durable))
+	}
+	header := conditions(options.IfMatch, options.IfNoneMatch)
+	keeps := len(header) > 0
+	header["Content-Type"], header["Accept"] = media, mediaJSON
+	return &request{method: "PUT", path: path, query: query, header: header, body: body, takesTime: true, keeps: keeps}, nil
+}
+
+// alone is a tensor that is all of a body.
+func alone(tensor *Tensor, form Form) (string, [][]byte, error) {
+	form = cmp.Or(form, defaultForm(len(tensor.raw)))
+	if form == Safetensors {
+		body, err := EncodeSafetensors(map[string]*Tensor{"tensor": tensor}, nil)
+		return mediaSafetensors, body, err
+	}
+	text, err := written(tensor.toJSON(form))
+	return mediaJSON, [][]byte{text}, err
+}
+
+// getting asks for a tensor: for its bytes, unless another form is asked for.
+func getting(name, ifMatch, ifNoneMatch string, form Form) (*request, error) {
+	path, err := tensorPath(name)
+	if err != nil {
+		return nil, err
+	}
+	query, header := url.Values{}, conditions(ifMatch, ifNoneMatch)
+	header["Accept"] = mediaSafetensors
+	if !slices.Contains([]Form{"", Safetensors}, form) {
+		query.Set("encoding", string(form))
+		header["Accept"] = mediaJSON
+	}
+	return &request{method: "GET", path: path, query: query, header: header, takesTime: true}, nil
+}
+
+func deleting(path, ifMatch string) *request {
+	return &request{method: "DELETE", path: path, header: conditions(ifMatch, ""), keeps: true}
+}
+
+// listing asks for a page, from behind an entry on.
+func listing(kind string, limit int, after string) *request {
+	query := url.Values{}
+	if limit != 0 {
+		query.Set("limit", strconv.Itoa(limit))
+	}
+	if after != "" {
+		query.Set("after", after)
+	}
+	return &request{method: "GET", path: "/v1/" + kind, query: query}
+}
+
+func tensorPath(name string) (string, error) { return pathOf("tensors", name) }
+
+func graphPath(id string) (string, error) { return pathOf("graphs", id) }
+
+// pathOf fails for an empty name, whose path would be that of the listing.
+func pathOf(kind, name string) (string, error) {
+	if name == "" {
+		return "", inputErrorf("the name of what is kept is not empty")
+	}
+	return "/v1/" + kind + "/" + url.PathEscape(name), nil
+}
+
+func conditions(ifMatch, ifNoneMatch string) map[string]string {
+	stated := map[string]string{}
+	for name, etag := range map[string]string{"If-Match": ifMatch, "If-None-Match": ifNoneMatch} {
+		if etag != "" && etag != "*" {
+			etag = `"` + etag + `"`
+		}
+		if etag != "" {
+			stated[name] = etag
+		}
+	}
+	return stated
+}

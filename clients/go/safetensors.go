@@ -1,0 +1,187 @@
+package gradserve
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
+// https://github.com/huggingface/safetensors#format
+
+const (
+	metadataName = "__metadata__"
+	lengthSize   = 8
+	// mostOfHeader is as long as the format's own reader takes headers.
+	mostOfHeader = 100_000_000
+)
+
+// EncodeSafetensors is a safetensors file in pieces: its header, and the bytes of tensors, which are not copied. It
+// fails with an InputError where a name is not in UTF-8.
+func EncodeSafetensors(tensors map[string]*Tensor, metadata map[string]string) ([][]byte, error) {
+	// Tensors of wide elements come first, so that every one is aligned.
+	names := slices.SortedFunc(maps.Keys(tensors), func(a, b string) int {
+		wider := elementTypes[tensors[b].dtype].size - elementTypes[tensors[a].dtype].size
+		return cmp.Or(wider, cmp.Compare(a, b))
+	})
+	header := map[string]any{}
+	if len(metadata) > 0 {
+		header[metadataName] = metadata
+	}
+	pieces, end := [][]byte{nil}, 0
+	for _, name := range names {
+		tensor := tensors[name]
+		start := end
+		end += len(tensor.raw)
+		header[name] = map[string]any{
+			"dtype":        elementTypes[tensor.dtype].safetensors,
+			"shape":        tensor.shape,
+			"data_offsets": []int{start, end},
+		}
+		pieces = append(pieces, tensor.raw)
+	}
+	text, err := written(header)
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, bytes.Repeat([]byte(" "), -len(text)&(lengthSize-1))...)
+	pieces[0] = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	return pieces, nil
+}
+
+// DecodeSafetensors is what a safetensors file holds, without copying it. It fails with a MalformedError.
+func DecodeSafetensors(file []byte) (tensors map[string]*Tensor, metadata map[string]string, err error) {
+	tensors, metadata, err = decodeSafetensors(file)
+	return tensors, metadata, malformed(err)
+}
+
+// DecodeSafetensor is the tensor of a name in a safetensors file, without copying it. It fails with a MalformedError.
+func DecodeSafetensor(file []byte, name string) (*Tensor, error) {
+	tensors, _, err := decodeSafetensors(file)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	tensor, is := tensors[name]
+	if !is {
+		return nil, malformedf("the safetensors file holds no %q", name)
+	}
+	return tensor, nil
+}
+
+func decodeSafetensors(file []byte) (map[string]*Tensor, map[string]string, error) {
+	header, data, err := partsOf(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	metadata, err := metadataOf(header)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries := make([]fileEntry, 0, len(header))
+	for name, stated := range header {
+		entry, err := entryOf(name, stated)
+		if err != nil {
+			return nil, nil, within("a tensor of the safetensors file", err)
+		}
+		entries = append(entries, entry)
+	}
+	if err := checkThatTheyFill(entries, len(data)); err != nil {
+		return nil, nil, err
+	}
+	tensors := make(map[string]*Tensor, len(entries))
+	for _, entry := range entries {
+		raw := data[entry.start:entry.end:entry.end]
+		if tensors[entry.name], err = tensorOf(entry.dtype, entry.shape, raw); err != nil {
+			return nil, nil, within(strconv.Quote(entry.name)+" of the safetensors file", err)
+		}
+	}
+	return tensors, metadata, nil
+}
+
+// partsOf are the header and the data of a file.
+func partsOf(file []byte) (object, []byte, error) {
+	if len(file) < lengthSize {
+		return nil, nil, inputErrorf("the safetensors file ends before its header does")
+	}
+	length, rest := binary.LittleEndian.Uint64(file), file[lengthSize:]
+	if length > mostOfHeader {
+		return nil, nil, inputErrorf("the header of the safetensors file has %d bytes, and may have %d", length, mostOfHeader)
+	}
+	if length > uint64(len(rest)) {
+		return nil, nil, inputErrorf("the safetensors file ends before its header does")
+	}
+	header, err := objectOfDistinct(rest[:length])
+	return header, rest[length:], within("the header of the safetensors file", err)
+}
+
+// metadataOf takes the texts out of a header.
+func metadataOf(header object) (map[string]string, error) {
+	stated, is := header[metadataName]
+	delete(header, metadataName)
+	metadata := map[string]string{}
+	if !is {
+		return metadata, nil
+	}
+	members, err := objectOfDistinct(stated)
+	if err != nil {
+		return nil, within(metadataName+" of the safetensors file", err)
+	}
+	for name, value := range members {
+		if metadata[name], err = textOf(value); err != nil {
+			return nil, within(metadataName+" of the safetensors file", err)
+		}
+	}
+	return metadata, nil
+}
+
+// fileEntry is where a tensor lies.
+type fileEntry struct {
+	name       string
+	start, end int
+	dtype      DType
+	shape      []int
+}
+
+func entryOf(name string, stated json.RawMessage) (fileEntry, error) {
+	members, err := objectOfDistinct(stated)
+	if err != nil {
+		return fileEntry{}, err
+	}
+	spelled, err := textOf(members["dtype"])
+	if err != nil {
+		return fileEntry{}, within("dtype", err)
+	}
+	dtype, known := safetensorsTypes[spelled]
+	if !known {
+		return fileEntry{}, inputErrorf("its dtype is %q, which this client cannot read", spelled)
+	}
+	shape, err := shapeOf(members["shape"])
+	if err != nil {
+		return fileEntry{}, within("shape", err)
+	}
+	offsets, err := shapeOf(members["data_offsets"])
+	if err != nil || len(offsets) != 2 || offsets[0] < 0 || offsets[0] > offsets[1] {
+		return fileEntry{}, inputErrorf("its offsets are no two whole numbers in their order")
+	}
+	return fileEntry{name, offsets[0], offsets[1], dtype, shape}, nil
+}
+
+// checkThatTheyFill has tensors lie one behind the other, from the first byte to the last.
+func checkThatTheyFill(entries []fileEntry, length int) error {
+	slices.SortFunc(entries, func(a, b fileEntry) int { return cmp.Or(a.start-b.start, a.end-b.end) })
+	end := 0
+	for _, entry := range entries {
+		if entry.start != end {
+			return inputErrorf("the tensors of the safetensors file overlap, or leave gaps")
+		}
+		end = entry.end
+	}
+	if end != length {
+		return inputErrorf("the tensors of the safetensors file do not fill it")
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package gradserve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// reply is an answer as it came.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// media is the media type of the body.
+func (r reply) media() string {
+	media, _, _ := strings.Cut(r.header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
+// checked fails with what the answer refuses, and for a redirect.
+func (r reply) checked() error {
+	if r.status >= 400 {
+		return refusalOf(r).asError()
+	}
+	if r.status != http.StatusOK && r.status != http.StatusCreated && r.status != http.StatusNotModified {
+		return malformedf("the answer has the status %d, which a server of gradserve does not give", r.status)
+	}
+	return nil
+}
+
+// object is the JSON object that the body is.
+func (r reply) object() (object, error) {
+	if media := r.media(); media != mediaJSON {
+		return nil, malformedf("the answer is of the media type %q, where %s was asked for", media, mediaJSON)
+	}
+	members, err := objectOf(r.body)
+	return members, within("the body", err)
+}
+
+func (r reply) isFile() bool { return r.media() == mediaSafetensors || r.media() == mediaBytes }
+
+// parts are the object that the answer is, and the tensors beside it.
+func (r reply) parts() (object, map[string]*Tensor, error) {
+	if !r.isFile() {
+		members, err := r.object()
+		return members, nil, err
+	}
+	beside, metadata, err := decodeSafetensors(r.body)
+	if err != nil {
+		return nil, nil, err
+	}
+	members, err := objectOf([]byte(metadata["response"]))
+	return members, beside, within("the response in the safetensors file", err)
+}
+
+// tensor is the etag and the elements of a resident tensor.
+func (r reply) tensor() (string, *Tensor, error) {
+	if !r.isFile() {
+		return r.tensorInJSON()
+	}
+	tensors, _, err := decodeSafetensors(r.body)
+	if err != nil {
+		return "", nil, err
+	}
+	if len(tensors) != 1 {
+		return "", nil, inputErrorf("it holds %d tensors where one was asked for", len(tensors))
+	}
+	etag := strings.Trim(strings.TrimPrefix(r.header.Get("ETag"), "W/"), `"`)
+	for _, tensor := range tensors {
+		return etag, tensor, nil
+	}
+	return "", nil, nil
+}
+
+func (r reply) tensorInJSON() (string, *Tensor, error) {
+	members, err := r.object()
+	if err != nil {
+		return "", nil, err
+	}
+	etag, err := textOf(members["etag"])
+	if err != nil {
+		return "", nil, within("etag", err)
+	}
+	tensor, err := tensorFromJSON(members["tensor"])
+	return etag, tensor, within("tensor", err)
+}
+
+// transport is the connection to a server.
+type transport struct {
+	http *http.Client
+	base string
+	key  string
+	most int64
+}
+
+func transportOf(address, key string, most int64, over http.RoundTripper) (*transport, error) {
+	if strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
+		return nil, inputErrorf("the key has characters that a header cannot have")
+	}
+	base, err := url.Parse(address)
+	if err != nil {
+		// What parsing says has the address in it, and so perhaps a password.
+		return nil, inputErrorf("the server's URL cannot be read")
+	}
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
+		return nil, inputErrorf("a server's URL begins with http:// or https://, has a host, and no query")
+	}
+	client := &http.Client{
+		Transport:     over,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &transport{client, strings.TrimRight(base.String(), "/"), key, most}, nil
+}
+
+// send has one request answered.
+func (t *transport) send(running *running, request *request) (reply, error) {
+	left, err := running.deadline.left()
+	if err != nil {
+		return reply{}, err
+	}
+	sent, err := t.prepared(running.ctx, request, request.within(left, running.deadline.isSet))
+	if err != nil {
+		return reply{}, err
+	}
+	response, err := t.http.Do(sent)
+	if err != nil {
+		return reply{}, running.failed(request, err)
+	}
+	defer response.Body.Close()
+	body, err := t.read(response)
+	if err != nil {
+		return reply{}, running.failed(request, err)
+	}
+	return reply{response.StatusCode, response.Header, body}, nil
+}
+
+// prepared is a request of net/http. It cannot get its body anew, so net/http does not repeat it behind our back.
+func (t *transport) prepared(ctx context.Context, request *request, target string) (*http.Request, error) {
+	sent, err := http.NewRequestWithContext(ctx, request.method, t.base+target, nil)
+	if err != nil {
+		return nil, inputErrorf("%s %s cannot be sent", request.method, request.path)
+	}
+	if body := request.reader(); body != nil {
+		sent.Body, sent.ContentLength = body, request.length()
+	}
+	for name, value := range request.header {
+		sent.Header.Set(name, value)
+	}
+	// Compressed answers would be longer than they are said to be, and tensors are not worth it.
+	sent.Header.Set("Accept-Encoding", "identity")
+	sent.Header.Set("User-Agent", "gradserve-go/"+Version)
+	if t.key != "" {
+		sent.Header.Set("Authorization", "Bearer "+t.key)
+	}
+	return sent, nil
+}
+
+// read is the body of an answer, of which no more is read than may be.
+func (t *transport) read(response *http.Response) ([]byte, error) {
+	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, malformedf("the answer is compressed, which was not asked for")
+	}
+	tooLarge := &TooLargeError{&TransportError{message: "the answer is longer than may be read (see max_response_bytes)"}}
+	if response.ContentLength > t.most {
+		return nil, tooLarge
+	}
+	if response.ContentLength >= 0 {
+		body := make([]byte, response.ContentLength)
+		_, err := io.ReadFull(response.Body, body)
+		return body, err
+	}
+	var body bytes.Buffer
+	count, err := io.Copy(&body, io.LimitReader(response.Body, t.most+1))
+	if err == nil && count > t.most {
+		return nil, tooLarge
+	}
+	return body.Bytes(), err
+}
+
+// running is a call under way, with all of its tries.
+type running struct {
+	client   *Client
+	ctx      context.Context
+	caller   context.Context
+	deadline deadline
+}
+
+// failed is why there is no answer. Neither headers nor bodies are quoted.
+func (r *running) failed(request *request, err error) error {
+	var known *TransportError
+	if errors.As(err, &known) {
+		return err
+	}
+	if ended := r.ended(); ended != nil {
+		return ended
+	}
+	// What net/http says has the address in it, which may have a path with names, or a password.
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	message := request.method + " " + request.path + ": " + err.Error()
+	return &ConnectionError{&TransportError{message, err}}
+}
+
+// ended is why the call is over before it is done, if it is.
+func (r *running) ended() error {
+	if err := r.caller.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return &canceledError{err}
+	}
+	if r.ctx.Err() != nil {
+		return r.deadline.passed()
+	}
+	return nil
+}
+
+// canceledError is for calls whose context was cancelled.
+type canceledError struct{ cause error }
+
+func (e *canceledError) Error() string { return "gradserve: the call was given up: " + e.cause.Error() }
+
+func (e *canceledError) Unwrap() error { return e.cause }
