@@ -105,6 +105,8 @@ def nodes_of(steps: list[Json]) -> list[Json]:
 
 
 def _attribute(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_attribute(each) for each in value]
     if isinstance(value, Mapping):
         return int(value["int"]) if "int" in value else to_json(dict(value))
     return value

@@ -111,6 +111,8 @@ def node_of(graph: gs.Graph, place: int | str) -> gs.Node:
 
 def attribute(value: Any) -> Any:
     """An attribute, of which JSON may not keep the value."""
+    if isinstance(value, list):
+        return [attribute(each) for each in value]
     if not isinstance(value, dict):
         return value
     if "dtype" in value:

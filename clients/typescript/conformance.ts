@@ -106,7 +106,8 @@ function nodeOf(graph: Graph, place: number | string): Node {
 
 /** An attribute, of which JSON may not keep the value. */
 function attribute(value: Json): Json {
-  if (typeof value !== "object" || Array.isArray(value)) return value;
+  if (Array.isArray(value)) return value.map(attribute);
+  if (typeof value !== "object") return value;
   if ("dtype" in value) return tensorOf(value);
   return "int" in value ? BigInt(value.int) : Number(value.float.replace("inf", "Infinity"));
 }

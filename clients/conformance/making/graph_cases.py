@@ -75,6 +75,8 @@ def _sent(attrs: Json) -> Json:
 
 
 def _as_sent(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_sent(each) for each in value]
     if isinstance(value, dict):
         return int(value["int"]) if "int" in value else to_json(value)
     return value
