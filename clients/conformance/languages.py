@@ -42,7 +42,7 @@ LANGUAGES: Final = {
     "python": Language(
         CLIENTS / "python",
         start=(sys.executable, "conformance.py"),
-        tests=((sys.executable, "-m", "pytest", "-q", "tests"),),
+        tests=((sys.executable, "-m", "pytest", "-q", "-n", "auto", "tests"),),
     ),
     "typescript": Language(
         CLIENTS / "typescript",

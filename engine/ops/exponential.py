@@ -92,8 +92,12 @@ class LogEps(Formula):
 
 
 def _share(y: Value, a: Value, b: Value) -> Value:
-    """eᵃ / (eᵃ + eᵇ), and 0 / 0 = 0: by the lead of a, which is 0 also where both are infinite."""
-    lead = a.equal(b).where(0.0, a - b)
+    """eᵃ / (eᵃ + eᵇ), and 0 / 0 = 0: by the lead of a, which is 0 also where both are infinite.
+
+    There alone: of finite ones that are equal, the lead goes with either, and so do derivatives of the share.
+    """
+    both_infinite = a.equal(b).logical_and(a.abs().equal(math.inf))
+    lead = both_infinite.where(0.0, a - b)
     return y.equal(-math.inf).where(-math.inf, lead).sigmoid()
 
 

@@ -269,6 +269,14 @@ def test_logaddexp_of_nothing_and_of_infinities() -> None:
     np.testing.assert_array_equal(second, 0)
 
 
+@pytest.mark.parametrize(("by", "curvature"), [((0, 0), 0.25), ((0, 1), -0.25), ((1, 1), 0.25)])
+def test_logaddexp_of_equal_ones_is_curved(by: tuple[int, int], curvature: float) -> None:
+    """Where Newton's method on a logistic loss begins."""
+    equal = np.array([0.0, 1.0, -700.0, 1e300])
+    *_, second = derivatives("logaddexp", equal, equal, by=by)
+    np.testing.assert_array_equal(second, curvature)
+
+
 @pytest.mark.parametrize("x", [800.0, 1e10, 1e160, 1e300])
 @pytest.mark.parametrize(
     "op", ["sigmoid", "log_sigmoid", "softplus", "elu", "selu", "silu", "gelu", "tanh", "erf", "erfc", "atan"]
