@@ -33,7 +33,7 @@ _NODE_OPS: Final = '''
 class NodeOps:
     """Ops whose first operand is the node."""
 
-    def _op(self, op: str, /, *others: Node, name: str | None = None, **attrs: Any) -> Node:
+    def _op(self, op: str, /, *others: Node | None, name: str | None = None, **attrs: Any) -> Node:
         """An op of the node and others."""
         raise NotImplementedError
 '''
@@ -42,7 +42,7 @@ _GRAPH_OPS: Final = '''
 class GraphOps:
     """Leaves, and ops on a list of nodes."""
 
-    def op(self, op: str, /, *operands: Node, name: str | None = None, **attrs: Any) -> Node:
+    def op(self, op: str, /, *operands: Node | None, name: str | None = None, **attrs: Any) -> Node:
         """Any op by its name."""
         raise NotImplementedError
 '''
@@ -98,10 +98,7 @@ def _parameter(operand: Operand) -> str:
 
 
 def _argument(operand: Operand) -> str:
-    name = _identifier(operand.name)
-    if operand.variadic:
-        return f"*{name}"
-    return f"*(() if {name} is None else ({name},))" if operand.optional else name
+    return f"{'*' if operand.variadic else ''}{_identifier(operand.name)}"
 
 
 def _type(attribute: Attribute) -> str:

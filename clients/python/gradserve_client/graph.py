@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -59,7 +60,7 @@ class Node(NodeOps):
         """The node as messages name it."""
         return _told(self.op, self.line)
 
-    def _op(self, op: str, /, *others: Node, name: str | None = None, **attrs: Any) -> Node:
+    def _op(self, op: str, /, *others: Node | None, name: str | None = None, **attrs: Any) -> Node:
         return self.graph.op(op, self, *others, name=name, **attrs)
 
     def _operand(self, other: Node | Array) -> Node:
@@ -155,8 +156,8 @@ class Graph(GraphOps):
     def __repr__(self) -> str:
         return f"<graph of {len(self)} nodes>"
 
-    def op(self, op: str, /, *operands: Node, name: str | None = None, **attrs: Any) -> Node:
-        """Any op by its name, also one that is newer than this client. Attributes that are None are not stated.
+    def op(self, op: str, /, *operands: Node | None, name: str | None = None, **attrs: Any) -> Node:
+        """Any op by its name, also one that is newer than this client. What is None is not stated.
 
         Raises InputError for an operand of another graph, and for what an attribute cannot be.
         """
@@ -164,9 +165,10 @@ class Graph(GraphOps):
         return self._append(op, operands, attrs, name, line)
 
     def _append(
-        self, op: str, operands: Iterable[Node], attrs: Mapping[str, Any], name: str | None, line: Line
+        self, op: str, operands: Sequence[Node | None], attrs: Mapping[str, Any], name: str | None, line: Line
     ) -> Node:
-        ids = tuple(self._own(operand, op, line, i) for i, operand in enumerate(operands))
+        stated_operands = operands[: len(operands) - _absent_at_the_end(operands)]
+        ids = tuple(self._own(operand, op, line, i) for i, operand in enumerate(stated_operands))
         stated = {key: _sent(value, key, op, line) for key, value in attrs.items() if value is not None}
         node = Node(self, len(self), op, ids, stated, name, line)
         self._nodes.append(node)
@@ -247,6 +249,11 @@ def _plain(value: Any) -> Any:
 
 def _received(value: Any) -> Any:
     return from_json(value) if isinstance(value, dict) and {"dtype", "shape"} <= value.keys() else value
+
+
+def _absent_at_the_end(operands: Sequence[Node | None]) -> int:
+    """How many operands in a row, from the last one on, are None; one with others behind it cannot be left out."""
+    return sum(1 for _ in takewhile(lambda operand: operand is None, reversed(operands)))
 
 
 def _told(op: str, line: Line) -> str:

@@ -17,7 +17,7 @@ TENSOR_ATTRIBUTES: Final = frozenset({"value"})
 class NodeOps:
     """Ops whose first operand is the node."""
 
-    def _op(self, op: str, /, *others: Node, name: str | None = None, **attrs: Any) -> Node:
+    def _op(self, op: str, /, *others: Node | None, name: str | None = None, **attrs: Any) -> Node:
         """An op of the node and others."""
         raise NotImplementedError
 
@@ -168,7 +168,7 @@ class NodeOps:
             scale: what q kᵀ is multiplied by; absent: 1/√d
             causal: hide key j from query i where j > i; False unless stated
         """
-        return self._op("attention", k, v, *(() if mask is None else (mask,)), name=name, scale=scale, causal=causal)
+        return self._op("attention", k, v, mask, name=name, scale=scale, causal=causal)
 
     def avg_pool2d(
         self,
@@ -212,14 +212,7 @@ class NodeOps:
             axis: the axis of the features; 1 unless stated
             eps: added to the variance or mean square; positive; 1e-05 unless stated
         """
-        return self._op(
-            "batch_norm",
-            *(() if weight is None else (weight,)),
-            *(() if bias is None else (bias,)),
-            name=name,
-            axis=axis,
-            eps=eps,
-        )
+        return self._op("batch_norm", weight, bias, name=name, axis=axis, eps=eps)
 
     def bce_with_logits(
         self, y: Node, *, reduction: Literal["mean", "sum", "none"] | None = None, name: str | None = None
@@ -344,14 +337,7 @@ class NodeOps:
             groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
         """
         return self._op(
-            "conv1d",
-            kernel,
-            *(() if bias is None else (bias,)),
-            name=name,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
+            "conv1d", kernel, bias, name=name, stride=stride, padding=padding, dilation=dilation, groups=groups
         )
 
     def conv2d(
@@ -381,14 +367,7 @@ class NodeOps:
             groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
         """
         return self._op(
-            "conv2d",
-            kernel,
-            *(() if bias is None else (bias,)),
-            name=name,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
+            "conv2d", kernel, bias, name=name, stride=stride, padding=padding, dilation=dilation, groups=groups
         )
 
     def conv3d(
@@ -417,14 +396,7 @@ class NodeOps:
             groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
         """
         return self._op(
-            "conv3d",
-            kernel,
-            *(() if bias is None else (bias,)),
-            name=name,
-            stride=stride,
-            padding=padding,
-            dilation=dilation,
-            groups=groups,
+            "conv3d", kernel, bias, name=name, stride=stride, padding=padding, dilation=dilation, groups=groups
         )
 
     def conv_transpose2d(
@@ -457,7 +429,7 @@ class NodeOps:
         return self._op(
             "conv_transpose2d",
             kernel,
-            *(() if bias is None else (bias,)),
+            bias,
             name=name,
             stride=stride,
             padding=padding,
@@ -495,7 +467,7 @@ class NodeOps:
         return self._op(
             "conv_transpose3d",
             kernel,
-            *(() if bias is None else (bias,)),
+            bias,
             name=name,
             stride=stride,
             padding=padding,
@@ -699,7 +671,7 @@ class NodeOps:
             axis: the axis that is indexed; 0 unless stated
             indices: positions on the axis, in place of `index`
         """
-        return self._op("gather", *(() if index is None else (index,)), name=name, axis=axis, indices=indices)
+        return self._op("gather", index, name=name, axis=axis, indices=indices)
 
     def gelu(self, *, approximate: Literal["none", "tanh"] | None = None, name: str | None = None) -> Node:
         """y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel,
@@ -733,7 +705,7 @@ class NodeOps:
 
         Gradient: the gradient is written out as nodes first, and those are differentiated.
         """
-        return self._op("grad", x, *(() if cotangent is None else (cotangent,)), name=name)
+        return self._op("grad", x, cotangent, name=name)
 
     def greater(self, b: Node, *, name: str | None = None) -> Node:
         """y = (a > b), elementwise; false beside NaN."""
@@ -785,14 +757,7 @@ class NodeOps:
             axes: axes to normalise over; [-1] unless stated
             eps: added to the variance or mean square; positive; 1e-05 unless stated
         """
-        return self._op(
-            "layer_norm",
-            *(() if weight is None else (weight,)),
-            *(() if bias is None else (bias,)),
-            name=name,
-            axes=axes,
-            eps=eps,
-        )
+        return self._op("layer_norm", weight, bias, name=name, axes=axes, eps=eps)
 
     def leaky_relu(self, *, alpha: float | None = None, name: str | None = None) -> Node:
         """y = x for x > 0, else alpha · x. The derivative at 0 is alpha.
@@ -840,7 +805,7 @@ class NodeOps:
         Attributes:
             activation: the op that is applied to the sum; 'none' unless stated
         """
-        return self._op("linear", w, *(() if b is None else (b,)), name=name, activation=activation)
+        return self._op("linear", w, b, name=name, activation=activation)
 
     def log(self, *, name: str | None = None) -> Node:
         """y = ln x: −∞ at 0, NaN for x < 0.
@@ -1205,7 +1170,7 @@ class NodeOps:
         Attributes:
             exponent: the exponent, where there is no operand b
         """
-        return self._op("pow", *(() if b is None else (b,)), name=name, exponent=exponent)
+        return self._op("pow", b, name=name, exponent=exponent)
 
     def pow_scalar(self, exponent: float, *, name: str | None = None) -> Node:
         """y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
@@ -1286,7 +1251,7 @@ class NodeOps:
             axes: axes to normalise over; [-1] unless stated
             eps: added to the variance or mean square; positive; 1e-05 unless stated
         """
-        return self._op("rms_norm", *(() if weight is None else (weight,)), name=name, axes=axes, eps=eps)
+        return self._op("rms_norm", weight, name=name, axes=axes, eps=eps)
 
     def roll(self, shifts: Sequence[int], *, axes: Sequence[int] | None = None, name: str | None = None) -> Node:
         """y[(i + shift) mod n] = x[i] on each of `axes`; without axes, on the flattened tensor.
@@ -1720,7 +1685,7 @@ class NodeOps:
 class GraphOps:
     """Leaves, and ops on a list of nodes."""
 
-    def op(self, op: str, /, *operands: Node, name: str | None = None, **attrs: Any) -> Node:
+    def op(self, op: str, /, *operands: Node | None, name: str | None = None, **attrs: Any) -> Node:
         """Any op by its name."""
         raise NotImplementedError
 

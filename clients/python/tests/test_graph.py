@@ -98,6 +98,16 @@ def test_what_is_not_stated_is_not_sent() -> None:
     assert graph.input().sum(axes=None, keepdims=False).attrs == {"keepdims": False}
 
 
+def test_an_operand_is_left_out_at_the_end_alone() -> None:
+    """Else a bias would become the weight."""
+    graph = Graph()
+    x, weight = graph.input(), graph.input()
+    assert x.layer_norm().operands == (0,)
+    assert x.layer_norm(weight).operands == (0, 1)
+    with pytest.raises(InputError, match="NoneType as operand 1"):
+        x.layer_norm(bias=weight)
+
+
 def line() -> int:
     frame = inspect.currentframe()
     assert frame is not None

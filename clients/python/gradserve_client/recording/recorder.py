@@ -37,7 +37,7 @@ class Guard(NamedTuple):
 class RecordedGraph(Graph):
     """A graph whose nodes name the user's line, not that of a library between."""
 
-    def op(self, op: str, /, *operands: Node, name: str | None = None, **attrs: Any) -> Node:
+    def op(self, op: str, /, *operands: Node | None, name: str | None = None, **attrs: Any) -> Node:
         """As of every graph."""
         return self._append(op, operands, attrs, name, users_line())
 
