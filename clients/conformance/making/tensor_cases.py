@@ -156,6 +156,8 @@ def _read() -> Iterator[Case]:
     yield _decoding("no-payload", '{"dtype": "int8", "shape": [0, 7]}', bits_of(np.zeros((0, 7), "int8")))
     yield _decoding("members-in-any-order", '{"data": [1.0, 2e0], "shape": [2], "dtype": "float64"}', one)
     yield _decoding("whole-numbers-with-a-point", '{"dtype": "int32", "shape": [2], "data": [3.0, -4.0]}', whole)
+    large = bits_of(_filled("int64", [_EXACT + 1, -_EXACT - 1, 2**63 - 1, -(2**63)]))
+    yield _decoding("whole-numbers-beyond-2-to-53", _numbers(large), large)
     third, tenth = "0.3333333333333333333333333333", "0.1000000000000000055511151231257827"
     many = f'{{"dtype": "float64", "shape": [2], "data": [{third}, {tenth}]}}'
     yield _decoding("more-digits-than-kept", many, bits_of(np.array([1 / 3, 0.1])))
