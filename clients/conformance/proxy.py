@@ -1,13 +1,14 @@
-"""A server in front of another that passes everything on, and answers as that one will when it has grown."""
+"""Servers in front of another: requests are passed on, and answers come back as they are, or as those of tomorrow."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from clients.conformance.rewriting import grown_body
@@ -16,10 +17,61 @@ from clients.conformance.rewriting import grown_body
 _HOP: Final = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host", "upgrade"})
 
 
+class Answer(NamedTuple):
+    """What a server answered."""
+
+    status: int
+    headers: Message
+    content: bytes
+
+
+class Passing(BaseHTTPRequestHandler):
+    """Passes requests on to the server at `origin`, host and port, and its answers back."""
+
+    origin: str
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Pass a request on, and the answer back."""
+        self.send(self.ask())
+
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - as the library asks for them
+
+    def ask(self) -> Answer:
+        """What the server answers to this request."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
+        connection = HTTPConnection(self.origin, timeout=60)
+        try:
+            connection.request(self.command, self.path, body, headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read())
+        finally:
+            connection.close()
+
+    def send(self, answer: Answer) -> None:
+        """Answer so."""
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            if name.lower() not in _HOP:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.content)))
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+class _Growing(Passing):
+    def send(self, answer: Answer) -> None:
+        media_type = answer.headers.get("Content-Type", "")
+        super().send(answer._replace(content=grown_body(media_type, answer.content)))
+
+
 @contextmanager
-def growing_proxy(url: str) -> Iterator[str]:
-    """The address of a server of tomorrow, for as long as the block lasts; `url` is today's."""
-    handler = type("_Handler", (_Handler,), {"origin": urlsplit(url).netloc})
+def served_by(handler: type[Passing]) -> Iterator[str]:
+    """The address of a server that answers by `handler`, for as long as the block lasts."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
         http.daemon_threads = True
         serving = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})
@@ -31,31 +83,8 @@ def growing_proxy(url: str) -> Iterator[str]:
             serving.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    origin: str
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        """Pass the request on, and the answer back."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
-        connection = HTTPConnection(self.origin, timeout=60)
-        try:
-            connection.request(self.command, self.path, body, headers)
-            answer = connection.getresponse()
-            content, media_type = answer.read(), answer.headers.get("Content-Type", "")
-        finally:
-            connection.close()
-        content = grown_body(media_type, content)
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
-            if name.lower() not in _HOP:
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - as the library asks for them
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
+@contextmanager
+def growing_proxy(url: str) -> Iterator[str]:
+    """The address of a server of tomorrow, for as long as the block lasts; `url` is today's."""
+    with served_by(type("_Handler", (_Growing,), {"origin": urlsplit(url).netloc})) as address:
+        yield address

@@ -1,0 +1,72 @@
+"""A server is killed when it has kept something and before it says so: each client's retry keeps it once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import pytest
+
+from clients.conformance.languages import LANGUAGES
+from clients.conformance.programs import Program, build
+from clients.conformance.proxy import Answer, Passing, served_by
+from tests.conftest import RunningServer
+
+pytestmark = pytest.mark.slow
+
+ZERO, ONE = ({"dtype": "float64", "shape": [], "hex": hex} for hex in ("00" * 8, "000000000000f03f"))
+STEP = {
+    "do": "forward",
+    "graph": {"steps": [{"op": "input"}, {"op": "add_scalar", "operands": [0], "attrs": {"scalar": 1.0}}]},
+    "feeds": [{"node": 0, "tensor_id": "w"}],
+    "store": [{"node": 1, "tensor_id": "w"}],
+}
+CALLS = [{"do": "put", "name": "w", "tensor": ZERO}, STEP, {"do": "get", "name": "w"}]
+
+
+class Losing(Passing):
+    """Kills the server when it has answered the first `POST`, whose answer is lost, and starts it again."""
+
+    server: ClassVar[RunningServer]
+    start: ClassVar[Callable[[], RunningServer]]
+    replayed: ClassVar[list[bool]]
+
+    def send(self, answer: Answer) -> None:
+        kind = type(self)
+        if self.command == "POST":
+            kind.replayed.append("Idempotency-Replayed" in answer.headers)
+            if len(kind.replayed) == 1:
+                kind.server.process.kill()
+                kind.server.process.wait()
+                kind.server = kind.start()
+                kind.origin = urlsplit(kind.server.url).netloc
+                self.close_connection = True
+                return
+        super().send(answer)
+
+
+@contextmanager
+def losing(start: Callable[[], RunningServer]) -> Iterator[tuple[str, list[bool]]]:
+    """The address, and of each `POST` whether it was answered as one before."""
+    server, replayed = start(), []
+    own = {"server": server, "start": staticmethod(start), "replayed": replayed, "origin": urlsplit(server.url).netloc}
+    with served_by(type("_Handler", (Losing,), own)) as url:
+        yield url, replayed
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_what_was_kept_is_kept_once(name: str, start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
+    language = LANGUAGES[name]
+    if language.lacking:
+        pytest.skip(f"needs {', '.join(language.lacking)}")
+    build(language)
+    with losing(lambda: start_server("--state", str(tmp_path))) as (url, replayed), Program(language) as program:
+        case: dict[str, Any] = {"id": "restart", "kind": "live", "url": url, "client": {}, "calls": CALLS}
+        put, stored, there = program.ask(case)[0]["results"]
+    assert replayed == [False, True]
+    assert put["returned"]["etag"] != there["returned"]["etag"]
+    assert stored["returned"]["stored"][0]["etag"] == there["returned"]["etag"]
+    assert there["returned"]["tensor"] == ONE
