@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,11 +33,6 @@ class Recipe:
     def lacking(self) -> list[str]:
         """Commands that it needs and this machine lacks."""
         return [name for name in self.needs if shutil.which(name) is None]
-
-    @property
-    def commands(self) -> Iterator[str]:
-        """All of them, in their order."""
-        yield from (*self.prepare, self.generate, *self.check, self.run)
 
 
 def recipes() -> dict[str, Recipe]:

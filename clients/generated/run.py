@@ -1,6 +1,7 @@
 """Generate, compile and run each client against a server: `python -m clients.generated.run [NAME …]`.
 
-What is made lies in build/generated. The programs all print the same two lines.
+What is made lies in build/generated. The programs all print the same two lines. With `--future` each runs once more,
+against a server that answers with fields and codes that the document does not know.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from clients.conformance.proxy import growing_proxy
+from clients.conformance.rewriting import CODE
 from clients.generated.recipe import HERE, Recipe, recipes
+from examples.server import running_server
 
 ROOT: Final = HERE.parents[1]
 MADE: Final = ROOT / "build" / "generated"
-EXPECTED: Final = "gradient -2 -2\nrefused bad_reference 1\n"
-ANNOUNCEMENT: Final = "gradserve listening on "
+EXPECTED: Final = "gradient -2 -2\nrefused {code} 1\n"
+REFUSED: Final = "bad_reference"
 
 
 class Failed(Exception):
@@ -33,10 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     known = recipes()
     parser = argparse.ArgumentParser(prog="clients.generated.run", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", choices=[[], *known], metavar="NAME", help=f"of {', '.join(known)}")
-    names = parser.parse_args(arguments).names or list(known)
+    parser.add_argument("--future", action="store_true", help="ask a server that has grown, too")
+    stated = parser.parse_args(arguments)
+    names = stated.names or list(known)
     tools = tools_in(MADE / "tools")
-    with server() as url:
-        failed = [name for name in names if not tried(name, known[name], tools, url)]
+    with running_server("--device", "cpu") as url, growing_proxy(url) as tomorrow:
+        asked = {url: REFUSED, tomorrow: CODE + REFUSED} if stated.future else {url: REFUSED}
+        failed = [name for name in names if not tried(name, known[name], tools, asked)]
     print(f"{len(names) - len(failed)} of {len(names)} generated clients compile and are answered")
     return bool(failed)
 
@@ -52,29 +58,16 @@ def tools_in(folder: Path) -> Path:
     return folder / "bin"
 
 
-@contextmanager
-def server() -> Iterator[str]:
-    """A server of its own, and its address."""
-    arguments = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu", "--state", "memory"]
-    with subprocess.Popen([*arguments, "--log-level", "error"], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            line = process.stdout.readline()
-            if not line.startswith(ANNOUNCEMENT):
-                raise Failed(f"the server says {line!r}")
-            yield line.removeprefix(ANNOUNCEMENT).strip()
-        finally:
-            process.terminate()
-
-
-def tried(name: str, recipe: Recipe, tools: Path, url: str) -> bool:
-    """Whether it was made and answered; says so."""
+def tried(name: str, recipe: Recipe, tools: Path, asked: Mapping[str, str]) -> bool:
+    """Whether it was made and answered by each server, whose code of the refusal is stated; says so."""
     try:
         if recipe.lacking:
             raise Failed(f"needs {', '.join(recipe.lacking)}, which this machine lacks")
-        said = made_and_run(name, recipe, tools, url)
-        if said != EXPECTED:
-            raise Failed(f"printed {said!r} in place of {EXPECTED!r}")
+        folder = made(name, recipe, tools, next(iter(asked)))
+        for url, code in asked.items():
+            said = command(with_places(recipe.run, tools, url), folder)
+            if said != EXPECTED.format(code=code):
+                raise Failed(f"printed {said!r} in place of {EXPECTED.format(code=code)!r}")
     except Failed as error:
         print(f"FAILED {recipe.title}: {error}", flush=True)
         return False
@@ -82,17 +75,21 @@ def tried(name: str, recipe: Recipe, tools: Path, url: str) -> bool:
     return True
 
 
-def made_and_run(name: str, recipe: Recipe, tools: Path, url: str) -> str:
-    """What its program prints. Raises Failed."""
+def made(name: str, recipe: Recipe, tools: Path, url: str) -> Path:
+    """The folder with the client and its program, compiled. Raises Failed."""
     folder = MADE / name
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(HERE / name, folder)
     with urllib.request.urlopen(f"{url}/{recipe.document}") as answer:
         (folder / recipe.document).write_bytes(answer.read())
-    said = ""
-    for each in recipe.commands:
-        said = command(each.replace("{bin}", shlex.quote(str(tools))).replace("{url}", url), folder)
-    return said
+    for each in (*recipe.prepare, recipe.generate, *recipe.check):
+        command(with_places(each, tools, url), folder)
+    return folder
+
+
+def with_places(line: str, tools: Path, url: str) -> str:
+    """A command with what its names in braces stand for."""
+    return line.replace("{bin}", shlex.quote(str(tools))).replace("{url}", url)
 
 
 def command(line: str, folder: Path) -> str:
