@@ -70,10 +70,12 @@ def test_everything_public_says_what_it_does(path: Path) -> None:
 
 
 def public(scope: ast.Module | ast.ClassDef) -> list[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Public classes, functions and methods; not what is inside functions."""
+    """Public classes, functions and methods; not what is inside functions, nor a signature more of a function."""
     here = [
         node
         for node in scope.body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and not node.name.startswith("_")
+        and not any(isinstance(each, ast.Name) and each.id == "overload" for each in node.decorator_list)
     ]
     return here + [inner for node in here if isinstance(node, ast.ClassDef) for inner in public(node)]
