@@ -9,10 +9,14 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Final
 
-from clients.conformance.languages import LANGUAGES, Language
+from clients.conformance.languages import CLIENTS, LANGUAGES
 from clients.conformance.run import main as hold
 from clients.generated.run import main as generate
+
+#: for a client of each language
+_RESTART: Final = CLIENTS.parent / "tests" / "clients" / "test_restart.py"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,16 +30,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, absent in lacking.items():
         print(f"{name}: not tried, since this machine lacks {', '.join(absent)}", flush=True)
     found = [name for name in names if name not in lacking]
-    passed = [_passes(LANGUAGES[name]) and not hold(["--only", name]) for name in found]
+    passed = [_passes(name) and not hold(["--only", name]) for name in found]
     if not (stated.ours or stated.only):
         passed.append(not generate([]))
     return 0 if all(passed) and (stated.ours or not lacking) else 1
 
 
-def _passes(language: Language) -> bool:
-    """Whether its client is made and its own tests pass; they say which do not."""
-    commands = (*language.build, *language.tests)
+def _passes(name: str) -> bool:
+    """Whether a client is made, and its own tests and the one with killed servers pass; they say which do not."""
+    language = LANGUAGES[name]
+    commands = (*language.build, *language.tests, restarting(name))
     return all(subprocess.run(command, cwd=language.folder, check=False).returncode == 0 for command in commands)
+
+
+def restarting(name: str) -> Sequence[str]:
+    """What kills servers that a client talks to."""
+    return (sys.executable, "-m", "pytest", "-q", str(_RESTART), "-k", name)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ CLIENTS: Final = Path(__file__).parents[1]
 class Language:
     """A client: its folder, and the commands there that start its program, build it, and run the client's own tests.
 
-    `needs` are commands of which the machine has to have all.
+    `needs` are commands of which the machine has to have all. What `build` fetches from elsewhere lies in `fetched`.
     """
 
     folder: Path
@@ -24,6 +24,7 @@ class Language:
     tests: Sequence[Sequence[str]]
     build: Sequence[Sequence[str]] = ()
     needs: Sequence[str] = ()
+    fetched: str = ""
 
     @property
     def lacking(self) -> list[str]:
@@ -50,5 +51,6 @@ LANGUAGES: Final = {
         tests=(("npm", "test"),),
         build=(("npm", "run", "build"),),
         needs=("node", "npm"),
+        fetched="node_modules",
     ),
 }

@@ -1,4 +1,7 @@
-"""A server is killed when it has kept something and before it says so: each client's retry keeps it once."""
+"""A server is killed when it has kept something and before it says so: each client's retry keeps it once.
+
+Here where a client is built with what is there; `make test-clients`, which fetches what is not, has this as well.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +65,8 @@ def test_what_was_kept_is_kept_once(name: str, start_server: Callable[..., Runni
     language = LANGUAGES[name]
     if language.lacking:
         pytest.skip(f"needs {', '.join(language.lacking)}")
+    if not (language.folder / language.fetched).exists():
+        pytest.skip(f"needs {language.fetched}: make test-clients")
     build(language)
     with losing(lambda: start_server("--state", str(tmp_path))) as (url, replayed), Program(language) as program:
         case: dict[str, Any] = {"id": "restart", "kind": "live", "url": url, "client": {}, "calls": CALLS}

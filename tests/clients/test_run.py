@@ -19,6 +19,7 @@ def held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     done: list[list[str]] = []
     monkeypatch.setattr(run, "LANGUAGES", {"good": Language(tmp_path, (), (PASSES,), (PASSES,))})
     monkeypatch.setattr(run, "hold", done.append)
+    monkeypatch.setattr(run, "restarting", lambda name: FAILS if name == "forgetful" else PASSES)
     monkeypatch.setattr(run, "generate", lambda arguments: done.append(["generated", *arguments]))
     return done
 
@@ -37,6 +38,11 @@ def test_generated_ones_are_left_out(held: list[list[str]], arguments: list[str]
 @pytest.mark.parametrize("commands", [{"tests": (FAILS,)}, {"tests": (PASSES,), "build": (FAILS,)}])
 def test_a_client_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, commands: dict[str, object]) -> None:
     monkeypatch.setitem(run.LANGUAGES, "bad", Language(tmp_path, (), **commands))
+    assert run.main(["--ours"]) == 1
+
+
+def test_what_was_kept_is_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(run.LANGUAGES, "forgetful", Language(tmp_path, (), (PASSES,)))
     assert run.main(["--ours"]) == 1
 
 
