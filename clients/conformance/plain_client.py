@@ -13,6 +13,7 @@ import httpx
 from clients.conformance.bits import Json, from_json, to_json
 from clients.conformance.cases import Case
 from clients.conformance.compare import TENSOR_MEMBERS
+from clients.conformance.steps import nodes_of
 
 #: what of a call is not a field of its request
 _OURS: Final = frozenset({"do", "graph", "form"})
@@ -95,21 +96,6 @@ def _request(call: Json) -> Json:
     """What a computing call sends."""
     fields = {name: _on_the_wire(value, name) for name, value in call.items() if name not in _OURS}
     return {"graph": {"nodes": nodes_of(call["graph"]["steps"])}, "encoding": "base64"} | fields
-
-
-def nodes_of(steps: list[Json]) -> list[Json]:
-    """The nodes of steps: the same, with attributes as they are sent."""
-    return [
-        step | {"attrs": {name: _attribute(value) for name, value in step.get("attrs", {}).items()}} for step in steps
-    ]
-
-
-def _attribute(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_attribute(each) for each in value]
-    if isinstance(value, Mapping):
-        return int(value["int"]) if "int" in value else to_json(dict(value))
-    return value
 
 
 def _on_the_wire(value: Any, name: str = "") -> Any:

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from clients.conformance.bits import Json, bits_of, to_json
+from clients.conformance.bits import Json, bits_of
 from clients.conformance.cases import Case
+from clients.conformance.steps import leaf, nodes_of, on
 from engine import registry
 from engine.graph.op import Definition
 from engine.graph.sample import Sample
@@ -66,28 +67,8 @@ def _stated(op: Definition, name: str, value: Any) -> Any:
 
 
 def _of_steps(name: str, steps: Sequence[Json]) -> Case:
-    nodes = [step | {"attrs": _sent(step["attrs"])} if "attrs" in step else step for step in steps]
-    return {"id": f"build-{name}", "kind": "build", "steps": list(steps), "want": {"nodes": json.dumps(nodes)}}
-
-
-def _sent(attrs: Json) -> Json:
-    return {name: _as_sent(value) for name, value in attrs.items()}
-
-
-def _as_sent(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_as_sent(each) for each in value]
-    if isinstance(value, dict):
-        return int(value["int"]) if "int" in value else to_json(value)
-    return value
-
-
-def _leaf(op: str, name: str | None = None, **attrs: Any) -> Json:
-    return {"op": op} | ({} if name is None else {"name": name}) | ({"attrs": attrs} if attrs else {})
-
-
-def _on(op: str, *operands: Any, **attrs: Any) -> Json:
-    return {"op": op, "operands": list(operands)} | ({"attrs": attrs} if attrs else {})
+    want = {"nodes": json.dumps(nodes_of(steps))}
+    return {"id": f"build-{name}", "kind": "build", "steps": list(steps), "want": want}
 
 
 def _constant(values: Any, dtype: str) -> Json:
@@ -101,34 +82,34 @@ def _full_of(whole: int) -> Json:
 def _written() -> dict[str, list[Json]]:
     """What samples do not have."""
     return {
-        "leaf-names": [_leaf("input", "x"), _leaf("parameter", "wéight → “w”"), _leaf("input", 'a\tb\\"c')],
+        "leaf-names": [leaf("input", "x"), leaf("parameter", "wéight → “w”"), leaf("input", 'a\tb\\"c')],
         "leaf-types": [
-            _leaf("input", dtype="float32", shape=[2, -1]),
-            _leaf("parameter", "w", dtype="bool", shape=[3]),
+            leaf("input", dtype="float32", shape=[2, -1]),
+            leaf("parameter", "w", dtype="bool", shape=[3]),
         ],
-        "leaf-zero-d": [_leaf("input", dtype="float64", zero_d=True)],
-        "leaf-shape-alone": [_leaf("parameter", shape=[4, 4])],
-        "named-nodes": [_leaf("input"), _on("tanh", 0) | {"name": "squashed"}, _on("sum", 1) | {"name": "loss"}],
-        "the-same-twice": [_leaf("input"), _on("tanh", 0), _on("tanh", 0), _on("mul", 1, 2), _on("mul", 1, 1)],
-        "gradient-of-a-gradient": [_leaf("parameter"), _on("square", 0), _on("grad", 1, 0), _on("grad", 2, 0)],
-        "weighted-gradient": [_leaf("input"), _on("tanh", 0), _leaf("input"), _on("grad", 1, 0, 2)],
-        "many-operands": [*(_leaf("input") for _ in range(7)), _on("cat", *range(7), axis=0)],
-        "unknown-op": [_leaf("input"), _on("an_op_of_tomorrow", 0, scale=2.5, names=["a", "b"], exact=True)],
-        "unknown-leaf": [_leaf("a_leaf_of_tomorrow", shape=[2])],
-        "another-spelling": [_leaf("input"), _on("MULTIPLY", 0, 0)],
-        "minus-zero": [_leaf("input"), _on("mul_scalar", 0, scalar=-0.0)],
-        "smallest-number": [_leaf("input"), _on("mul_scalar", 0, scalar=5e-324)],
-        "largest-number": [_leaf("input"), _on("mul_scalar", 0, scalar=-1.7976931348623157e308)],
-        "seventeen-digits": [_leaf("input"), _on("mul_scalar", 0, scalar=0.1 + 0.2)],
-        "number-without-a-fraction": [_leaf("input"), _on("mul_scalar", 0, scalar=1e22)],
+        "leaf-zero-d": [leaf("input", dtype="float64", zero_d=True)],
+        "leaf-shape-alone": [leaf("parameter", shape=[4, 4])],
+        "named-nodes": [leaf("input"), on("tanh", 0) | {"name": "squashed"}, on("sum", 1) | {"name": "loss"}],
+        "the-same-twice": [leaf("input"), on("tanh", 0), on("tanh", 0), on("mul", 1, 2), on("mul", 1, 1)],
+        "gradient-of-a-gradient": [leaf("parameter"), on("square", 0), on("grad", 1, 0), on("grad", 2, 0)],
+        "weighted-gradient": [leaf("input"), on("tanh", 0), leaf("input"), on("grad", 1, 0, 2)],
+        "many-operands": [*(leaf("input") for _ in range(7)), on("cat", *range(7), axis=0)],
+        "unknown-op": [leaf("input"), on("an_op_of_tomorrow", 0, scale=2.5, names=["a", "b"], exact=True)],
+        "unknown-leaf": [leaf("a_leaf_of_tomorrow", shape=[2])],
+        "another-spelling": [leaf("input"), on("MULTIPLY", 0, 0)],
+        "minus-zero": [leaf("input"), on("mul_scalar", 0, scalar=-0.0)],
+        "smallest-number": [leaf("input"), on("mul_scalar", 0, scalar=5e-324)],
+        "largest-number": [leaf("input"), on("mul_scalar", 0, scalar=-1.7976931348623157e308)],
+        "seventeen-digits": [leaf("input"), on("mul_scalar", 0, scalar=0.1 + 0.2)],
+        "number-without-a-fraction": [leaf("input"), on("mul_scalar", 0, scalar=1e22)],
         "whole-2-to-53-and-1": [_full_of(_EXACT + 1)],
         "whole-2-to-63-less-1": [_full_of(2**63 - 1)],
         "whole-minus-2-to-63": [_full_of(-(2**63))],
-        "open-slice": [_leaf("input"), _on("slice", 0, starts=[1], stops=[{"int": str(2**63 - 1)}])],
-        "shape-empty": [_leaf("input"), _on("reshape", 0, shape=[])],
-        "shape-counted": [_leaf("input"), _on("reshape", 0, shape=[-1, 3])],
-        "axes-negative": [_leaf("input"), _on("sum", 0, axes=[-1, 0], keepdims=True)],
-        "flag-at-its-default": [_leaf("input"), _on("sum", 0, axes=[0], keepdims=False)],
+        "open-slice": [leaf("input"), on("slice", 0, starts=[1], stops=[{"int": str(2**63 - 1)}])],
+        "shape-empty": [leaf("input"), on("reshape", 0, shape=[])],
+        "shape-counted": [leaf("input"), on("reshape", 0, shape=[-1, 3])],
+        "axes-negative": [leaf("input"), on("sum", 0, axes=[-1, 0], keepdims=True)],
+        "flag-at-its-default": [leaf("input"), on("sum", 0, axes=[0], keepdims=False)],
         "constant-nan": [_constant([np.nan, -0.0, np.inf], "float64")],
         "constant-large-integers": [_constant([2**63 - 1, -(2**63), 2**53 + 1], "int64")],
         "constant-empty": [_constant(np.zeros((0, 3)), "float32")],
@@ -140,17 +121,17 @@ def _written() -> dict[str, list[Json]]:
 
 def _mistaken() -> dict[str, list[Json]]:
     """What a client refuses before it sends anything."""
-    two = [_leaf("input"), _leaf("input")]
+    two = [leaf("input"), leaf("input")]
     return {
-        "refused-node-of-another-graph": [_leaf("input"), _on("tanh", "other")],
-        "refused-second-operand-of-another-graph": [_leaf("input"), _on("add", 0, "other")],
-        "refused-one-of-many-of-another-graph": [*two, _on("cat", 0, 1, "other", axis=0)],
-        "refused-other-in-a-gradient": [_leaf("parameter"), _on("sum", 0), _on("grad", 1, "other")],
-        "refused-other-in-an-unknown-op": [_leaf("input"), _on("an_op_of_tomorrow", "other")],
-        "refused-nan": [_leaf("input"), _on("mul_scalar", 0, scalar={"float": "nan"})],
-        "refused-infinity": [_leaf("input"), _on("add_scalar", 0, scalar={"float": "inf"})],
-        "refused-minus-infinity": [_leaf("input"), _on("clamp", 0, min={"float": "-inf"})],
-        "refused-nan-of-an-unknown-op": [_leaf("input"), _on("an_op_of_tomorrow", 0, scale={"float": "nan"})],
+        "refused-node-of-another-graph": [leaf("input"), on("tanh", "other")],
+        "refused-second-operand-of-another-graph": [leaf("input"), on("add", 0, "other")],
+        "refused-one-of-many-of-another-graph": [*two, on("cat", 0, 1, "other", axis=0)],
+        "refused-other-in-a-gradient": [leaf("parameter"), on("sum", 0), on("grad", 1, "other")],
+        "refused-other-in-an-unknown-op": [leaf("input"), on("an_op_of_tomorrow", "other")],
+        "refused-nan": [leaf("input"), on("mul_scalar", 0, scalar={"float": "nan"})],
+        "refused-infinity": [leaf("input"), on("add_scalar", 0, scalar={"float": "inf"})],
+        "refused-minus-infinity": [leaf("input"), on("clamp", 0, min={"float": "-inf"})],
+        "refused-nan-of-an-unknown-op": [leaf("input"), on("an_op_of_tomorrow", 0, scale={"float": "nan"})],
         "refused-constant-dtype": [{"op": "constant", "attrs": {"value": _lacking("complex128", [1], 16)}}],
         "refused-constant-shape": [{"op": "constant", "attrs": {"value": _lacking("float64", [3], 16)}}],
     }

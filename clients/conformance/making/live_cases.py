@@ -9,6 +9,7 @@ import numpy as np
 
 from clients.conformance.bits import SAFETENSORS, Bits, Json, bits_of
 from clients.conformance.cases import Case
+from clients.conformance.steps import leaf, on
 
 _RNG_SEED: Final = 20
 _FORMS: Final = ("json", "binary")
@@ -28,22 +29,14 @@ def _live(name: str, *calls: Json, **more: Any) -> Case:
     return {"id": f"live-{name}", "kind": "live"} | more | {"calls": list(calls)}
 
 
-def _leaf(op: str, name: str) -> Json:
-    return {"op": op, "name": name}
-
-
-def _on(op: str, *operands: int, **attrs: Any) -> Json:
-    return {"op": op, "operands": list(operands)} | ({"attrs": attrs} if attrs else {})
-
-
 def _graphs(rng: np.random.Generator) -> Iterator[tuple[str, list[Json], list[Bits]]]:
     """Graphs with a scalar at their end, and values for their leaves: nodes 0 (an input) and 1 (a parameter)."""
-    x, w = _leaf("input", "x"), _leaf("parameter", "w")
-    mul = [x, w, _on("mul", 0, 1), _on("tanh", 2), _on("sum", 3)]
+    x, w = leaf("input", "x"), leaf("parameter", "w")
+    mul = [x, w, on("mul", 0, 1), on("tanh", 2), on("sum", 3)]
     yield "products", mul, [_drawn(rng, 3), _drawn(rng, 3)]
-    layer = [x, w, _on("matmul", 0, 1), _on("gelu", 2), _on("softmax", 3), _on("log", 4), _on("mean", 5)]
+    layer = [x, w, on("matmul", 0, 1), on("gelu", 2), on("softmax", 3), on("log", 4), on("mean", 5)]
     yield "layer", layer, [_drawn(rng, 4, 3), _drawn(rng, 3, 5)]
-    single = [x, w, _on("matmul", 0, 1), _on("silu", 2), _on("logsumexp", 3, axes=[1]), _on("mean", 4)]
+    single = [x, w, on("matmul", 0, 1), on("silu", 2), on("logsumexp", 3, axes=[1]), on("mean", 4)]
     yield "layer-of-float32", single, [_drawn(rng, 4, 3, dtype="float32"), _drawn(rng, 3, 5, dtype="float32")]
 
 
@@ -82,7 +75,7 @@ def _calls_on(name: str, steps: list[Json], feeds: Sequence[Bits], rng: np.rando
 
 def _dtypes() -> Iterator[Case]:
     """Tensors of every dtype go through a graph that changes nothing, in every form."""
-    steps = [_leaf("input", "x"), _on("reshape", 0, shape=[-1, 2]), _on("cat", 1, 1, axis=0)]
+    steps = [leaf("input", "x"), on("reshape", 0, shape=[-1, 2]), on("cat", 1, 1, axis=0)]
     for dtype in SAFETENSORS:
         kind = np.dtype(dtype).kind
         values = np.array([np.nan, -0.0, np.inf, 1.5] if kind == "f" else [0, 1, 1, 0], dtype)
@@ -100,7 +93,7 @@ def _dtypes() -> Iterator[Case]:
 
 def _state() -> Iterator[Case]:
     """Registered graphs and resident tensors. What is kept is forgotten when the case ends."""
-    steps = [_leaf("parameter", "w"), _on("square", 0), _on("sum", 1), _on("grad", 2, 0), _on("sub", 0, 3)]
+    steps = [leaf("parameter", "w"), on("square", 0), on("sum", 1), on("grad", 2, 0), on("sub", 0, 3)]
     tensor = bits_of(np.array([1.0, -2.0, 0.5]))
     put: Json = {"do": "put", "name": "w", "tensor": tensor}
     get: Json = {"do": "get", "name": "w"}
@@ -130,22 +123,22 @@ def _state() -> Iterator[Case]:
 
 def _refusals() -> Iterator[Case]:
     """What a real server refuses: code, node, operand and pointer come back."""
-    x = _leaf("input", "x")
+    x = leaf("input", "x")
     feeds = [{"node": 0, "tensor": bits_of(np.array([1.0, 2.0]))}]
     wrong: dict[str, tuple[list[Json], Json]] = {
-        "unknown-op": ([x, _on("an_op_that_nobody_has", 0)], {}),
-        "two-faults": ([x, _on("unheard_of", 0), _on("also_unheard_of", 1)], {}),
-        "bad-attribute": ([x, _on("sum", 0, axes=[5])], {}),
-        "missing-feed": ([x, _leaf("input", "y"), _on("add", 0, 1)], {}),
-        "unexpected-feed": ([x, _on("tanh", 0)], {"feeds": [{"node": 1, "tensor": feeds[0]["tensor"]}]}),
-        "shape-mismatch": ([x, {"op": "constant", "attrs": {"value": bits_of(np.ones(3))}}, _on("add", 0, 1)], {}),
-        "missing-tensor": ([x, _on("tanh", 0)], {"feeds": [{"node": 0, "tensor_id": "nobody"}]}),
-        "twice": ([x, _on("tanh", 0)], {"outputs": [1, 1]}),
+        "unknown-op": ([x, on("an_op_that_nobody_has", 0)], {}),
+        "two-faults": ([x, on("unheard_of", 0), on("also_unheard_of", 1)], {}),
+        "bad-attribute": ([x, on("sum", 0, axes=[5])], {}),
+        "missing-feed": ([x, leaf("input", "y"), on("add", 0, 1)], {}),
+        "unexpected-feed": ([x, on("tanh", 0)], {"feeds": [{"node": 1, "tensor": feeds[0]["tensor"]}]}),
+        "shape-mismatch": ([x, {"op": "constant", "attrs": {"value": bits_of(np.ones(3))}}, on("add", 0, 1)], {}),
+        "missing-tensor": ([x, on("tanh", 0)], {"feeds": [{"node": 0, "tensor_id": "nobody"}]}),
+        "twice": ([x, on("tanh", 0)], {"outputs": [1, 1]}),
     }
     for name, (steps, fields) in wrong.items():
         for registered in (False, True):
             graph: Json = {"steps": steps} | ({"registered": True} if registered else {})
             call = {"do": "forward", "graph": graph, "feeds": feeds} | fields
             yield _live(f"refused-{name}{'-registered' if registered else ''}", call)
-    vector = {"do": "gradients", "graph": {"steps": [_leaf("parameter", "w"), _on("tanh", 0)]}, "feeds": feeds}
+    vector = {"do": "gradients", "graph": {"steps": [leaf("parameter", "w"), on("tanh", 0)]}, "feeds": feeds}
     yield _live("refused-non-scalar", vector)
