@@ -16,6 +16,7 @@ from examples.server import running_server
 from service.errors import KINDS
 from service.pages.documents import DOCUMENT_NAMES
 from service.settings import Settings
+from tests.service.described import resolved
 
 FROZEN = tomllib.loads(Path(__file__).with_name("wire1.toml").read_text(encoding="utf-8"))
 SERVED = sorted(name for name, call in FROZEN["call"].items() if call.get("served"))
@@ -43,14 +44,6 @@ def url() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def document(url: str) -> dict[str, Any]:
     return httpx.get(url + "/openapi.json").json()
-
-
-def resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """What stands behind a reference, one level deep."""
-    while "$ref" in schema:
-        _, components, kind, name = schema["$ref"].split("/")
-        schema = document[components][kind][name]
-    return schema
 
 
 def check_fields(document: dict[str, Any], schema: dict[str, Any], promised: dict[str, str]) -> None:
