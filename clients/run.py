@@ -14,6 +14,7 @@ from typing import Final
 from clients.conformance.languages import CLIENTS, LANGUAGES
 from clients.conformance.run import main as hold
 from clients.generated.run import main as generate
+from clients.tools import lacking
 
 #: for a client of each language
 _RESTART: Final = CLIENTS.parent / "tests" / "clients" / "test_restart.py"
@@ -26,14 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=LANGUAGES, help="this language; more than once for several")
     stated = parser.parse_args(arguments)
     names = stated.only or list(LANGUAGES)
-    lacking = {name: absent for name in names if (absent := LANGUAGES[name].lacking)}
-    for name, absent in lacking.items():
+    passed_over = {name: absent for name in names if (absent := lacking(LANGUAGES[name].needs))}
+    for name, absent in passed_over.items():
         print(f"{name}: not tried, since this machine lacks {', '.join(absent)}", flush=True)
-    found = [name for name in names if name not in lacking]
+    found = [name for name in names if name not in passed_over]
     passed = [_passes(name) and not hold(["--only", name]) for name in found]
     if not (stated.ours or stated.only):
         passed.append(not generate([]))
-    return 0 if all(passed) and (stated.ours or not lacking) else 1
+    return 0 if all(passed) and (stated.ours or not passed_over) else 1
 
 
 def _passes(name: str) -> bool:

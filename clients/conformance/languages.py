@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +24,6 @@ class Language:
     build: Sequence[Sequence[str]] = ()
     needs: Sequence[str] = ()
     fetched: str = ""
-
-    @property
-    def lacking(self) -> list[str]:
-        """Commands that it needs and this machine lacks."""
-        return [name for name in self.needs if shutil.which(name) is None]
 
 
 LANGUAGES: Final = {

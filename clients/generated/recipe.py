@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,19 +19,12 @@ class Recipe:
     """
 
     title: str
-    language: str
     document: str
     needs: Sequence[str]
     generate: str
     check: Sequence[str]
     run: str
-    remark: str
     prepare: Sequence[str] = ()
-
-    @property
-    def lacking(self) -> list[str]:
-        """Commands that it needs and this machine lacks."""
-        return [name for name in self.needs if shutil.which(name) is None]
 
 
 def recipes() -> dict[str, Recipe]:

@@ -19,6 +19,7 @@ from typing import Final
 from clients.conformance.proxy import growing_proxy
 from clients.conformance.rewriting import CODE
 from clients.generated.recipe import HERE, Recipe, recipes
+from clients.tools import lacking
 from examples.server import running_server
 
 ROOT: Final = HERE.parents[1]
@@ -61,8 +62,8 @@ def tools_in(folder: Path) -> Path:
 def tried(name: str, recipe: Recipe, tools: Path, asked: Mapping[str, str]) -> bool:
     """Whether it was made and answered by each server, whose code of the refusal is stated; says so."""
     try:
-        if recipe.lacking:
-            raise Failed(f"needs {', '.join(recipe.lacking)}, which this machine lacks")
+        if absent := lacking(recipe.needs):
+            raise Failed(f"needs {', '.join(absent)}, which this machine lacks")
         folder = made(name, recipe, tools, next(iter(asked)))
         for url, code in asked.items():
             said = command(with_places(recipe.run, tools, url), folder)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clients.generated.recipe import HERE, Recipe, recipes
+from clients.generated.recipe import HERE, recipes
+from clients.tools import lacking
 from service.pages.documents import DOCUMENT_NAMES
 
 RECIPES = recipes()
@@ -41,5 +42,4 @@ def test_every_folder_is_a_recipe() -> None:
 
 
 def test_what_is_lacking_is_named() -> None:
-    recipe = Recipe("t", "l", "d", ["sh", "no-such-command"], "g", [], "r", "")
-    assert recipe.lacking == ["no-such-command"]
+    assert lacking(["sh", "no-such-command"]) == ["no-such-command"]

@@ -16,6 +16,7 @@ import pytest
 from clients.conformance.languages import LANGUAGES
 from clients.conformance.programs import Program, build
 from clients.conformance.proxy import Answer, Passing, served_by
+from clients.tools import lacking
 from tests.conftest import RunningServer
 
 pytestmark = pytest.mark.slow
@@ -63,8 +64,8 @@ def losing(start: Callable[[], RunningServer]) -> Iterator[tuple[str, list[bool]
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_what_was_kept_is_kept_once(name: str, start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
     language = LANGUAGES[name]
-    if language.lacking:
-        pytest.skip(f"needs {', '.join(language.lacking)}")
+    if absent := lacking(language.needs):
+        pytest.skip(f"needs {', '.join(absent)}")
     if not (language.folder / language.fetched).exists():
         pytest.skip(f"needs {language.fetched}: make test-clients")
     build(language)
