@@ -39,7 +39,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated bench docs lint-api browser-test container-check lock pin runner test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -141,6 +141,9 @@ test-clients: $(VENV)/.dev ## build and test our clients, hold them to the same 
 
 test-generated: $(VENV)/.dev ## have generators make clients of the OpenAPI documents, compile them, and call a server by each
 	$(BIN)/python -m clients.generated.run $(ARGS)
+
+clients-package: $(VENV)/.dev ## make a package of each client, and use it in a project of its own; ARGS="go rust" for some
+	$(BIN)/python -m clients.packages.run $(ARGS)
 
 lint-api: $(VENV)/.dev $(API)/.installed ## lint the four OpenAPI documents; needs Node 20.17 or newer, so not part of check
 	$(BIN)/python -m scripts.write_openapi $(API)

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
-from collections.abc import Iterable
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+
+class Failed(Exception):
+    """A command ended in another way than it should, with what it said."""
 
 
 def lacking(needs: Iterable[str]) -> list[str]:
     """Those of these commands that this machine lacks."""
     return [name for name in needs if shutil.which(name) is None]
+
+
+def command(line: str, folder: Path, environment: Mapping[str, str] | None = None) -> str:
+    """What a command prints, with `environment` beside this process's. Raises Failed where its status is not 0."""
+    words, variables = shlex.split(line), {**os.environ, **(environment or {})}
+    done = subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failed(f"`{line}` ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import shutil
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -19,17 +18,13 @@ from typing import Final
 from clients.conformance.proxy import growing_proxy
 from clients.conformance.rewriting import CODE
 from clients.generated.recipe import HERE, Recipe, recipes
-from clients.tools import lacking
+from clients.tools import Failed, command, lacking
 from examples.server import running_server
 
 ROOT: Final = HERE.parents[1]
 MADE: Final = ROOT / "build" / "generated"
 EXPECTED: Final = "gradient -2 -2\nrefused {code} 1\n"
 REFUSED: Final = "bad_reference"
-
-
-class Failed(Exception):
-    """A command ended in another way than it should, with what it said."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,14 +86,6 @@ def made(name: str, recipe: Recipe, tools: Path, url: str) -> Path:
 def with_places(line: str, tools: Path, url: str) -> str:
     """A command with what its names in braces stand for."""
     return line.replace("{bin}", shlex.quote(str(tools))).replace("{url}", url)
-
-
-def command(line: str, folder: Path) -> str:
-    """What a command prints. Raises Failed where its status is not 0."""
-    done = subprocess.run(shlex.split(line), cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Failed(f"`{line}` ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
-    return done.stdout
 
 
 if __name__ == "__main__":

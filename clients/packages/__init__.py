@@ -1,0 +1,1 @@
+"""Packages of our clients, each taken by a project of its own."""

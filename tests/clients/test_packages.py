@@ -1,0 +1,56 @@
+"""Packages of our clients: the program of each project is what the client's page shows, and one is made and used."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from clients.conformance.languages import CLIENTS, LANGUAGES
+from clients.packages import go_module, run
+from clients.packages.recipe import HERE, Recipe, recipes
+from clients.tools import Failed, command
+from examples.server import running_server
+
+_CODE = re.compile(r"```(?!sh|text|json)\w+\n(.*?)```", re.DOTALL)
+
+
+def test_each_client_has_a_package() -> None:
+    assert set(recipes()) == set(LANGUAGES)
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_its_program_is_what_the_page_shows(name: str) -> None:
+    shown = _CODE.search((CLIENTS / name / "README.md").read_text(encoding="utf-8"))
+    assert shown is not None
+    programs = [path.read_text(encoding="utf-8") for path in (HERE / name).rglob("*") if path.is_file()]
+    assert any(shown[1] in textwrap.dedent(program) for program in programs)
+
+
+@pytest.mark.slow
+def test_a_package_is_made_and_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(run, "PACKAGES", tmp_path)
+    with running_server("--device", "cpu", "--workers", "1") as url:
+        assert run.tried("python", recipes()["python"], url)
+        wrong = Recipe(package="-", pack=[], install=[], run="{python} -c print(0.786)")
+        assert not run.tried("python", wrong, url)
+
+
+def test_a_module_of_go_has_all_of_its_files(tmp_path: Path) -> None:
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    (tmp_path / "in" / "go.mod").write_text("module a.example/b\n\ngo 1.24\n", encoding="utf-8")
+    (tmp_path / "in" / "deep" / "c.go").write_text("package deep\n", encoding="utf-8")
+    go_module.main(str(tmp_path / "in"), str(tmp_path), "0.2.0")
+    folder = tmp_path / "a.example" / "b" / "@v"
+    assert (folder / "v0.2.0.info").read_text(encoding="utf-8") == '{"Version": "v0.2.0"}'
+    assert (folder / "v0.2.0.mod").read_bytes() == (tmp_path / "in" / "go.mod").read_bytes()
+    with zipfile.ZipFile(folder / "v0.2.0.zip") as archive:
+        assert set(archive.namelist()) == {"a.example/b@v0.2.0/go.mod", "a.example/b@v0.2.0/deep/c.go"}
+
+
+def test_a_command_that_fails_says_what_it_said(tmp_path: Path) -> None:
+    with pytest.raises(Failed, match=r"`sh -c 'echo \$A; exit 3'` ended with 3:\nheard"):
+        command("sh -c 'echo $A; exit 3'", tmp_path, {"A": "heard"})
