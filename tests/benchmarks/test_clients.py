@@ -31,7 +31,7 @@ def test_a_call_that_is_not_answered_is_said() -> None:
         def ask(self, case: dict[str, Any]) -> tuple[dict[str, Any], str]:
             return {"id": case["id"], "results": [{"returned": {}}, {"raised": {"type": "graph"}}]}, ""
 
-    with pytest.raises(RuntimeError, match="not answered: .*graph"):
+    with pytest.raises(RuntimeError, match=r"not answered: .*graph"):
         clients.by_client(Refused(), "http://127.0.0.1:1", 2)  # type: ignore[arg-type]
 
 
