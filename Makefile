@@ -150,8 +150,9 @@ lint-api: $(VENV)/.dev $(API)/.installed ## lint the four OpenAPI documents; nee
 	$(API)/node_modules/.bin/spectral lint --ruleset scripts/lint_api/spectral.yaml --fail-severity hint \
 	  $(API)/openapi.json $(API)/openapi-3.0.json $(API)/openapi-sdk.json $(API)/openapi-sdk-3.0.json
 
-browser-test: $(VENV)/.dev $(OBSERVATORY)/.installed ## open /docs and the site in headless Chromium, offline, and grade pages; needs Node 20.6 or newer
+browser-test: $(VENV)/.dev $(OBSERVATORY)/.installed ## open /docs, the site and a page with the TypeScript client in headless Chromium, offline, and grade pages; needs Node 20.6 or newer
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
+	npm run --silent --prefix clients/typescript build
 	$(BIN)/python -m pytest -q tests/browser $(ARGS)
 
 container-check: $(VENV)/.dev ## build the cpu image's steps in a Debian root and ask it for a gradient; as root, on Linux

@@ -1,0 +1,114 @@
+"""The TypeScript client in a browser, in a page of another origin than the server's."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome
+
+from clients.conformance.languages import LANGUAGES
+from clients.conformance.programs import build
+from clients.tools import lacking
+from examples.server import running_server
+from tests.browser.chromium import browser
+
+pytestmark = pytest.mark.slow
+
+TYPESCRIPT = LANGUAGES["typescript"]
+SCRIPT = """
+const [url, done] = arguments;
+const program = async ({ Client, Graph, RefusalError }) => {
+  const graph = new Graph();
+  const x = graph.input("x");
+  const w = graph.parameter("w");
+  const loss = graph.sum(graph.tanh(graph.mul(x, w)));
+  const client = new Client(url);
+  %s
+};
+import("/src/index.js").then(program).then(done, (error) => done(`${error.stack}`));
+"""
+
+
+@pytest.fixture(scope="module")
+def origin() -> Iterator[str]:
+    """Where a page with the client is served from."""
+    if absent := lacking(TYPESCRIPT.needs):
+        pytest.skip(f"{', '.join(absent)} is not installed")
+    if not (TYPESCRIPT.folder / TYPESCRIPT.fetched).exists():
+        pytest.skip(f"needs {TYPESCRIPT.fetched}: make test-clients")
+    build(TYPESCRIPT)
+    files = functools.partial(Quiet, directory=str(TYPESCRIPT.folder / "build"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Files, without a line for each."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def page(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Chrome, str]]:
+    """A page there, and the address of a server that lets its origin in."""
+    with (
+        running_server("--device", "cpu", "--workers", "1", "--cors-origins", origin) as url,
+        browser(tmp_path_factory.mktemp("profile")) as opened,
+    ):
+        opened.get(origin + "/src/")
+        yield opened, url
+
+
+def run(page: tuple[Chrome, str], body: str) -> Any:
+    """What a program in the page returns."""
+    opened, url = page
+    return opened.execute_async_script(SCRIPT % body, url)
+
+
+def test_a_gradient(page: tuple[Chrome, str]) -> None:
+    told = """
+      const answer = await client.gradients(graph, { x: [1, 2], w: [0.5, 0.5] }, { of: loss });
+      return Array.from(answer.gradients.get(w).data);
+    """
+    assert run(page, told) == pytest.approx([0.7864477329659274, 0.8399486832280523], rel=1e-12)
+
+
+def test_a_refusal_names_what_is_wrong(page: tuple[Chrome, str]) -> None:
+    told = """
+      const wrong = client.gradients(graph, { x: [1, 2], w: [1, 2, 3] }, { of: loss });
+      return wrong.catch((error) => [error.kind, error.code, error.node]);
+    """
+    assert run(page, told) == ["graph", "shape_mismatch", 2]
+
+
+def test_a_large_tensor_stays_there(page: tuple[Chrome, str]) -> None:
+    told = """
+      const kept = await client.register(graph);
+      const numbers = Float64Array.from({ length: 4000 }, (_, i) => i / 4000);
+      const weights = await client.put("w", numbers);
+      const feeds = [["x", numbers], [w, weights]];
+      await kept.forward(feeds, { outputs: [loss], store: [[x, "x"]] });
+      const got = await client.get("x");
+      await client.delete(weights);
+      const again = await client.get("w").catch((error) => error.kind);
+      return [got.tensor.data.every((value, i) => value === numbers[i]), got.handle.etag.length > 0, again];
+    """
+    assert run(page, told) == [True, True, "not_found"]
+
+
+def test_a_signal_ends_a_call(page: tuple[Chrome, str]) -> None:
+    told = """
+      const gone = AbortSignal.abort(new Error("never mind"));
+      return client.forward(graph, { x: 1, w: 1 }, { signal: gone }).catch((error) => error.message);
+    """
+    assert run(page, told) == "never mind"
