@@ -15,7 +15,8 @@ HERE: Final = Path(__file__).parent
 class Recipe:
     """What stands in a folder's recipe.toml. Commands run in a copy of the folder which has the document, too.
 
-    `{bin}` stands for the folder of the generators that are written in Python, `{url}` for the server's address.
+    One that takes long is run where it is asked for, `by_name_only`. `{bin}` stands for the folder of the generators
+    that are written in Python, `{url}` for the server's address.
     """
 
     title: str
@@ -25,6 +26,7 @@ class Recipe:
     check: Sequence[str]
     run: str
     prepare: Sequence[str] = ()
+    by_name_only: bool = False
 
 
 def recipes() -> dict[str, Recipe]:

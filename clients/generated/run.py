@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", choices=[[], *known], metavar="NAME", help=f"of {', '.join(known)}")
     parser.add_argument("--future", action="store_true", help="ask a server that has grown, too")
     stated = parser.parse_args(arguments)
-    names = stated.names or list(known)
+    names = stated.names or [name for name, recipe in known.items() if not recipe.by_name_only]
     tools = tools_in(MADE / "tools")
     with running_server("--device", "cpu") as url, growing_proxy(url) as tomorrow:
         asked = {url: REFUSED, tomorrow: CODE + REFUSED} if stated.future else {url: REFUSED}
