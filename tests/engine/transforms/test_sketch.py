@@ -14,6 +14,7 @@ from engine.graph.errors import TooManyNodes
 from engine.graph.limits import NO_DEADLINE
 from engine.planning.compiler import write_call
 from engine.transforms import sketch as sketches
+from engine.transforms.expand_grad import expand_grad
 from engine.transforms.jvp import jvp
 from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import vjp
@@ -105,6 +106,22 @@ def test_what_fits_is_accepted(program: Program, which: int, monkeypatch: pytest
     total = accepted(program, types, calls(program, (3,))[which], monkeypatch)
     with pytest.raises(TooManyNodes):
         write_call(program, types, calls(program, (3,))[which], Limits(nodes=total - 1))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_gradients_that_are_nodes_fit_where_they_fit(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is done to them: what comes to less in the end is counted as it is written."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((3,), F64), "x")
+    y = x.tanh()
+    for _ in range(depth):
+        y = y.grad(x).sin()
+    graph = builder.graph([y])
+    total = len(expand_grad(graph).nodes)
+    monkeypatch.setattr(sketches, "WORTH_A_LOOK", 0)
+    assert len(expand_grad(graph, Limits(nodes=total)).nodes) == total
+    with pytest.raises(TooManyNodes):
+        expand_grad(graph, Limits(nodes=total - 1))
 
 
 @each(has_rule)
