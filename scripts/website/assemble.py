@@ -26,6 +26,7 @@ NAVIGATION: Final = (
         (
             "guide/first-gradient",
             "guide/ten-minutes-*",
+            "guide/recording",
             "guide/porting",
             "guide/higher-order",
             "guide/calls/*",
