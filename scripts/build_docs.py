@@ -61,6 +61,11 @@ A name that is in no table is the same here but for underscores (`LogSoftmax` is
 or has no counterpart. PyTorch is here with `torch.nn`, `linalg` and `special`, JAX with Flax and Optax, TensorFlow with
 Keras. Systems whose spellings are accepted have [tables of their own](porting.md).
 
+Graphs are written with [a client](../clients/README.md), whose methods have the names of the ops: ten minutes with
+[Python](guide/ten-minutes-python.md), [TypeScript](guide/ten-minutes-typescript.md) or [Go](guide/ten-minutes-go.md). In
+Python, a function that is written with operators or against the Array API standard becomes a graph as it is: it is
+[recorded](guide/recording.md), and has `grad`, `hessian` and the like as methods, much as `jax.grad` gives them.
+
 ## The same name, and not the same
 
 - `conv2d`, its relatives and the pools: the channels are axis 1 and a kernel is [features, channels / groups, …], as in
