@@ -33,7 +33,7 @@ NAVIGATION: Final = (
             "guide/errors",
         ),
     ),
-    ("Reference", ("wire", "ops/index", "errors/index", "porting", "coming-from")),
+    ("Reference", ("wire", "ops/index", "errors/index", "reference/*", "porting", "coming-from")),
     ("Operation", ("deploy", "operations", "keys", "state", "guide/limits-and-operations", "gpu", "guide/*")),
     ("Inside", ("architecture", "adr/README", "contributing", "changelog", "*")),
 )
